@@ -11,8 +11,6 @@
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/keyword_options.hpp"
-#include "commands/fit_report.hpp"
-#include "commands/ledger_json.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/peer_failed.hpp"
 #include "core/array_views.hpp"
@@ -20,6 +18,8 @@
 #include "fit/default_threads.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
+#include "report/fit_report.hpp"
+#include "report/ledger_text.hpp"
 
 namespace dpreduce::python {
 namespace {

@@ -16,9 +16,6 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/explain.hpp"
-#include "commands/ledger_json.hpp"
-#include "commands/reported_run.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
@@ -31,6 +28,9 @@
 #include "core/travel.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/ranked_rows.hpp"
+#include "report/explanation.hpp"
+#include "report/ledger_text.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce::python {
 namespace {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/accounted_guarantee.hpp"
 #include "commands/command_line/specs.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/composition.hpp"
@@ -18,6 +17,7 @@
 #include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {
 namespace {

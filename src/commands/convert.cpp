@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/accounted_guarantee.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -22,6 +21,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
+#include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,16 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/data/row_stream.hpp"
 #include "common/model/classifier.hpp"
-#include "common/model/label_set_metrics.hpp"
-#include "common/model/metrics.hpp"
 #include "common/ranks/communicator.hpp"
+#include "report/test_figures.hpp"
 
 namespace dpreduce {
 
@@ -33,20 +31,9 @@ void check_label_set_terms(const std::optional<std::size_t>& top_k, const std::o
 /// Throws UsageError where --top-k asks for more classes than there are.
 void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
 
-/// Of rows of one class each the confusion matrix; where labels are n x K zeros and ones, what may be said of sets.
-using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
-
-nlohmann::json to_json(const TestFigures& figures);
-
 /// One line on standard error where test rows are training rows, as training_rows_among says it; none for an empty
 /// text.
 void warn_of_training_rows(const std::string& found);
-
-/// What test figures say of themselves then.
-nlohmann::json training_rows_note();
-
-/// K lists of K counts: row t holds the rows of true class t by predicted class.
-nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 
 /// What figures about sets of labels are asked for beside the usual ones.
 struct LabelSetTerms {

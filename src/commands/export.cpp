@@ -7,13 +7,12 @@
 #include <fmt/format.h>
 
 #include "commands/commands.hpp"
-#include "commands/model_card.hpp"
-#include "commands/page_documents.hpp"
 #include "common/base/error.hpp"
 #include "common/base/float_width.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/onnx/onnx_classifier.hpp"
+#include "report/model_card.hpp"
 
 namespace dpreduce {
 namespace {
@@ -47,8 +46,8 @@ void run(const ExportOptions& options) {
   const Classifier classifier = load_classifier(options.model);
   if (onnx) onnx->write(onnx_bytes(classifier, options.onnx_width));
   if (card) {
-    std::optional<PageDocument> report;
-    if (!options.report.empty()) report = document_of_file(options.report);
+    std::optional<ReportedRun> report;
+    if (!options.report.empty()) report = read_report(options.report);
     const std::string name = std::filesystem::path(options.model).filename().string();
     card->write(model_card(classifier, name, report, options.report));
   }

@@ -15,25 +15,19 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/budget_warning.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
-#include "commands/cost_report.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/fit_report.hpp"
-#include "commands/page_documents.hpp"
-#include "commands/run_metrics.hpp"
 #include "commands/run_progress.hpp"
-#include "commands/silo_report.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/paths.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/page/page.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
+#include "common/silos/roster.hpp"
 #include "fit/files_once.hpp"
 #include "fit/fit.hpp"
 #include "fit/machine_memory.hpp"
@@ -43,6 +37,12 @@
 #include "fit/release_figures.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
+#include "report/budget_warning.hpp"
+#include "report/cost_report.hpp"
+#include "report/fit_report.hpp"
+#include "report/page/document.hpp"
+#include "report/page/page.hpp"
+#include "report/run_metrics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -112,6 +112,24 @@ struct Outputs {
   std::optional<RunMetrics> metrics;
 };
 
+// Throws UsageError where the options want a run among silos and this is none.
+void require_silos(const FitOptions& options, const Communicator& ranks) {
+  if (!options.silos.secure_aggregation || ranks.silos() != nullptr) return;
+  throw UsageError(
+      "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
+      "silos");
+}
+
+// Throws BadInput where the roster says something else about rows than what they, or --classes, say.
+void check_against_roster(const FitOptions& options, std::size_t dim) {
+  if (options.silos.roster.empty()) return;
+  const Roster roster = read_roster(options.silos.roster);
+  if (roster.dim != dim || roster.classes != options.data.classes) {
+    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and --classes is {}",
+                               options.silos.roster, roster.dim, roster.classes, dim, options.data.classes));
+  }
+}
+
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
@@ -171,7 +189,7 @@ ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Ou
 // A page on the report and, where there is one, the ledger as the run has left it.
 std::string page_of_fit(const nlohmann::json& report, const FitOptions& options, const FitPlan& plan) {
   const std::string name = options.output.report.empty() ? "report" : options.output.report;
-  std::vector<PageDocument> documents{fit_document(std::filesystem::path(name).filename().string(), report)};
+  std::vector<PageDocument> documents{fit_document(report, std::filesystem::path(name).filename())};
   if (plan.noise) documents.push_back(ledger_document(options.privacy.ledger));
   return page_of(documents);
 }

@@ -2,10 +2,10 @@
 // reserved.
 #include "common/ledger/ledger.hpp"
 
-#include <cmath>
+#include <array>
 #include <filesystem>
-#include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,18 +15,13 @@
 #include <unistd.h>
 
 #include "commands/commands.hpp"
-#include "commands/ledger_events.hpp"
-#include "commands/ledger_json.hpp"
-#include "commands/ledger_text.hpp"
-#include "commands/reported_run.hpp"
-#include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/ledger/ledger_key.hpp"
-#include "common/ledger/ledger_line.hpp"
 #include "common/ledger/run_journal.hpp"
-#include "common/plan/spending.hpp"
+#include "report/ledger_text.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
@@ -35,81 +30,6 @@ namespace {
 void require_file(const std::string& path) {
   if (!std::filesystem::exists(path)) throw BadInput(path + ": no such ledger; check the path");
 }
-
-// What the line says, without its place in the chain.
-nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
-  nlohmann::json fields = parse_json(print_unsigned({std::move(content), utc_time, kNoPrevious}));
-  for (const char* name : {"schema", "kind", "previous"}) fields.erase(name);
-  return fields;
-}
-
-// What each run has charged, and what it and all before it spent together.
-nlohmann::json runs_of(const LedgerState& state, double delta) {
-  const std::vector<ChargesOfRun> runs = charges_by_run(state);
-  nlohmann::json json = nlohmann::json::array();
-  Spending so_far;
-  for (const auto& [run, charges] : runs) {
-    so_far = composed(so_far, spending_of(charges, Adjacency::kAddRemove));
-    const LedgerCharge& first = charges.front();
-    const bool has_epsilon = so_far.is_gaussian() || json.size() + kMostDistributions >= runs.size();
-    const double epsilon = has_epsilon ? epsilon_of(so_far, delta) : 0.0;
-    json.push_back({{"run", run},
-                    {"since", first.utc_time},
-                    {"method", first.entry.terms.method},
-                    {"private", first.entry.terms.is_private},
-                    {"releases", charges.size()},
-                    {"so_far",
-                     {{"mu", so_far.mu},
-                      {"rho", rho_of(so_far)},
-                      {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
-                      {"delta", delta}}}});
-    if (!first.entry.terms.forfeits.empty()) {
-      json.back()["forfeited_by"] = forfeits_json<nlohmann::json>(first.entry.terms.forfeits);
-    }
-  }
-  return json;
-}
-
-}  // namespace
-
-std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
-  std::vector<ChargesOfRun> runs;
-  std::map<std::string, std::size_t> place;
-  for (const LedgerCharge& charge : state.charges()) {
-    const std::string run = run_of(charge.entry.release_id);
-    const auto [found, is_new] = place.emplace(run, runs.size());
-    if (is_new) runs.push_back({run, {}});
-    runs[found->second].charges.push_back(charge);
-  }
-  return runs;
-}
-
-nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
-  nlohmann::json releases = nlohmann::json::array();
-  for (const LedgerCharge& charge : state.charges()) {
-    releases.push_back(fields_of(charge.entry, charge.utc_time));
-  }
-  nlohmann::json open_runs = nlohmann::json::array();
-  for (const auto& [run_id, run] : state.open_runs()) {
-    nlohmann::json fields = fields_of(run.remains, run.since);
-    fields["since"] = fields["time"];
-    fields.erase("time");
-    open_runs.push_back(std::move(fields));
-  }
-  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
-  nlohmann::json whole{{"releases", releases},
-                       {"runs", runs_of(state, delta)},
-                       {"mu", spent.mu},
-                       {"rho", rho_of(spent)},
-                       {"open_runs", open_runs}};
-  if (!spent.samples.empty()) {
-    whole["epsilon"] = epsilon_of(spent, delta);
-    whole["delta"] = delta;
-  }
-  return whole;
-}
-
-namespace {
 
 // A reader may have the ledger without its key. Where a key of his own lies beside it, the lines must be signed with
 // that key: somebody who replaced the whole ledger would have signed with another one.

@@ -14,13 +14,12 @@
 #include <unistd.h>
 
 #include "commands/fit.hpp"
-#include "commands/model_card.hpp"
-#include "commands/page_documents.hpp"
 #include "common/base/error.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/safetensors_header.hpp"
 #include "common/onnx/onnx_classifier.hpp"
 #include "methods/registry.hpp"
+#include "report/model_card.hpp"
 
 namespace dpreduce {
 namespace {
@@ -77,7 +76,7 @@ std::string content_of(const fs::path& path) {
 // A report whose claim is contradicted by its own figures has no card: what it releases is judged all the same.
 std::string card_of(const fs::path& model, const fs::path& report) {
   try {
-    return model_card(load_classifier(model), "model", document_of_file(report), report);
+    return model_card(load_classifier(model), "model", read_report(report), report);
   } catch (const BadInput& refusal) {
     return refusal.what();
   }

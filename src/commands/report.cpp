@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "commands/commands.hpp"
-#include "commands/page_documents.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/data/atomic_file.hpp"
-#include "common/page/page.hpp"
+#include "report/page/document.hpp"
+#include "report/page/page.hpp"
 
 namespace dpreduce {
 namespace {

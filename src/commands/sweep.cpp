@@ -23,13 +23,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/budget_warning.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/fit.hpp"
-#include "commands/run_metrics.hpp"
 #include "commands/run_progress.hpp"
 #include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"
@@ -42,7 +40,6 @@
 #include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
 #include "common/data/rows_options.hpp"
-#include "common/page/page.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/files_once.hpp"
 #include "fit/fit.hpp"
@@ -56,6 +53,9 @@
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
+#include "report/budget_warning.hpp"
+#include "report/page/page.hpp"
+#include "report/run_metrics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -476,8 +476,7 @@ void run(const SweepOptions& options, Communicator& ranks) {
     csv->commit();
     json->commit();
     if (html) {
-      const std::string name = std::filesystem::path(options.out + ".json").filename().string();
-      html->write(page_of(std::vector{PageDocument{DocumentKind::kSweep, name, std::move(results)}}));
+      html->write(page_of(std::vector{document_of_json(std::move(results), options.out + ".json")}));
       html->commit();
     }
     if (options.quiet) return;

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "commands/cost_report.hpp"
 #include "common/silos/line.hpp"
+#include "report/cost_report.hpp"
 #include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "commands/reported_run.hpp"
 #include "common/base/error.hpp"
+#include "report/reported_run.hpp"
 
 namespace {
 
@@ -25,14 +25,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   check_printable(run.method);
   DPREDUCE_ASSERT(run.guarantee.has_value() == run.is_private);
-  DPREDUCE_ASSERT(run.has_noise == !run.blocks.empty());
+  DPREDUCE_ASSERT(run.has_noise() == !run.blocks.empty());
   for (const dpreduce::ReportedBlock& block : run.blocks) {
     check_printable(block.name);
     check_printable(block.release);
     DPREDUCE_ASSERT(block.sigma > 0 && block.sensitivity > 0 && block.coordinates > 0);
   }
   if (run.guarantee) {
-    DPREDUCE_ASSERT(run.has_noise && run.guarantee->delta > 0 && run.guarantee->delta < 1);
+    DPREDUCE_ASSERT(run.has_noise() && run.guarantee->delta > 0 && run.guarantee->delta < 1);
     DPREDUCE_ASSERT(run.guarantee->epsilon >= 0 && (!run.guarantee->mu || *run.guarantee->mu > 0));
   }
   return 0;

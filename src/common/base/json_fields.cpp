@@ -1,0 +1,124 @@
+#include "common/base/json_fields.hpp"
+
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLongestText = 80;
+
+const nlohmann::json kNone;
+const nlohmann::json kNoMembers = nlohmann::json::object();
+
+}  // namespace
+
+JsonFields::JsonFields(const nlohmann::json& object, std::string document, std::string advice, std::string place)
+    : object_(&object), document_(std::move(document)), advice_(std::move(advice)), place_(std::move(place)) {
+  if (object.is_object()) return;
+  refuse(place_.empty() ? "must be an object" : fmt::format("'{}' must be an object", place_));
+}
+
+void JsonFields::refuse(const std::string& name, const std::string& reason) const {
+  refuse(fmt::format("'{}{}' {}", place_, name, reason));
+}
+
+void JsonFields::refuse(const std::string& reason) const {
+  throw BadInput(fmt::format("{}: {}{}", document_, reason, advice_));
+}
+
+const nlohmann::json& JsonFields::member(const std::string& name) const {
+  const auto found = object_->find(name);
+  return found == object_->end() ? kNone : *found;
+}
+
+const nlohmann::json& JsonFields::list(const std::string& name) const {
+  const nlohmann::json& value = member(name);
+  if (!value.is_null() && !value.is_array()) refuse(name, "must be a list");
+  return value;
+}
+
+const nlohmann::json& JsonFields::number(const std::string& name) const {
+  const nlohmann::json& value = member(name);
+  if (!value.is_null() && !value.is_number()) refuse(name, "must be a number");
+  return value;
+}
+
+std::string JsonFields::text(const std::string& name) const {
+  const nlohmann::json& value = member(name);
+  if (value.is_null()) return {};
+  if (!value.is_string()) refuse(name, "must be a text");
+  return value.get<std::string>();
+}
+
+bool JsonFields::flag(const std::string& name) const {
+  const nlohmann::json& value = member(name);
+  if (value.is_null()) return false;
+  if (!value.is_boolean()) refuse(name, "must be true or false");
+  return value.get<bool>();
+}
+
+JsonFields JsonFields::object(const std::string& name) const {
+  const nlohmann::json& value = member(name);
+  if (!value.is_null() && !value.is_object()) refuse(name, "must be an object");
+  return {value.is_null() ? kNoMembers : value, document_, advice_, place_ + name + "."};
+}
+
+std::vector<JsonFields> JsonFields::objects(const std::string& name) const {
+  std::vector<JsonFields> objects;
+  for (const nlohmann::json& entry : list(name)) {
+    objects.emplace_back(entry, document_, advice_, fmt::format("{}{}[{}].", place_, name, objects.size()));
+  }
+  return objects;
+}
+
+std::vector<nlohmann::json> JsonFields::numbers(const std::string& name) const {
+  std::vector<nlohmann::json> numbers;
+  for (const nlohmann::json& entry : list(name)) {
+    if (!entry.is_number() && !entry.is_null()) refuse(name, "must hold numbers");
+    numbers.push_back(entry);
+  }
+  return numbers;
+}
+
+std::vector<std::string> JsonFields::texts(const std::string& name) const {
+  std::vector<std::string> texts;
+  for (const nlohmann::json& entry : list(name)) {
+    if (!entry.is_string()) refuse(name, "must hold texts");
+    texts.push_back(entry.get<std::string>());
+  }
+  return texts;
+}
+
+const JsonFields& JsonFields::with(const std::string& name) const {
+  if (!object_->contains(name)) refuse(name, "is missing");
+  return *this;
+}
+
+double JsonFields::number_within(const std::string& name, double low, double high) const {
+  const nlohmann::json& value = with(name).member(name);
+  if (!value.is_number()) refuse(name, "must be a number");
+  const double figure = value.get<double>();
+  if (!(figure >= low && figure <= high)) {
+    refuse(name, fmt::format("is {}, and must be from {} to {}", figure, low, high));
+  }
+  return figure;
+}
+
+std::uint64_t JsonFields::count(const std::string& name, std::uint64_t least) const {
+  const nlohmann::json& value = with(name).member(name);
+  const bool is_count = value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0);
+  if (!is_count || value.get<std::uint64_t>() < least) {
+    refuse(name, least == 0 ? "must be a whole number" : fmt::format("must be a whole number above {}", least - 1));
+  }
+  return value.get<std::uint64_t>();
+}
+
+std::string JsonFields::printable_text(const std::string& name) const {
+  const nlohmann::json& value = with(name).member(name);
+  if (!value.is_string()) refuse(name, "must be a text");
+  const std::string escaped = ascii_json_text(nlohmann::json(value.get<std::string>().substr(0, kLongestText)));
+  return escaped.substr(1, escaped.size() - 2);
+}
+
+}  // namespace dpreduce

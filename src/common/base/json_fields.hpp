@@ -1,0 +1,69 @@
+// The members of a JSON object that somebody else wrote, each read with its type and range checked.
+//
+// A member that is null counts as absent. Every refusal is a BadInput that names the document, the member by its place
+// in it, what the member must be, and what to give instead.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/choices.hpp"
+
+namespace dpreduce {
+
+class JsonFields {
+ public:
+  /// The members of `object`, which outlives this. `place` tells where in the document the object is: "test.". `advice`
+  /// ends every message: "; give ...". Throws BadInput where the value is no object.
+  JsonFields(const nlohmann::json& object, std::string document, std::string advice = "", std::string place = "");
+
+  bool has(const std::string& name) const { return !member(name).is_null(); }
+  const nlohmann::json& json() const { return *object_; }
+
+  // Members that may be absent: then null, an empty text, false, an object without members, or an empty list.
+  const nlohmann::json& number(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  bool flag(const std::string& name) const;
+  JsonFields object(const std::string& name) const;
+  std::vector<JsonFields> objects(const std::string& name) const;
+  std::vector<nlohmann::json> numbers(const std::string& name) const;  ///< each a number or null
+  std::vector<std::string> texts(const std::string& name) const;
+
+  /// These fields, where they have a member of that name. Throws BadInput where it is missing.
+  const JsonFields& with(const std::string& name) const;
+  /// A number from low to high.
+  double number_within(const std::string& name, double low, double high) const;
+  /// A whole number, at least `least`.
+  std::uint64_t count(const std::string& name, std::uint64_t least = 1) const;
+  /// A text for the terminal: at most 80 bytes of it; quotes, control characters and all beyond ASCII are escaped.
+  std::string printable_text(const std::string& name) const;
+  /// A value of an enum by its spelling.
+  template <typename E>
+  E choice(const std::string& name) const {
+    const std::string spelling = printable_text(name);
+    const std::optional<E> chosen = choice_of<E>(spelling);
+    if (!chosen) refuse(name, fmt::format("is \"{}\", which is unknown", spelling));
+    return *chosen;
+  }
+
+  [[noreturn]] void refuse(const std::string& name, const std::string& reason) const;
+  /// Throws BadInput with a reason that is of no member alone.
+  [[noreturn]] void refuse(const std::string& reason) const;
+
+ private:
+  const nlohmann::json& member(const std::string& name) const;
+  const nlohmann::json& list(const std::string& name) const;
+
+  const nlohmann::json* object_;
+  std::string document_;
+  std::string advice_;
+  std::string place_;
+};
+
+}  // namespace dpreduce

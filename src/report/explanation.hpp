@@ -1,0 +1,28 @@
+// What a reported run promises, in words and in numbers.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/reported_run.hpp"
+
+namespace dpreduce {
+
+/// What privacy explain --format json prints: {"private", "dry_run", "method", "epsilon", "delta", "mu", "adjacency",
+/// "accountant", "attack", "warning", "groups", "releases", "words": {heading: [sentences]}}.
+nlohmann::json explanation_of(const ReportedRun& run);
+
+/// A heading and its sentences.
+using ExplainedSection = std::pair<std::string, std::vector<std::string>>;
+
+/// The sentences of each section, "words" of explanation_of, in the order in which they are printed.
+std::vector<ExplainedSection> words_of(const ReportedRun& run);
+
+/// The same under headings and in the order of pages and cards, where test figures say themselves whether their rows
+/// are training rows: readers of what is public do not see those.
+std::vector<ExplainedSection> headed_words_of(ReportedRun run);
+
+}  // namespace dpreduce

@@ -1,0 +1,280 @@
+#include "report/fit_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/json_text.hpp"
+#include "common/base/version.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "common/ranks/silo_job.hpp"
+#include "fit/plan_fit.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+// K^2 counts of more classes would be most of the report; evaluate writes them all.
+constexpr std::size_t kMostClassesInConfusion = 64;
+
+constexpr const char* kNoteOnTimings =
+    "seconds tell of rows, and may tell of a single person: for the data's owner alone, never for release";
+
+// Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
+// shares are the experimenter's word, and public.
+nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const double> shares) {
+  const std::vector<std::size_t> minority = minority_classes(shares);
+  nlohmann::json by_class = nlohmann::json::array();
+  for (std::size_t c = 0; c < shares.size(); ++c) {  // shares fall
+    const std::optional<double> of_class = recall(matrix, c);
+    by_class.push_back({{"class", c},
+                        {"training_share", shares[c]},
+                        {"recall", of_class ? nlohmann::json(*of_class) : nlohmann::json()},
+                        {"support", matrix.support(c)},
+                        {"minority", std::binary_search(minority.begin(), minority.end(), c)}});
+  }
+  return by_class;
+}
+
+nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) {
+  const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
+  if (matrix == nullptr) return to_json(figures);
+  const std::optional<LongTail> tail = long_tail_of(options.data);
+  const std::vector<double> shares = tail ? long_tail_shares(options.data.classes, tail->ratio) : std::vector<double>{};
+  nlohmann::json json = to_json(*matrix, shares);
+  if (tail) json["by_class"] = by_class_json(*matrix, shares);
+  if (matrix->classes() <= kMostClassesInConfusion) json["confusion_matrix"] = confusion_json(*matrix);
+  return json;
+}
+
+// What --choose chose.
+nlohmann::json choice_json(const FittedRun& run) {
+  nlohmann::json json{{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}};
+  if (!run.fit->options().data.validation.x.empty()) {
+    json["by"] = "validation rows";
+  } else {
+    json["by"] = run.fit->plan().choice ? "exponential mechanism on training rows" : "training rows, without noise";
+  }
+  return json;
+}
+
+// For each class the public rows that stand for it, counted from 0 over --public-x.
+nlohmann::json chosen_rows_json(const Selection& chosen) {
+  nlohmann::json of_classes = nlohmann::json::array();
+  for (std::size_t c = 0; c < chosen.groups(); ++c) {
+    const auto rows = chosen.of_group(c);
+    of_classes.push_back(std::vector<std::uint64_t>(rows.begin(), rows.end()));
+  }
+  return of_classes;
+}
+
+// Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut off
+// since.
+nlohmann::json ledger_json(const Releaser& releaser) {
+  const LedgerHead head = releaser.ledger().head();
+  return {{"run", releaser.run_id()},
+          {"public_key", head.public_key},
+          {"lines", head.lines},
+          {"last_line_sha256", head.last_line_sha256}};
+}
+
+std::string note_of(const Forfeits& forfeits) {
+  std::string note;
+  for (const Forfeit own : forfeits) note += (note.empty() ? "" : "; ") + std::string(reason_of(own));
+  return note + ": this run is NOT private";
+}
+
+}  // namespace
+
+nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads) {
+  const FitOptions& options = run.fit->options();
+  const FitPlan& plan = run.fit->plan();
+  const Preprocessing& preprocessing = run.classifier.parts().preprocessing;
+  nlohmann::json report{
+      {"version", version()},
+      {"method", run.classifier.parts().method},
+      {"private", plan.is_private},
+      {"privacy", privacy_json(plan, options)},
+      {"classes", options.data.classes},
+      {"input_dim", preprocessing.input_dim},
+      {"dim", preprocessing.dim()},
+      {"normalize", to_string(preprocessing.normalize)},
+      {"clip_norm", preprocessing.clip_norm},
+      {"center", to_string(options.rows.center.value())},
+      {"lattice", {{"norm", kLatticeNorm}, {"scale", Lattice{preprocessing.clip_norm, preprocessing.dim()}.scale()}}},
+      {"model", options.output.out},
+      {"ranks", ranks},
+      {"threads", threads}};
+  if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
+  if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
+  if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
+  if (options.rows.pca > 0) report["pca"] = options.rows.pca;
+  if (options.rows.select > 0) report["select"] = options.rows.select;
+  report.update(run.fit->method().settings());
+  if (!plan.forfeits.empty()) report["note"] = note_of(plan.forfeits);
+  if (!plan.noise) report["note"] = "no noise: this run is NOT private";
+  for (const auto& [name, files] :
+       {std::pair{"public_x", &options.data.public_x}, std::pair{"validation_x", &options.data.validation.x}}) {
+    if (!files->empty()) report["public_by_word"].push_back(name);
+  }
+  if (test) {
+    report["test"] = test_json(*test, options);
+    report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
+  }
+  if (const auto tail = long_tail_of(options.data)) {
+    report["imbalance"] = {
+        {"ratio", tail->ratio},
+        {"seed", tail->seed},
+        {"note",
+         "an experiment: trained on a part of the rows; order and shares of classes are public design, and a row's own "
+         "bytes alone decide whether it is kept: the guarantee is for all rows"}};
+  }
+  if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
+  if (options.method.choose) report["choice"] = choice_json(run);
+  // Where accounts are kept elsewhere, the run has had a ledger of its own, which is gone with it.
+  if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser);
+  if (run.log)
+    report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
+  return report;
+}
+
+void add_figures(nlohmann::json& report, const ReleaseFigures& figures) {
+  std::map<std::pair<std::string, std::string>, const BlockFigures*> by_block;
+  for (const BlockFigures& block : figures.blocks()) by_block[{block.release, block.block}] = &block;
+  for (nlohmann::json& release : report["privacy"]["releases"]) {
+    const auto block = by_block.find({release["release"].get<std::string>(), release["name"].get<std::string>()});
+    if (block == by_block.end()) continue;
+    release["norm"] = block->second->norm;
+    release["noise_norm"] = block->second->noise_norm;
+  }
+  for (const SpectrumFigures& spectrum : figures.spectra()) {
+    report["spectra"].push_back({{"release", spectrum.release},
+                                 {"name", spectrum.block},
+                                 {"eigenvalues", spectrum.eigenvalues},
+                                 {"noise_radius", spectrum.noise_radius}});
+  }
+}
+
+nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks) {
+  const auto seconds_of = [](const RankTimings& timings) {
+    nlohmann::json json = nlohmann::json::object();
+    for (const auto& [phase, seconds] : timings) json[phase] = seconds;
+    return json;
+  };
+  nlohmann::json json{{"for_release", false}, {"note", kNoteOnTimings}, {"phases", seconds_of(phases)}};
+  for (const RankTimings& of_rank : of_ranks) json["ranks"].push_back(seconds_of(of_rank));
+  return json;
+}
+
+nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options) {
+  return {
+      {"method", stated.method.name}, {"chosen", options.method.name}, {"by", method_entry(stated.method).resolved_by}};
+}
+
+nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
+  const SiloJob& job = *ranks.silos();
+  const CoordinatorSession& session = *job.coordinator();
+  nlohmann::json json{
+      {"count", job.terms().silos},         {"threshold", job.terms().threshold},
+      {"colluding", job.terms().colluding}, {"identities", job.has_roster() ? "roster" : "ephemeral: a simulation"},
+      {"left", session.left().size()},      {"summed", session.last_summed().size()},
+      {"lost", nlohmann::json::array()},    {"messages", nlohmann::json::object()}};
+  json["noise"] = {{"source", to_string(noise)}};
+  if (noise == NoiseSource::kDistributed) {
+    json["noise"]["shares_at_least"] = job.terms().honest_shares();
+    json["noise"]["shares_in_last_sum"] = session.last_summed().size();
+  }
+  json["took_part"] = nlohmann::json::array();
+  for (const std::uint32_t silo : session.left()) {
+    json["took_part"].push_back({{"silo", silo}, {"name", session.name_of(silo)}});
+  }
+  for (const LostSilo& lost : session.lost()) {
+    json["lost"].push_back({{"silo", lost.silo},
+                            {"name", lost.name},
+                            {"phase", lost.phase},
+                            {"round", lost.round},
+                            {"reason", lost.reason}});
+  }
+  for (const auto& [kind, cost] : session.costs()) {
+    json["messages"][kind] = {{"count", cost.messages}, {"bytes", cost.bytes}, {"waits", cost.waits}};
+  }
+  return json;
+}
+
+nlohmann::json waits_json(const Communicator& ranks) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [kind, cost] : ranks.silos()->coordinator()->costs()) json[kind] = cost.seconds;
+  return json;
+}
+
+std::string ledger_balance(const FittedRun& run) {
+  const PrivacyOptions& privacy = run.fit->options().privacy;
+  return balance_text(run.releaser->ledger(), privacy.adjacency, run.fit->plan().limit,
+                      privacy.budget.delta.value_or(kDeltaToTell));
+}
+
+void print_fit(const FittedRun& run, const nlohmann::json& report) {
+  const FitOptions& options = run.fit->options();
+  const FitPlan& plan = run.fit->plan();
+  if (options.output.format == OutputFormat::kJson) {
+    fmt::print("{}\n", json_text(report, 2));
+    return;
+  }
+  if (plan.guarantee) {
+    const Guarantee& g = *plan.guarantee;
+    fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
+               plan.is_private ? "" : fmt::format("; {}, so NOT private", words_of(plan.forfeits)));
+    print_unit(options);
+    if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
+    fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
+  } else {
+    fmt::print("privacy    none: this run is NOT private\n");
+  }
+  if (report.contains("choice")) {
+    fmt::print("choice     {}, by {}\n", report["choice"]["setting"].get<std::string>(),
+               report["choice"]["by"].get<std::string>());
+  }
+  if (report.contains("imbalance")) {
+    fmt::print("imbalance  ratio {}, seed {}: an experiment on a long tail of the rows\n", options.data.imbalance_ratio,
+               report["imbalance"]["seed"].get<std::uint64_t>());
+  }
+  if (report.contains("adaptive")) {
+    fmt::print("prototypes {}, by public knowledge\n", report["adaptive"]["chosen"].get<std::string>());
+  }
+  fmt::print("model      {}\n", options.output.out);
+  if (report.contains("checkpoint")) {
+    fmt::print("checkpoint {}, {} releases taken from it\n", options.output.checkpoint,
+               report["checkpoint"]["resumed_releases"].get<std::uint64_t>());
+  }
+  if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
+  if (!options.output.html.empty()) fmt::print("page       {}\n", options.output.html);
+  if (report.contains("test") && report["test"].contains("hit_rate")) {
+    const nlohmann::json& test = report["test"];
+    const auto figure = [&](const char* key) {
+      return test[key].is_number() ? fmt::format("{:.4f}", test[key].get<double>()) : std::string("-");
+    };
+    fmt::print("test       mean average precision {}, hit rate {} (about the test rows, outside the guarantee)\n",
+               figure("mean_average_precision"), figure("hit_rate"));
+  } else if (report.contains("test") && report["test"]["accuracy"].is_number()) {
+    const nlohmann::json& test = report["test"];
+    const bool has_minority = test.contains("minority_accuracy") && test["minority_accuracy"].is_number();
+    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f}{} (about the test rows, outside the guarantee)\n",
+               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>(),
+               has_minority ? fmt::format(", minority accuracy {:.4f}", test["minority_accuracy"].get<double>()) : "");
+  }
+  std::string phases;
+  for (const auto& [phase, seconds] : run.timings.phases()) {
+    phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds);
+  }
+  fmt::print("seconds    {}\n", phases);
+}
+
+}  // namespace dpreduce

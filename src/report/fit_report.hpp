@@ -1,0 +1,47 @@
+// What a fit says when it is done. Public constants, released values, and figures about test rows; never an exact count
+// or sum of training rows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/ranks/communicator.hpp"
+#include "fit/fit.hpp"
+#include "fit/rank_timings.hpp"
+#include "fit/release_figures.hpp"
+#include "report/plan_report.hpp"
+#include "report/test_figures.hpp"
+
+namespace dpreduce {
+
+/// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
+nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);
+
+/// Adds what the releases show beside their noise: "norm" and "noise_norm" to each entry of privacy.releases that there
+/// are figures of, and "spectra".
+void add_figures(nlohmann::json& report, const ReleaseFigures& figures);
+
+/// The same, in a few lines, or as JSON with --format json.
+void print_fit(const FittedRun& run, const nlohmann::json& report);
+
+/// What all runs on the run's ledger have spent together, in words (balance_text). At the coordinator. Precondition:
+/// its releases are charged to a ledger.
+std::string ledger_balance(const FittedRun& run);
+
+/// {"for_release": false, "note", "phases": {phase: seconds}, "ranks": [the same of each]}: seconds of the coordinator,
+/// and of every rank where there are several. For the data's owner alone.
+nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks);
+
+/// Who took part, who was lost when and why, and what each kind of message took. At the coordinator of a run of silos.
+nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
+
+/// {kind: seconds}: how long the coordinator waited for messages of each kind. Beside Timings, for the data's owner.
+nlohmann::json waits_json(const Communicator& ranks);
+
+/// {"method", "chosen", "by"}: which method the stated one stands for, of resolved `options`.
+nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options);
+
+}  // namespace dpreduce

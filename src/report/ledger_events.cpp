@@ -1,0 +1,195 @@
+// A ledger as events of Google's accounting library, dp_accounting, so that others can check our figures with theirs.
+//
+//     Gaussian release of mu              GaussianDpEvent(noise_multiplier = 1 / mu, rounded down)
+//     round on a Poisson sample           PoissonSampledDpEvent(sampling_probability, GaussianDpEvent)
+//     private selection of epsilon        EpsilonDeltaDpEvent(epsilon, delta = 0): a bound, which is loose
+//     the same several times              SelfComposedDpEvent(event, count)
+//     one after the other                 ComposedDpEvent(events)
+//
+// A noise multiplier is sigma over the whole distance between neighbors (worker/statistics), as that of a sum is in
+// dp_accounting under ADD_OR_REMOVE_ONE. So all events are for an accountant of that relation, whatever the adjacency.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/accounting/high_precision.hpp"
+#include "common/base/bound_text.hpp"
+#include "common/base/version.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "common/plan/spending.hpp"
+#include "report/ledger_text.hpp"
+
+namespace dpreduce {
+namespace {
+
+nlohmann::json composed_event(nlohmann::json events) {
+  return {{"class", "ComposedDpEvent"}, {"events", std::move(events)}};
+}
+
+nlohmann::json repeated_event(nlohmann::json event, std::uint64_t count) {
+  if (count == 1) return event;
+  return {{"class", "SelfComposedDpEvent"}, {"event", std::move(event)}, {"count", count}};
+}
+
+nlohmann::json gaussian_event(double noise_multiplier) {
+  return {{"class", "GaussianDpEvent"}, {"noise_multiplier", noise_multiplier}};
+}
+
+nlohmann::json selection_event(double epsilon) {
+  return {{"class", "EpsilonDeltaDpEvent"}, {"epsilon", epsilon}, {"delta", 0.0}};
+}
+
+nlohmann::json event_of(const Mechanism& mechanism) {
+  if (const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism)) {
+    return {{"class", "PoissonSampledDpEvent"},
+            {"sampling_probability", sampled->sampling_rate},
+            {"event", gaussian_event(sampled->noise_multiplier)}};
+  }
+  if (const auto* exponential = std::get_if<ExponentialMechanism>(&mechanism)) {
+    return selection_event(exponential->epsilon);
+  }
+  return selection_event(std::get<PureMechanism>(mechanism).epsilon);
+}
+
+// Of one charge. 1 / mu is rounded down: no event promises more than the charge.
+nlohmann::json event_of(const Spending& spent) {
+  if (!spent.samples.empty())
+    return repeated_event(event_of(spent.samples.front().mechanism), spent.samples.front().count);
+  if (!spent.selections.empty()) return event_of(spent.selections.front().mechanism);
+  return gaussian_event(round_down((1 - kArithmeticError) / HighPrecision(spent.mu)));
+}
+
+// Why the event is more than the charge costs; empty where it is what it costs.
+std::string looseness_of(const Spending& spent, const RunTerms& terms, double sampling_rate, Adjacency question) {
+  std::string why;
+  const auto add = [&](const std::string& reason) { why += (why.empty() ? "" : "; ") + reason; };
+  if (!spent.selections.empty() && std::holds_alternative<ExponentialMechanism>(spent.selections.front().mechanism)) {
+    add(fmt::format("an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is {}",
+                    upper_figure(rho_of(spent))));
+  } else if (!spent.selections.empty()) {
+    add("permute-and-flip is less than any epsilon-DP mechanism");
+  }
+  if (question != Adjacency::kReplaceOne || terms.adjacency != Adjacency::kAddRemove) return why;
+  add("charged under add-remove: an exchange counts as a group of two");
+  if (sampling_rate < 1) add("no gain from sampling is known for a group of two: as if all rows had been drawn");
+  return why;
+}
+
+// Charges in their order, those that are alike in one.
+class EventList {
+ public:
+  void add(const std::string& name, nlohmann::json event, std::uint64_t count, const std::string& loose) {
+    if (items_.empty() || items_.back().event != event || items_.back().loose != loose) {
+      items_.push_back({name, name, std::move(event), loose, count});
+    } else {
+      items_.back().last = name;
+      items_.back().count += count;
+    }
+  }
+
+  // [{"name", "event", "loose"}]; appends the events to `all`.
+  nlohmann::json write(nlohmann::json& all) const {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Item& item : items_) {
+      list.push_back({{"name", item.first == item.last ? item.first : item.first + " to " + item.last},
+                      {"event", repeated_event(item.event, item.count)}});
+      if (!item.loose.empty()) list.back()["loose"] = item.loose;
+      all.push_back(list.back()["event"]);
+    }
+    return list;
+  }
+
+ private:
+  struct Item {
+    std::string first;
+    std::string last;
+    nlohmann::json event;
+    std::string loose;
+    std::uint64_t count;
+  };
+  std::vector<Item> items_;
+};
+
+EventList events_of(const std::vector<LedgerCharge>& charges, Adjacency question) {
+  EventList events;
+  for (const LedgerCharge& charge : charges) {
+    const LedgerEntry& entry = charge.entry;
+    const Spending spent = spending_of(std::span(&charge, 1), question);
+    events.add(label_of(entry), event_of(spent), 1, looseness_of(spent, entry.terms, entry.sampling_rate, question));
+  }
+  return events;
+}
+
+// A release's rounds are counted, not composed, so that each is seen.
+EventList events_of(const Reservation& remains, Adjacency question) {
+  EventList events;
+  const auto add = [&](const std::string& name, Reservation one, double sampling_rate, std::uint64_t count) {
+    one.terms = remains.terms;
+    const Spending spent = spending_of(one, question);
+    events.add(name, event_of(spent), count, looseness_of(spent, one.terms, sampling_rate, question));
+  };
+  for (ReservedRelease release : remains.releases) {
+    const std::uint64_t rounds = std::exchange(release.rounds, 1);
+    add(release.name, {.run_id = {}, .terms = {}, .releases = {release}, .selections = {}}, release.sampling_rate,
+        rounds);
+  }
+  for (const PlannedSelection& selection : remains.selections) {
+    add(selection.name, {.run_id = {}, .terms = {}, .releases = {}, .selections = {selection}}, 1, 1);
+  }
+  return events;
+}
+
+// Of all lines: a ledger has charges of one unit (require_one_unit).
+PrivacyUnit unit_of(const LedgerState& state) {
+  if (!state.charges().empty()) return state.charges().front().entry.terms.unit;
+  return state.open_runs().empty() ? PrivacyUnit::kRecord : state.open_runs().begin()->second.remains.terms.unit;
+}
+
+}  // namespace
+
+nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
+  nlohmann::json spent = nlohmann::json::array();
+  nlohmann::json reserved = nlohmann::json::array();
+  nlohmann::json runs = nlohmann::json::array();
+  nlohmann::json not_private = nlohmann::json::array();
+  const auto add_run = [&](const std::string& run, const RunTerms& terms, const std::vector<LedgerCharge>& charges) {
+    if (!terms.is_private) {
+      not_private.push_back(run);
+      return;
+    }
+    const OpenRun* open = state.open_run(run);
+    nlohmann::json json{{"run", run},
+                        {"method", terms.method},
+                        {"adjacency", to_string(terms.adjacency)},
+                        {"spent", events_of(charges, adjacency).write(spent)},
+                        {"reserved", nlohmann::json::array()}};
+    if (open != nullptr) json["reserved"] = events_of(open->remains, adjacency).write(reserved);
+    if (terms.silos) json["silos"] = silos_text(*terms.silos);
+    runs.push_back(std::move(json));
+  };
+  const std::vector<ChargesOfRun> charged = charges_by_run(state);
+  for (const auto& [run, charges] : charged) add_run(run, charges.front().entry.terms, charges);
+  for (const auto& [run, open] : state.open_runs()) {
+    const auto is_of_run = [&id = run](const ChargesOfRun& one) { return one.run == id; };
+    if (std::ranges::none_of(charged, is_of_run)) add_run(run, open.remains.terms, {});
+  }
+  return {{"format", "dpreduce-dp-events"},
+          {"format_version", 1},
+          {"version", version()},
+          {"adjacency", to_string(adjacency)},
+          {"neighboring_relation", "ADD_OR_REMOVE_ONE"},
+          {"unit", to_string(unit_of(state))},
+          {"spent", composed_event(std::move(spent))},
+          {"reserved", composed_event(std::move(reserved))},
+          {"runs", std::move(runs)},
+          {"not_private", std::move(not_private)}};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,52 @@
+// A ledger for its readers: in words, as JSON, and as events of another accounting library.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/accounting/guarantee.hpp"
+#include "common/base/choices.hpp"
+#include "common/ledger/ledger_state.hpp"
+
+namespace dpreduce {
+
+/// The charges of one run, in their order.
+struct ChargesOfRun {
+  std::string run;
+  std::vector<LedgerCharge> charges;
+};
+
+/// All charges by run, in the order of the runs' first ones; runs at the same time write in turn.
+std::vector<ChargesOfRun> charges_by_run(const LedgerState& state);
+
+/// A distribution of losses takes time. Of a ledger with more runs only the last so many are told one.
+inline constexpr std::size_t kMostDistributions = 100;
+
+/// What ledger show --format json prints: {"releases", "runs", "mu", "rho", "open_runs"}, with sampled rounds also
+/// "epsilon" and "delta". Runs stand in the order of their first charges, each with what it and all before it have
+/// spent together ("so_far"), if all were about the same records; epsilons are told at `delta`.
+nlohmann::json json_of_ledger(const LedgerState& state, double delta = kDeltaToTell);
+
+/// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger
+/// against whom its charge holds.
+std::string silos_text(const LedgerSilos& silos);
+
+/// "gradient/1" of the release id "<run id>/gradient/1".
+std::string label_of(const LedgerEntry& entry);
+
+/// Prints what ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them
+/// have spent together, in epsilon at `delta`, and what open runs may still charge.
+void print_ledger(const LedgerState& state, double delta);
+
+/// Prints what a run has reserved and not charged.
+void print_remains(const Reservation& remains);
+
+/// What ledger export --dp-events prints (docs/reference/schemas/dp-events.schema.json): what private runs have charged
+/// and, apart from it, what open ones may still charge. Each charge counts as in spending_of for neighbors by
+/// `adjacency` (data_set_budget.hpp): one under add-remove twice where the question is replace-one.
+nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency);
+
+}  // namespace dpreduce

@@ -1,0 +1,286 @@
+#include "report/model_card.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/accounting/guarantee.hpp"
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+#include "common/model/classifier_file.hpp"
+#include "report/explanation.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Classes beyond these are counted, not named.
+constexpr std::size_t kMostNamesInCard = 100;
+
+// Figures of a report's "test" that front matter has, by the names that its readers know.
+constexpr std::pair<const char*, const char*> kMetrics[] = {{"accuracy", "accuracy"},
+                                                            {"balanced_accuracy", "balanced_accuracy"},
+                                                            {"minority_accuracy", "minority_accuracy"},
+                                                            {"hit_rate", "hit_rate"},
+                                                            {"mean_average_precision", "mean_average_precision"},
+                                                            {"micro_f1", "f1"},
+                                                            {"macro_f1", "macro_f1"}};
+
+// A string as YAML and JSON both write it.
+std::string quoted(const std::string& text) {
+  return readable_json_text(nlohmann::json(text));
+}
+
+// Text that Markdown takes for nothing but text.
+std::string as_text(std::string_view text) {
+  constexpr std::string_view kMarks = "\\`*_[]<>|~&$#";
+  std::string plain;
+  for (const char c : text) {
+    if (kMarks.find(c) != std::string_view::npos) plain += '\\';
+    plain += c;
+  }
+  return plain;
+}
+
+// "sampling_rate" as "sampling rate".
+std::string as_words(std::string name) {
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+std::string table_row(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string table_head(const std::vector<std::string>& cells) {
+  return table_row(cells) + table_row(std::vector<std::string>(cells.size(), "---"));
+}
+
+// The numbers of the report's test figures, in the order of kMetrics.
+std::vector<std::pair<std::string, nlohmann::json>> test_figures(const nlohmann::json& report) {
+  std::vector<std::pair<std::string, nlohmann::json>> figures;
+  const auto test = report.find("test");
+  if (test == report.end()) return figures;
+  for (const auto& [name, metric] : kMetrics) {
+    const auto figure = test->find(name);
+    if (figure != test->end() && figure->is_number()) figures.emplace_back(metric, *figure);
+  }
+  return figures;
+}
+
+std::string front_matter(const ClassifierParts& parts, const std::string& name, const nlohmann::json& report) {
+  const auto figures = test_figures(report);
+  std::string text =
+      "---\n"
+      "# license: yours to choose, before you publish the model\n"
+      "library_name: dpreduce\n"
+      "pipeline_tag: tabular-classification\n"
+      "tags:\n";
+  if (parts.privacy) text += "- differential-privacy\n";
+  text += "- linear-classifier\n- safetensors\n";
+  text += fmt::format("- {}\n", quoted("dpreduce-" + parts.method));
+  if (!figures.empty()) {
+    text += "metrics:\n";
+    for (const auto& [metric, figure] : figures) text += fmt::format("- {}\n", metric);
+    text += fmt::format(
+        "model-index:\n"
+        "- name: {}\n"
+        "  results:\n"
+        "  - task:\n"
+        "      type: tabular-classification\n"
+        "    dataset:\n"
+        "      name: test rows (figures about them are outside of the guarantee)\n"
+        "      type: test-rows\n"
+        "    metrics:\n",
+        quoted(name));
+    for (const auto& [metric, figure] : figures) {
+      text += fmt::format("    - type: {}\n      value: {}\n", metric, json_text(figure));
+    }
+  }
+  return text + "---\n\n";
+}
+
+std::string model_section(const ClassifierParts& parts) {
+  const Preprocessing& rows = parts.preprocessing;
+  std::string text = "## Model\n\n" + table_head({"", ""});
+  text += table_row({"method", parts.method});
+  text += table_row({"classes", fmt::format("{}", parts.classes)});
+  text += table_row({"features of a row", fmt::format("{}", rows.input_dim)});
+  std::vector<std::string> steps;
+  if (rows.pool > 1) steps.push_back(fmt::format("average {} features", rows.pool));
+  steps.push_back(fmt::format("{} to norm {}", rows.normalize == Normalize::kL2 ? "scale" : "clip", rows.clip_norm));
+  if (!rows.center.empty()) steps.emplace_back("center");
+  if (!rows.projection.empty()) steps.push_back(fmt::format("project to {}", rows.projected_dim()));
+  if (!rows.selected.empty()) steps.push_back(fmt::format("select {}", rows.selected.size()));
+  text += table_row({"preparation of a row", fmt::format("{}", fmt::join(steps, ", "))});
+  text += table_row(
+      {"probabilities", !parts.link ? "none: scores only rank classes" : std::string(to_string(*parts.link))});
+  if (parts.threshold) text += table_row({"threshold of a class", fmt::format("{}", *parts.threshold)});
+  text += "\nIt takes features from the same encoder as in training, in the same order.\n\n";
+  if (parts.class_names.empty()) return text;
+  const std::size_t shown = std::min(parts.class_names.size(), kMostNamesInCard);
+  text += "Classes, from 0:\n\n";
+  for (std::size_t k = 0; k < shown; ++k) text += fmt::format("{}. {}\n", k, as_text(parts.class_names[k]));
+  if (shown < parts.class_names.size()) {
+    text += fmt::format("\n{} more are in the model file.\n", parts.class_names.size() - shown);
+  }
+  return text + "\n";
+}
+
+std::string unit_text(const PrivacyStatement& privacy) {
+  if (!privacy.person) return "one row";
+  const PersonStatement& person = *privacy.person;
+  return fmt::format(
+      "one person, with any number of rows, which {} at most {} row{} together{}",
+      person.bound == PersonBound::kClip ? "are clipped to" : "count for", person.rows, person.rows == 1 ? "" : "s",
+      person.silos
+          ? fmt::format("; in at most {} silo{}, as these promised", *person.silos, *person.silos == 1 ? "" : "s")
+          : "");
+}
+
+std::string figures_table(const nlohmann::json& statement, const PrivacyStatement& privacy) {
+  std::string text = table_head({"", ""});
+  for (const char* name : {"epsilon", "delta", "mu", "rho", "adjacency", "accountant"}) {
+    const auto value = statement.find(name);
+    if (value == statement.end() || value->is_null()) continue;
+    text += table_row({name, value->is_string() ? value->get<std::string>() : value->dump()});
+  }
+  return text + table_row({"unit", unit_text(privacy)}) + "\n";
+}
+
+std::string promise_section(const nlohmann::json& statement, const ClassifierParts& parts,
+                            const std::optional<ReportedRun>& run) {
+  std::string text = "## Privacy\n\n";
+  if (!parts.privacy) {
+    text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
+    for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
+  } else {
+    text += figures_table(statement, *parts.privacy);
+  }
+  if (!run) {
+    return text +
+           "This is what the model file says. The report of its fit says what it means, and what was released.\n\n";
+  }
+  for (const auto& [heading, sentences] : headed_words_of(*run)) {
+    text += fmt::format("### {}\n\n", heading);
+    for (const std::string& sentence : sentences) text += fmt::format("- {}\n", as_text(sentence));
+    text += "\n";
+  }
+  return text;
+}
+
+// Rounds that are alike but for their number stand in one row.
+std::string releases_section(const std::vector<ReportedBlock>& blocks) {
+  if (blocks.empty()) return {};
+  std::string text = "## Noised releases\n\n" + table_head({"block", "release", "times", "coordinates", "sensitivity",
+                                                            "sigma", "noise multiplier", "sampling rate"});
+  const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
+  for (std::size_t first = 0; first < blocks.size();) {
+    const ReportedBlock& block = blocks[first];
+    std::size_t last = first;
+    while (last + 1 < blocks.size() && blocks[last + 1].is_another_round_of(block)) ++last;
+    const std::string label = as_text(block.release);
+    text +=
+        table_row({as_text(block.name), last == first ? label : label + " to " + as_text(blocks[last].release),
+                   fmt::format("{}", last - first + 1), fmt::format("{}", block.coordinates), number(block.sensitivity),
+                   number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
+    first = last + 1;
+  }
+  return text + "\n";
+}
+
+std::string test_section(const nlohmann::json& report) {
+  const auto figures = test_figures(report);
+  if (figures.empty()) return {};
+  const nlohmann::json& test = report["test"];
+  const bool are_training_rows = test.contains("rows_are_training_rows") && test["rows_are_training_rows"] == true;
+  std::string text =
+      fmt::format("## Test figures\n\n**Outside of the guarantee**: they are exact figures about {}.\n\n",
+                  are_training_rows ? "rows that the model was trained on: take them out before others read this"
+                                    : "the test rows");
+  text += table_head({"", ""});
+  for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), json_text(figure)});
+  return text + "\n";
+}
+
+std::string loading_section(const std::string& name) {
+  return fmt::format(
+      "## How to load it\n\n"
+      "With the command:\n\n"
+      "```bash\n"
+      "dpreduce predict --model {0} --x features.npy --out labels.csv\n"
+      "```\n\n"
+      "In Python:\n\n"
+      "```python\n"
+      "import numpy\n"
+      "import dpreduce\n\n"
+      "model = dpreduce.load({1})\n"
+      "labels = model.predict(numpy.load(\"features.npy\"))\n"
+      "```\n",
+      name, quoted(name));
+}
+
+// The report is of this model: same method, and the same promise to the last digit.
+void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& parts, const ReportedRun& run,
+                       const std::string& path) {
+  const auto refuse = [&](const std::string& what) {
+    throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
+                               path, what));
+  };
+  const nlohmann::json& report = run.content;
+  if (run.is_dry_run) refuse("it is the plan of a dry run");
+  if (run.method != parts.method) refuse(fmt::format("its method is {}, the model's {}", run.method, parts.method));
+  for (const auto& [name, size] :
+       {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
+    if (report.contains(name) && report[name] != size) {
+      refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report[name]), size));
+    }
+  }
+  if (statement["private"] != run.is_private) refuse("one of the two is private, and the other is not");
+  if (!run.guarantee) return;
+  const ReportedGuarantee& promise = *run.guarantee;
+  for (const auto& [name, promised] : {std::pair{"epsilon", nlohmann::json(promise.epsilon)},
+                                       {"delta", promise.delta},
+                                       {"mu", or_null(promise.mu)},
+                                       {"adjacency", to_string(promise.adjacency)}}) {
+    if (statement[name].is_null() || promised.is_null() || statement[name] == promised) continue;
+    refuse(fmt::format("its {} is {}, the model's {}", name, json_text(promised), json_text(statement[name])));
+  }
+  // Where nothing is said, a row is meant, and of a person weights.
+  const auto told = [](const nlohmann::json& privacy, std::string_view name) {
+    const auto found = privacy.find(name);
+    if (found != privacy.end()) return *found;
+    if (name == "unit") return nlohmann::json(to_string(PrivacyUnit::kRecord));
+    return name == "person_bound" ? nlohmann::json(to_string(PersonBound::kWeight)) : nlohmann::json();
+  };
+  for (const char* name : {"unit", "rows_per_person", "person_bound", "silos_per_person"}) {
+    const nlohmann::json of_report = told(report["privacy"], name);
+    const nlohmann::json of_model = told(statement, name);
+    if (of_report == of_model) continue;
+    refuse(fmt::format("its {} is {}, the model's {}", name, json_text(of_report), json_text(of_model)));
+  }
+}
+
+}  // namespace
+
+std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
+                       const std::string& report_path) {
+  const ClassifierParts& parts = classifier.parts();
+  const nlohmann::json statement = parse_json(metadata_of(classifier).at("privacy"));
+  if (run) check_is_of_model(statement, parts, *run, report_path);
+  const nlohmann::json content = run ? run->content : nlohmann::json::object();
+  std::string text = front_matter(parts, name, content);
+  text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
+                      parts.privacy ? "differentially private linear " : "linear ");
+  text += model_section(parts);
+  text += promise_section(statement, parts, run);
+  if (run) text += releases_section(run->blocks);
+  text += test_section(content);
+  return text + loading_section(name);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,21 @@
+// A model card: what a reader must know of a model before it is used, as Markdown.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/model/classifier.hpp"
+#include "report/reported_run.hpp"
+
+namespace dpreduce {
+
+/// YAML front matter with the fields of Hugging Face's model cards, then what the model is, what was promised, what was
+/// released, test figures, and how to load the file `name`. Words of the promise are those of privacy explain. Without
+/// a report: what the model file alone says. Numbers are those of model and report, to the last digit. The license is
+/// left to the user.
+///
+/// Throws BadInput, naming `report_path`, where the report is of another model.
+std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
+                       const std::string& report_path);
+
+}  // namespace dpreduce

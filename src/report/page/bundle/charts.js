@@ -1,0 +1,29 @@
+// Draws the charts of the page. Each figure holds the table of its values, which the page shows where there are no scripts,
+// a place to draw them in, and as JSON how: axes, and which column is what (values.js). Values stand in the table alone.
+import { drawColumns, drawRows } from "./bars.js";
+import { drawLines } from "./lines.js";
+import { drawMatrix } from "./matrix.js";
+import { valuesOf } from "./values.js";
+
+const DRAW = { lines: drawLines, groups: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
+
+function draw(plot, spec) {
+  plot.replaceChildren();
+  DRAW[spec.chart](plot, spec);
+}
+
+for (const figure of document.querySelectorAll("figure[data-chart]")) {
+  const spec = JSON.parse(figure.querySelector("script").textContent);
+  Object.assign(spec, valuesOf(spec, figure.querySelector("table")));
+  const plot = figure.querySelector(".plot");
+  plot.hidden = false;
+  draw(plot, spec);
+  figure.querySelector("details").open = false;
+  let width = plot.clientWidth;
+  new ResizeObserver(() => {
+    if (plot.clientWidth === width) return;
+    width = plot.clientWidth;
+    draw(plot, spec);
+  }).observe(plot);
+}
+document.documentElement.dataset.drawn = "yes";

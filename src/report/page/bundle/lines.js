@@ -1,0 +1,156 @@
+// Series of points over a number: accuracy over epsilon, norms over rounds, eigenvalues, a budget as it is spent.
+//
+// spec: {x: {label, scale: "linear" | "log" | "count"}, y: {label, scale: "linear" | "symlog", radius, unit: "share" | ""},
+//        series: [{name, points: [[x, y]...], spread: [[low, high]...], draw: "line" | "step" | "dots"}],
+//        levels: [{name, y, of: index of its series}], levels_name: of all of them, zone: {name, low, high}}
+import { format } from "d3-format";
+import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
+import { area, curveLinear, curveStepAfter, line } from "d3-shape";
+
+import { colorOf, drawing, legend, markOf, xAxis, yAxis } from "./frame.js";
+
+const number = format(".3~g");
+const percent = format(".0%");
+const DASHES = ["", "7 3", "14 4", "9 3 2 3", "4 4", "14 3 2 3 2 3"]; // dots are for levels
+
+function short(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e4 || size < 1e-3 ? format(".2~e")(value).replace("e+", "e") : number(value);
+}
+
+function rangeOf(values) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return [low, high];
+}
+
+// Log scales end at what is there; counts and lines begin where the data do.
+function xScale(spec, range) {
+  const [low, high] = rangeOf(spec.series.flatMap((one) => one.points.map((point) => point[0])));
+  if (spec.x.scale === "log") {
+    const around = low === high ? 2 : 1;
+    return scaleLog([low / around, high * around], range);
+  }
+  return scaleLinear(low === high ? [low - 1, high + 1] : [low, high], range);
+}
+
+function xTicks(spec, scale, width) {
+  const most = Math.max(2, Math.floor(width / 70));
+  if (spec.x.scale === "log") {
+    const stated = [...new Set(spec.series.flatMap((one) => one.points.map((point) => point[0])))].sort((a, b) => a - b);
+    const kept = [];
+    for (const value of stated) if (!kept.length || scale(value) - scale(kept.at(-1)) >= 34) kept.push(value);
+    return kept;
+  }
+  const ticks = scale.ticks(most);
+  return spec.x.scale === "count" ? ticks.filter(Number.isInteger) : ticks;
+}
+
+// Shares that are close to one another and far from 0 would be one line on a scale from 0: theirs begins at a twentieth
+// below the least, and says so.
+function firstOfShares(values) {
+  const [low, high] = rangeOf(values);
+  return high - low > 0.3 || low < 0.35 ? 0 : Math.max(0, Math.floor(low * 20 - 0.5) / 20);
+}
+
+// Other linear scales hold 0. The other kind is linear within the radius of the noise and logarithmic outside.
+function yScale(spec, range) {
+  const values = spec.series.flatMap((one) => [
+    ...one.points.map((point) => point[1]),
+    ...(one.spread ?? []).flat(),
+  ]);
+  for (const level of spec.levels ?? []) values.push(level.y);
+  if (spec.zone) values.push(spec.zone.low, spec.zone.high);
+  if (spec.y.unit === "share") return scaleLinear([firstOfShares(values), 1], range);
+  let [low, high] = rangeOf([0, ...values]);
+  if (low === high) high = 1;
+  if (spec.y.scale !== "symlog") return scaleLinear([low, high], range).nice(5);
+  const room = 1.25;
+  return scaleSymlog([low < 0 ? low * room : 0, high * room], range).constant(spec.y.radius);
+}
+
+function yTicks(spec, scale) {
+  if (spec.y.scale !== "symlog") return scale.ticks(5);
+  const [low, high] = scale.domain();
+  const kept = [0];
+  // Powers of ten first, then 5 and 2 times them where there is room.
+  for (const factor of [1, 5, 2]) {
+    for (let power = Math.floor(Math.log10(spec.y.radius)); factor * 10 ** power <= Math.max(high, -low); ++power) {
+      for (const tick of [factor * 10 ** power, -factor * 10 ** power]) {
+        const isSeen = tick <= high && tick >= low && Math.abs(tick) >= spec.y.radius;
+        if (isSeen && kept.every((other) => Math.abs(scale(other) - scale(tick)) >= 16)) kept.push(tick);
+      }
+    }
+  }
+  return kept;
+}
+
+export function drawLines(plot, spec) {
+  const { svg, width, height } = drawing(plot, spec, 320);
+  const [left, right, top, bottom] = [52, width - 12, 28, height - 46];
+  const x = xScale(spec, [left + 8, right - 8]);
+  const y = yScale(spec, [bottom, top]);
+  const tick = spec.y.unit === "share" ? percent : short;
+  if (spec.zone) {
+    svg.append("rect").attr("class", "zone").attr("x", left).attr("width", right - left)
+      .attr("y", y(spec.zone.high)).attr("height", Math.max(1, y(spec.zone.low) - y(spec.zone.high)));
+  }
+  const [first] = y.domain();
+  const label = first > 0 ? `${spec.y.label}; the scale begins at ${percent(first)}` : spec.y.label;
+  yAxis(svg, y, left, right, label, { format: tick, values: yTicks(spec, y) });
+  xAxis(svg, x, bottom, spec.x.label, width, { format: short, values: xTicks(spec, x, right - left) });
+  if (first <= 0) svg.append("line").attr("class", "zero").attr("x1", left).attr("x2", right).attr("y1", y(0)).attr("y2", y(0));
+  for (const level of spec.levels ?? []) {
+    svg.append("line").attr("class", `level ${colorOf(level.of)}`).attr("x1", left).attr("x2", right).attr("y1", y(level.y)).attr("y2", y(level.y))
+      .append("title").text(`${level.name}: ${tick(level.y)}`);
+  }
+  spec.series.forEach((one, index) => drawSeries(svg, one, index, x, y));
+  if (spec.series.length + (spec.levels ?? []).length + (spec.zone ? 1 : 0) > 1) legend(plot, keysOf(spec));
+}
+
+function drawSeries(svg, one, index, x, y) {
+  const group = svg.append("g").attr("class", `series ${colorOf(index)}`);
+  const curve = one.draw === "step" ? curveStepAfter : curveLinear;
+  if (one.spread) {
+    group.append("path").attr("class", "spread").attr("d",
+      area(([at]) => x(at), (_, i) => y(one.spread[i][0]), (_, i) => y(one.spread[i][1])).curve(curve)(one.points));
+  }
+  if (one.draw !== "dots") {
+    group.append("path").attr("class", "line").attr("stroke-dasharray", DASHES[index % DASHES.length])
+      .attr("d", line(([at]) => x(at), ([, value]) => y(value)).curve(curve)(one.points));
+  }
+  const crowded = one.points.length > 60;
+  if (crowded && one.draw !== "dots") return;
+  for (const [at, value] of one.points) {
+    group.append("path").attr("class", "mark").attr("d", markOf(index, crowded ? 12 : 36))
+      .attr("transform", `translate(${x(at)},${y(value)})`)
+      .append("title").text(`${one.name}: ${short(at)}, ${short(value)}`);
+  }
+}
+
+function keysOf(spec) {
+  const keys = spec.series.map((one, index) => ({
+    name: one.name,
+    draw: (key) => {
+      const group = key.append("g").attr("class", `series ${colorOf(index)}`);
+      if (one.draw !== "dots") {
+        group.append("path").attr("class", "line").attr("stroke-dasharray", DASHES[index % DASHES.length]).attr("d", "M0,6H28");
+      }
+      if (one.draw === "dots" || one.points.length <= 60) {
+        group.append("path").attr("class", "mark").attr("d", markOf(index)).attr("transform", "translate(14,6)");
+      }
+    },
+  }));
+  if (spec.levels?.length) {
+    keys.push({ name: spec.levels_name, draw: (key) => key.append("path").attr("class", "level quiet").attr("d", "M0,6H28") });
+  }
+  if (spec.zone) {
+    keys.push({ name: spec.zone.name, draw: (key) => key.append("rect").attr("class", "zone").attr("width", 28).attr("height", 12) });
+  }
+  return keys;
+}

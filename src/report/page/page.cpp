@@ -1,0 +1,130 @@
+#include "report/page/page.hpp"
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "report/page/html.hpp"
+#include "report/page/sections.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t first = 0; first < bytes.size(); first += 3) {
+    std::uint32_t word = 0;
+    for (std::size_t i = first; i < first + 3; ++i) {
+      word = word << 8 | (i < bytes.size() ? std::to_integer<std::uint32_t>(bytes[i]) : 0);
+    }
+    for (int shift = 18; shift >= 0; shift -= 6) text += kDigits[word >> shift & 63];
+  }
+  for (std::size_t pad = 0; pad < (3 - bytes.size() % 3) % 3; ++pad) text[text.size() - 1 - pad] = '=';
+  return text;
+}
+
+std::vector<Section> sections_of_document(const PageDocument& document) {
+  switch (document.kind) {
+    case DocumentKind::kFit:
+      return fit_sections(document);
+    case DocumentKind::kSweep:
+      return sweep_sections(document);
+    case DocumentKind::kLedger:
+      break;
+  }
+  return ledger_sections(document);
+}
+
+std::string title_of(const PageDocument& document) {
+  switch (document.kind) {
+    case DocumentKind::kFit:
+      return (document.run->is_dry_run ? "Plan of a fit by " : "A fit by ") +
+             document.run->content["method"].get<std::string>();
+    case DocumentKind::kSweep:
+      return "A sweep";
+    case DocumentKind::kLedger:
+      break;
+  }
+  return "A ledger";
+}
+
+std::string section_html(const Section& section, const std::string& id) {
+  const std::string mark = section.owner_only.empty() ? "" : " <span class=\"owner\">for the data's owner</span>";
+  const std::string why = section.owner_only.empty() ? ""
+                                                     : fmt::format(
+                                                           "<p class=\"why\">For the data's owner, not for "
+                                                           "release: {}.</p>\n",
+                                                           escaped(section.owner_only));
+  return fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-title\"{1}>\n<h3 id=\"{0}-title\">{2}{3}</h3>\n{4}{5}</section>\n", id,
+      section.owner_only.empty() ? "" : " class=\"owners\"", escaped(section.title), mark, why, section.body);
+}
+
+struct Part {
+  std::string contents;  // of the list of contents
+  std::string article;
+};
+
+Part part_of(const PageDocument& document, std::size_t number, Audience audience) {
+  const std::string id = fmt::format("document-{}", number);
+  Part part{fmt::format("<li><a href=\"#{}\">{}</a>\n<ul>\n", id, escaped(title_of(document))),
+            fmt::format("<article id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1} <span "
+                        "class=\"file\">{2}</span></h2>\n",
+                        id, escaped(title_of(document)), name(document.name))};
+  std::size_t section_number = 0;
+  for (const Section& section : sections_of_document(document)) {
+    if (audience == Audience::kPublic && !section.owner_only.empty()) continue;
+    const std::string section_id = fmt::format("{}-{}", id, ++section_number);
+    part.contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", section_id, escaped(section.title));
+    part.article += section_html(section, section_id);
+  }
+  part.contents += "</ul></li>\n";
+  part.article += "</article>\n";
+  return part;
+}
+
+std::string head(const std::string& title) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
+      "base-uri "
+      "'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n",
+      source_hash(page_script()), source_hash(page_style()), escaped(title), page_style());
+}
+
+}  // namespace
+
+std::string source_hash(std::string_view text) {
+  return "'sha256-" + base64(sha256(text)) + "'";
+}
+
+std::string page_of(std::span<const PageDocument> documents, Audience audience) {
+  DPREDUCE_ASSERT(!documents.empty());
+  std::string contents;
+  std::string articles;
+  std::size_t number = 0;
+  for (const PageDocument& document : documents) {
+    const Part part = part_of(document, ++number, audience);
+    contents += part.contents;
+    articles += part.article;
+  }
+  const std::string title = documents.size() == 1 ? title_of(documents.front()) : "Privacy and accuracy";
+  const std::string whose =
+      audience == Audience::kPublic
+          ? "All of this page is public."
+          : "Sections marked <span class=\"owner\">for the data's owner</span> are outside the guarantee. All else is "
+            "public; <code>dpreduce report --public</code> makes a page of that alone.";
+  return head(title + " – dpreduce") +
+         fmt::format(
+             "<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n<h1>Privacy and "
+             "accuracy</h1>\n<p>Made by dpreduce {}. {}</p>\n<nav aria-label=\"Contents\">\n<ul>\n{}</ul>\n</nav>\n"
+             "</header>\n<main id=\"content\">\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
+             escaped(version()), whose, contents, articles, page_script());
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,29 @@
+// What a page says of each kind of document, section by section.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/json_fields.hpp"
+#include "report/page/document.hpp"
+
+namespace dpreduce {
+
+struct Section {
+  std::string title;         ///< plain text
+  std::string body;          ///< HTML
+  std::string owner_only{};  ///< why it is for the data's owner and not for release; empty: it is public
+};
+
+/// All throw BadInput naming document and member where one has another type than reports have.
+
+std::vector<Section> fit_sections(const PageDocument& document);
+std::vector<Section> sweep_sections(const PageDocument& document);
+std::vector<Section> ledger_sections(const PageDocument& document);
+
+/// Of a fit: each adds nothing where the report has nothing for it.
+void add_budget(std::vector<Section>& sections, const JsonFields& report);
+void add_released_values(std::vector<Section>& sections, const JsonFields& report);
+void add_test_figures(std::vector<Section>& sections, const JsonFields& report);
+
+}  // namespace dpreduce

@@ -1,0 +1,221 @@
+#include "report/plan_report.hpp"
+
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/bound_text.hpp"
+#include "common/base/json_text.hpp"
+#include "common/base/version.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "fit/release_figures.hpp"
+#include "methods/training_method.hpp"
+#include "report/budget_warning.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kClassSizesToTell[] = {10, 100, 1000, 10000};
+constexpr double kRowsToTell[] = {1000, 10000, 100000};
+
+constexpr std::string_view kClassMeans = "class_means";
+
+bool has_class_means(const FitPlan& plan) {
+  return !plan.requests.empty() && plan.requests.back().name == kClassMeans;
+}
+
+// sigma of the class sums in feature units, over the clip norm: how many rows of norm C one coordinate's noise is.
+double noise_in_rows(const FitPlan& plan) {
+  const PlannedBlock& sums = plan.noise->release(kClassMeans).block("class_sums");
+  const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
+  return sums.sigma / (lattice.scale() * lattice.clip_norm);
+}
+
+nlohmann::json block_json(const PlannedBlock& block, const std::string& release, double sampling_rate) {
+  nlohmann::json json{{"name", block.name},   {"release", release}, {"sensitivity", block.sensitivity},
+                      {"sigma", block.sigma}, {"mu", block.mu},     {"coordinates", block.elements}};
+  if (sampling_rate < 1) json["sampling_rate"] = sampling_rate;
+  if (block.noise == BlockNoise::kSymmetric) json["sigma_off_diagonal"] = off_diagonal_sigma(block.sigma);
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
+  nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
+  json["unit"] = to_string(options.data.unit());
+  if (options.data.has_persons()) json["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.clips_persons()) json["person_bound"] = to_string(PersonBound::kClip);
+  if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
+  if (options.silos.counted_persons) json["count_persons"] = *options.silos.counted_persons;
+  json["adjacency"] = to_string(options.privacy.adjacency);
+  json["accountant"] = to_string(options.privacy.budget.accountant);
+  if (!plan.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(plan.forfeits);
+  json["releases"] = nlohmann::json::array();
+  json["selections"] = nlohmann::json::array();
+  if (!plan.noise) return json;
+  json.update(to_json(*plan.guarantee));
+  if (const std::string note = delta_note(options, plan); !note.empty()) json["note"] = note;
+  if (const std::string weakness = weakness_of(plan, options.data.unit()); !weakness.empty())
+    json["warning"] = weakness;
+  for (const PlannedRelease& release : plan.noise->releases) {
+    for (std::uint64_t round = 1; round <= release.rounds; ++round) {
+      for (const PlannedBlock& block : release.blocks) {
+        json["releases"].push_back(block_json(block, label_of_round(release, round), release.sampling_rate));
+      }
+    }
+  }
+  for (const PlannedSelection& selection : plan.noise->selections) {
+    json["selections"].push_back({{"name", selection.name},
+                                  {"mechanism", to_string(selection.terms.mechanism)},
+                                  {"sensitivity", selection.terms.sensitivity},
+                                  {"epsilon", selection.terms.epsilon},
+                                  {"mu", selection_mu(selection.terms.epsilon)},
+                                  {"candidates", selection.terms.candidates},
+                                  {"chosen", selection.terms.chosen},
+                                  {"groups", selection.terms.groups}});
+  }
+  return json;
+}
+
+std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget) {
+  if (guarantee.is_pure()) {
+    return fmt::format("epsilon {}, pure (delta 0); mu {}, rho {}; epsilon {} at delta {}",
+                       upper_figure(guarantee.epsilon), upper_figure(*guarantee.mu), upper_figure(*guarantee.rho),
+                       upper_figure(guarantee.bounded_range->epsilon), upper_figure(guarantee.bounded_range->delta));
+  }
+  const std::string figures =
+      guarantee.mu ? fmt::format("mu {}, rho {}", upper_figure(*guarantee.mu), upper_figure(*guarantee.rho))
+                   : fmt::format("by {}", to_string(budget.accountant));
+  return fmt::format("epsilon {} at delta {} ({})", upper_figure(guarantee.epsilon), upper_figure(guarantee.delta),
+                     figures);
+}
+
+void print_unit(const FitOptions& options) {
+  const DataOptions& data = options.data;
+  if (!data.has_persons()) return;
+  std::string silos;
+  if (const auto most = options.silos.silos_per_person) {
+    silos = fmt::format(", in at most {} silo{}", *most, *most == 1 ? "" : "s");
+  } else if (options.silos.counted_persons) {
+    silos = ", counted over all silos";
+  }
+  fmt::print("unit       one person with any number of rows{}, which {} at most {} row{} together\n", silos,
+             data.clips_persons() ? "are clipped to" : "count for", data.bounded_rows(),
+             data.bounded_rows() == 1 ? "" : "s");
+}
+
+std::string delta_note(const FitOptions& options, const FitPlan& plan) {
+  if (!plan.guarantee || !plan.guarantee->is_pure() || !options.privacy.budget.epsilon || !options.privacy.budget.delta)
+    return {};
+  return fmt::format("--delta {:g} is not spent: the mechanism is pure, and delta stays 0",
+                     *options.privacy.budget.delta);
+}
+
+nlohmann::json expected_error_json(const FitPlan& plan) {
+  nlohmann::json errors = nlohmann::json::array();
+  if (!plan.noise) return errors;
+  if (has_class_means(plan)) {
+    const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.dim));
+    for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
+  }
+  for (const PlannedRelease& release : plan.noise->releases) {
+    if (release.name == kClassMeans) continue;
+    for (const PlannedBlock& block : release.blocks) {
+      // Of a row, and not of a person, who moves a block B times as far.
+      const double of_a_row = std::sqrt(static_cast<double>(block.squared_sensitivity));
+      const double length = noise_norm(block, block.sigma) / of_a_row;
+      for (const double rows : kRowsToTell) {
+        errors.push_back({{"release", release.name}, {"name", block.name}, {"rows", rows}, {"error", length / rows}});
+      }
+    }
+  }
+  return errors;
+}
+
+namespace {
+
+// The most that this changes is the unit of expected errors.
+std::string changed_row(const FitOptions& options) {
+  const bool is_exchanged = options.privacy.adjacency == Adjacency::kReplaceOne;
+  return fmt::format("one row{}{}", is_exchanged ? " that is exchanged for another" : "",
+                     options.data.has_persons() ? ", counted in full," : "");
+}
+
+void print_expected_errors(const FitPlan& plan, const std::string& row_changed) {
+  if (has_class_means(plan)) {
+    fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));
+  }
+  std::string last;  // block
+  for (const auto& row : expected_error_json(plan)) {
+    if (row.contains("rows_per_class")) {
+      fmt::print("           a class of {:>6} rows: its mean is off by {:.3g} C\n", row["rows_per_class"].get<double>(),
+                 row["error"].get<double>());
+      continue;
+    }
+    const std::string block = row["release"].get<std::string>() + " " + row["name"].get<std::string>();
+    if (block != last) {
+      fmt::print("expected   {}: a mean over {:.0f} rows is off by {:.3g} of what {} changes at most",
+                 row["name"].get<std::string>(), row["rows"].get<double>(), row["error"].get<double>(), row_changed);
+    } else {
+      fmt::print(", over {:.0f} by {:.3g}{}", row["rows"].get<double>(), row["error"].get<double>(),
+                 row["rows"] == *std::rbegin(kRowsToTell) ? "\n" : "");
+    }
+    last = block;
+  }
+}
+
+void print_plan(const FitOptions& options, const FitPlan& plan) {
+  fmt::print("dry run: no row is read, nothing is spent\n");
+  if (!plan.noise) {
+    fmt::print("noise      none: NOT private\n");
+    return;
+  }
+  const Guarantee& g = *plan.guarantee;
+  fmt::print("budget     {}, {}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency));
+  print_unit(options);
+  if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
+  for (const PlannedRelease& release : plan.noise->releases) {
+    for (const PlannedBlock& block : release.blocks) {
+      fmt::print(
+          "noise      {:<14} {:>10} coordinates, sensitivity {}, sigma {}, mu {}{}{}{}\n", block.name, block.elements,
+          upper_figure(block.sensitivity, 9), lower_figure(block.sigma, 9), upper_figure(block.mu),
+          release.is_sampled() ? fmt::format(" of a row that is drawn (probability {:g})", release.sampling_rate) : "",
+          release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
+          block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
+    }
+  }
+  for (const PlannedSelection& selection : plan.noise->selections) {
+    const SelectionTerms& terms = selection.terms;
+    fmt::print("selection  {:<14} {}of {} candidates by {}, sensitivity {}, epsilon {}, mu {}\n", selection.name,
+               terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
+               plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity,
+               upper_figure(terms.epsilon), upper_figure(selection_mu(terms.epsilon)));
+  }
+  print_expected_errors(plan, changed_row(options));
+}
+
+}  // namespace
+
+void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
+  if (options.output.format == OutputFormat::kJson) {
+    const nlohmann::json json{{"dry_run", true},
+                              {"method", make_method(options)->name()},
+                              {"private", plan.is_private},
+                              {"privacy", privacy_json(plan, options)},
+                              {"expected_error", expected_error_json(plan)},
+                              {"memory_bytes_per_rank", plan.memory_bytes},
+                              {"cost", cost_json(cost)},
+                              {"version", version()}};
+    fmt::print("{}\n", json_text(json, 2));
+    return;
+  }
+  print_plan(options, plan);
+  print_cost(cost);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,40 @@
+// What a fit's plan says of itself: to --dry-run and to the report.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/cost_report.hpp"
+#include "run/fit_plan.hpp"
+
+namespace dpreduce {
+
+/// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
+/// "sigma", "mu", "coordinates"}]}; one entry a block and round, sensitivity and sigma in lattice units; a symmetric
+/// block has "sigma_off_diagonal" too. A budget that promises little has a "warning" (budget_warning.hpp). Figures are
+/// null and releases empty in a non-private run.
+nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
+
+/// How far off what is released will be, for numbers of rows that a user may think of. For class means
+/// {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a
+/// class's released mean from its exact one, in units of the clip norm. For every block of other releases {"release",
+/// "name", "rows", "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the
+/// rows from the exact one, in units of the most that one row changes (under replace-one one that is exchanged), D,
+/// which is no more where a person may change B times as much; |noise| is the root of its expected square
+/// (release_figures.hpp).
+nlohmann::json expected_error_json(const FitPlan& plan);
+
+/// The guarantee in one line, without the adjacency.
+std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget);
+
+/// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
+std::string delta_note(const FitOptions& options, const FitPlan& plan);
+
+/// What --dry-run prints: the plan, and what it costs.
+void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
+
+/// Prints a line that names the unit of privacy, where it is a person, and what silos promised or counted.
+void print_unit(const FitOptions& options);
+
+}  // namespace dpreduce

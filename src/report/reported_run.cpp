@@ -1,0 +1,212 @@
+#include "report/reported_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/mechanism.hpp"
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
+#include "common/base/json_text.hpp"
+#include "common/data/mapped_file.hpp"
+#include "common/randomness/signing_key.hpp"
+
+namespace dpreduce {
+namespace {
+
+// How far the figures of one report may be from each other: each was rounded by itself.
+constexpr double kRounding = 1e-9;
+constexpr int kDeepest = 32;
+constexpr const char* kAdvice = "; give a file that fit --report wrote";
+
+constexpr double kSmallestFigure = std::numeric_limits<double>::min();
+constexpr double kLargestFigure = std::numeric_limits<double>::max();
+
+std::vector<ReportedBlock> blocks_of(const JsonFields& privacy) {
+  std::vector<ReportedBlock> blocks;
+  for (const JsonFields& release : privacy.with("releases").objects("releases")) {
+    blocks.push_back({.name = release.printable_text("name"),
+                      .release = release.printable_text("release"),
+                      .coordinates = release.count("coordinates"),
+                      .sensitivity = release.number_within("sensitivity", kSmallestFigure, kLargestFigure),
+                      .sigma = release.number_within("sigma", kSmallestFigure, kLargestFigure),
+                      .sampling_rate = release.has("sampling_rate")
+                                           ? release.number_within("sampling_rate", kSmallestFigure, 1.0)
+                                           : 1.0,
+                      .is_symmetric = release.has("sigma_off_diagonal")});
+  }
+  return blocks;
+}
+
+// Reports of versions without selections have no such field.
+std::vector<ReportedSelection> selections_of(const JsonFields& privacy) {
+  std::vector<ReportedSelection> selections;
+  for (const JsonFields& selection : privacy.objects("selections")) {
+    selections.push_back({.name = selection.printable_text("name"),
+                          .epsilon = selection.number_within("epsilon", kSmallestFigure, kLargestPureEpsilon),
+                          .candidates = selection.count("candidates"),
+                          .chosen = selection.has("chosen") ? selection.count("chosen") : 1,
+                          .groups = selection.has("groups") ? selection.count("groups") : 1});
+  }
+  return selections;
+}
+
+std::optional<ReportedSilos> silos_of(const JsonFields& report) {
+  if (!report.has("silos")) return std::nullopt;
+  const JsonFields silos = report.object("silos");
+  ReportedSilos reported{silos.with("noise").object("noise").choice<NoiseSource>("source"), silos.count("colluding", 0),
+                         silos.text("identities") != "roster", std::nullopt};
+  if (!silos.has("lost")) return reported;
+  reported.lost.emplace();
+  for (const JsonFields& silo : silos.objects("lost")) {
+    reported.lost->push_back(
+        {silo.printable_text("name"), silo.printable_text("phase"), silo.printable_text("reason")});
+  }
+  return reported;
+}
+
+std::vector<std::string> public_by_word(const JsonFields& report) {
+  const std::vector<std::string> names = report.texts("public_by_word");
+  const auto is_known = [](const std::string& word) { return word == "public_x" || word == "validation_x"; };
+  if (!std::ranges::all_of(names, is_known)) {
+    report.refuse("public_by_word", "must be a list of 'public_x' and 'validation_x'");
+  }
+  return names;
+}
+
+// Reports of versions whose ledgers were not signed have no such field.
+std::optional<LedgerHead> ledger_of(const JsonFields& report) {
+  if (!report.has("ledger")) return std::nullopt;
+  const JsonFields ledger = report.object("ledger");
+  LedgerHead head{.public_key = ledger.printable_text("public_key"),
+                  .lines = ledger.count("lines"),
+                  .last_line_sha256 = ledger.printable_text("last_line_sha256")};
+  if (!public_key_of_hex(head.public_key)) ledger.refuse("public_key", "must be 64 lower-case hex digits");
+  if (!public_key_of_hex(head.last_line_sha256)) ledger.refuse("last_line_sha256", "must be 64 lower-case hex digits");
+  return head;
+}
+
+// A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
+void check_pure(const JsonFields& report, const ReportedGuarantee& guarantee, const std::vector<ReportedBlock>& blocks,
+                const std::vector<ReportedSelection>& selections) {
+  if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
+  double sum = 0.0;
+  double squared_mu = 0.0;
+  for (const ReportedSelection& selection : selections) {
+    sum += selection.epsilon;
+    squared_mu += std::pow(selection_mu(selection.epsilon), 2);
+  }
+  if (sum > guarantee.epsilon * (1.0 + kRounding)) {
+    report.refuse(fmt::format("contradicts itself: selections of epsilon {:g} together, the whole run {:g}", sum,
+                              guarantee.epsilon));
+  }
+  if (std::sqrt(squared_mu) > *guarantee.mu * (1.0 + kRounding)) {
+    report.refuse(fmt::format("contradicts itself: selections of mu {:g} together, the whole run {:g}",
+                              std::sqrt(squared_mu), *guarantee.mu));
+  }
+}
+
+// Older reports name no unit: it is a row.
+PrivacyUnit reported_unit(const JsonFields& privacy) {
+  return privacy.has("unit") ? privacy.choice<PrivacyUnit>("unit") : PrivacyUnit::kRecord;
+}
+
+ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& privacy,
+                               const std::vector<ReportedBlock>& blocks,
+                               const std::vector<ReportedSelection>& selections) {
+  ReportedGuarantee guarantee{
+      .epsilon = privacy.number_within("epsilon", 0.0, kLargestFigure),
+      .delta = privacy.number_within("delta", 0.0, 1.0 - std::numeric_limits<double>::epsilon()),
+      .mu = std::nullopt,
+      .adjacency = privacy.choice<Adjacency>("adjacency"),
+      .accountant = privacy.choice<Accountant>("accountant"),
+      .unit = reported_unit(privacy)};
+  if (guarantee.unit == PrivacyUnit::kPerson) {
+    guarantee.rows_per_person = privacy.count("rows_per_person");
+    // Told where it is not by weights.
+    if (privacy.has("person_bound")) guarantee.person_bound = privacy.choice<PersonBound>("person_bound");
+    if (privacy.has("silos_per_person")) guarantee.silos_per_person = privacy.count("silos_per_person");
+    if (privacy.has("count_persons")) guarantee.counted_persons = privacy.count("count_persons");
+  }
+  if (!privacy.with("mu").has("mu")) {
+    if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
+    return guarantee;
+  }
+  const double mu = privacy.number_within("mu", kSmallestMu, kLargestMu);
+  guarantee.mu = mu;
+  if (guarantee.delta == 0.0) {
+    check_pure(report, guarantee, blocks, selections);
+    return guarantee;
+  }
+  const double epsilon_of_mu = gdp_epsilon(mu, guarantee.delta);
+  if (epsilon_of_mu > guarantee.epsilon * (1.0 + kRounding) + kRounding) {
+    report.refuse(fmt::format("contradicts itself: mu {:g} gives epsilon {:g} at delta {:g}, not {:g}", mu,
+                              epsilon_of_mu, guarantee.delta, guarantee.epsilon));
+  }
+  for (const ReportedBlock& block : blocks) {
+    const double mu_of_block = block.sensitivity / block.sigma;
+    if (mu_of_block <= mu * (1.0 + kRounding)) continue;
+    report.refuse(
+        fmt::format("contradicts itself: block {} alone has mu {:g}, the whole run {:g}", block.name, mu_of_block, mu));
+  }
+  return guarantee;
+}
+
+// Reports that say none are of a seeded run, where there was noise.
+Forfeits forfeits_of(const JsonFields& privacy, const ReportedRun& run) {
+  if (!privacy.has("forfeited_by")) {
+    return run.is_private || !run.has_noise() ? Forfeits{} : Forfeits{Forfeit::kSeed};
+  }
+  std::optional<Forfeits> forfeits = forfeits_in(privacy.json()["forfeited_by"]);
+  if (!forfeits) privacy.refuse("forfeited_by", "is no list of reasons that this version knows");
+  if (run.is_private) privacy.refuse("contradicts itself: private, and forfeited");
+  return std::move(*forfeits);
+}
+
+}  // namespace
+
+ReportedRun reported_run(nlohmann::json content, const std::string& path) {
+  ReportedRun run{.content = std::move(content)};
+  if (!run.content.is_object()) throw BadInput(fmt::format("{}: not a report of fit{}", path, kAdvice));
+  const JsonFields report(run.content, path, kAdvice);
+  const JsonFields privacy = report.with("privacy").object("privacy");
+  run.method = report.printable_text("method");
+  run.is_private = report.with("private").flag("private");
+  run.is_dry_run = report.flag("dry_run");
+  run.unit = reported_unit(privacy);
+  run.blocks = blocks_of(privacy);
+  run.selections = selections_of(privacy);
+  run.silos = silos_of(report);
+  run.is_chosen_by_validation = report.object("choice").text("by") == "validation rows";
+  run.public_by_word = public_by_word(report);
+  run.is_tested_on_training_rows = report.object("test").flag("rows_are_training_rows");
+  run.is_on_a_long_tail = report.has("imbalance");
+  run.ledger = ledger_of(report);
+  run.forfeits = forfeits_of(privacy, run);
+  if (!run.is_private) return run;
+  if (!run.has_noise()) report.refuse("contradicts itself: private, but without a release");
+  run.guarantee = guarantee_of(report, privacy, run.blocks, run.selections);
+  return run;
+}
+
+ReportedRun parse_report(std::string_view text, const std::string& path) {
+  std::optional<nlohmann::json> content = parse_json_up_to(kDeepest, text);
+  if (!content || content->is_discarded()) throw BadInput(fmt::format("{}: not a JSON file{}", path, kAdvice));
+  return reported_run(std::move(*content), path);
+}
+
+ReportedRun read_report(const std::string& path) {
+  const MappedFile file(path);
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.size() > kLargestReport) {
+    throw BadInput(fmt::format("{}: larger than {} MiB; is it a report of fit?", path, kLargestReport >> 20));
+  }
+  return parse_report({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,112 @@
+// A reported run: what a report of fit says, checked. Explanation, card and page are made of it.
+//
+//     FittedRun  ->  JSON (fit_report.hpp)  <->  file
+//                      |
+//                      ReportedRun  ->  words, card, page
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/choices.hpp"
+#include "common/base/forfeit.hpp"
+#include "common/ledger/ledger_state.hpp"
+
+namespace dpreduce {
+
+struct ReportedBlock {
+  std::string name;     ///< printable ASCII, other bytes escaped
+  std::string release;  ///< likewise
+  std::uint64_t coordinates = 0;
+  double sensitivity = 0.0;
+  double sigma = 0.0;
+  double sampling_rate = 1.0;  ///< of the round that released it; 1: all rows
+  bool is_symmetric = false;   ///< the upper triangle of a Gram matrix
+
+  /// Whether the two are alike in all but the number of their round.
+  bool is_another_round_of(const ReportedBlock& first) const {
+    return name == first.name && sigma == first.sigma && sensitivity == first.sensitivity &&
+           coordinates == first.coordinates && sampling_rate == first.sampling_rate;
+  }
+};
+
+struct ReportedSelection {
+  std::string name;  ///< printable ASCII, other bytes escaped
+  double epsilon = 0.0;
+  std::uint64_t candidates = 0;
+  std::uint64_t chosen = 1;  ///< by each group
+  std::uint64_t groups = 1;
+};
+
+struct ReportedGuarantee {
+  double epsilon = 0.0;
+  double delta = 0.0;
+  std::optional<double> mu;  ///< absent where there are sampled rounds
+  Adjacency adjacency = Adjacency::kAddRemove;
+  Accountant accountant = Accountant::kGdp;
+  PrivacyUnit unit = PrivacyUnit::kRecord;
+  std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
+  PersonBound person_bound = PersonBound::kWeight;
+  std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
+  /// P, the most persons of a silo, where silos have counted each person's rows over all of them.
+  std::optional<std::uint64_t> counted_persons{};
+};
+
+/// Of a run among silos with masked sums.
+struct ReportedLostSilo {
+  std::string name;    ///< printable ASCII, other bytes escaped, as the others
+  std::string phase;   ///< the kind of message that was due
+  std::string reason;  ///< its beginning
+};
+struct ReportedSilos {
+  NoiseSource noise = NoiseSource::kCentral;
+  std::uint64_t colluding = 0;  ///< c
+  bool is_ephemeral = false;    ///< no roster: nobody knows who the parties were
+  std::optional<std::vector<ReportedLostSilo>> lost{};
+};
+
+struct ReportedRun {
+  nlohmann::json content{};  ///< the report itself; figures beside the promise are read of it where they are shown
+  std::string method{};      ///< printable ASCII, other bytes escaped
+  bool is_private = false;
+  Forfeits forfeits{};                           ///< why a run with noise is not private
+  bool is_dry_run = false;                       ///< a plan: nothing was released
+  PrivacyUnit unit = PrivacyUnit::kRecord;       ///< whom it protects, or would
+  std::optional<ReportedGuarantee> guarantee{};  ///< of private runs only
+  std::vector<ReportedBlock> blocks{};
+  std::vector<ReportedSelection> selections{};
+  std::optional<ReportedSilos> silos{};
+  bool is_chosen_by_validation = false;       ///< --choose with validation rows, which nothing protects
+  std::vector<std::string> public_by_word{};  ///< options of rows that were taken for public: public_x, validation_x
+  bool is_tested_on_training_rows = false;    ///< its test figures are exact figures about training rows
+  bool is_on_a_long_tail = false;             ///< an experiment: trained on a part of the rows
+  std::optional<LedgerHead> ledger{};         ///< when the report was made; absent where nothing was charged
+
+  /// A run without noise is not private either.
+  bool has_noise() const { return !blocks.empty() || !selections.empty(); }
+  bool is_of_persons() const { return guarantee && guarantee->unit == PrivacyUnit::kPerson; }
+  bool is_seeded() const { return std::ranges::find(forfeits, Forfeit::kSeed) != forfeits.end(); }
+};
+
+/// Larger files are refused: a report of 2^20 classes takes about 25 MB.
+inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
+
+/// The run that a report is about. `path` names the report in messages. Throws BadInput unless the report is an object
+/// with the fields of a report, each in its range, and not in contradiction: a private run has releases, each with
+/// sigma and sensitivity, or selections; mu covers every block's own; epsilon is at least what mu gives at delta, or,
+/// where delta is 0, all selections together, and then there is nothing but selections.
+ReportedRun reported_run(nlohmann::json content, const std::string& path);
+
+/// The same of a text. Throws BadInput also where it is no JSON, or values stand too deep in one another.
+ReportedRun parse_report(std::string_view text, const std::string& path);
+
+/// The same of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
+ReportedRun read_report(const std::string& path);
+
+}  // namespace dpreduce

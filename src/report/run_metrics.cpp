@@ -1,0 +1,78 @@
+#include "report/run_metrics.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+
+namespace dpreduce {
+namespace {
+
+nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta, PrivacyUnit unit) {
+  nlohmann::json json{{"mu", spent.is_gaussian() ? nlohmann::json(spent.mu) : nullptr},
+                      {"epsilon", nullptr},
+                      {"delta", delta},
+                      {"unit", to_string(unit)}};
+  if (!tells_epsilon) return json;
+  if (const double epsilon = epsilon_of(spent, delta); std::isfinite(epsilon)) json["epsilon"] = epsilon;
+  return json;
+}
+
+}  // namespace
+
+RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta, const nlohmann::json& which)
+    : file_(file), plan_(plan), unit_(unit), delta_(delta), which_(std::make_unique<const nlohmann::json>(which)) {}
+
+RunMetrics::~RunMetrics() = default;
+
+Spending RunMetrics::spent() const {
+  Spending all;
+  for (const auto& [name, rounds] : rounds_) {
+    const PlannedRelease& release = plan_.noise->release(name);
+    Spending one;
+    if (release.is_sampled()) {
+      one.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, rounds));
+    } else {
+      one.mu = mu_of_rounds(release, rounds);
+    }
+    all = composed(all, one);
+  }
+  return all;
+}
+
+void RunMetrics::write(nlohmann::json line) {
+  line["private"] = plan_.is_private;
+  if (!which_->is_null()) line["run"] = *which_;
+  file_.write(json_text(line));
+}
+
+void RunMetrics::add(std::string_view release, std::span<const BlockFigures> figures) {
+  DPREDUCE_ASSERT(plan_.noise);
+  const PlannedRelease& planned = plan_.noise->release(release);
+  const std::uint64_t round = ++rounds_[planned.name];
+  std::uint64_t elements = 0;
+  nlohmann::json blocks = nlohmann::json::array();
+  for (const BlockFigures& block : figures) {
+    elements += planned.block(block.block).elements;
+    blocks.push_back({{"name", block.block}, {"norm", block.norm}, {"noise_norm", block.noise_norm}});
+  }
+  const Spending so_far = spent();
+  // A distribution of losses takes longer than many a round: it is made for rounds 1, 2, 4, 8, ... and the last.
+  const bool tells_epsilon = so_far.is_gaussian() || std::has_single_bit(round) || round == planned.rounds;
+  write({{"phase", planned.name},
+         {"round", round},
+         {"rounds", planned.rounds},
+         {"bytes", 8 * elements},
+         {"blocks", blocks},
+         {"spent", json_of(so_far, tells_epsilon, delta_, unit_)}});
+}
+
+void RunMetrics::end() {
+  const nlohmann::json spent = plan_.noise ? json_of(spending_of(*plan_.noise), true, delta_, unit_) : nlohmann::json();
+  write({{"phase", "end"}, {"spent", spent}});
+}
+
+}  // namespace dpreduce

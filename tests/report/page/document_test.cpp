@@ -1,0 +1,46 @@
+#include "report/page/document.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The refusal of a file with that text.
+std::string refusal_of_file(const std::string& text) {
+  const fs::path path = fs::path(testing::TempDir()) / "some.file";
+  std::ofstream(path) << text;
+  try {
+    document_of_file(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(DocumentOfFile, IsToldByContents) {
+  EXPECT_THAT(refusal_of_file(R"({"method":"ls","privacy":{}})"), testing::HasSubstr("'private' is missing"));
+  EXPECT_EQ(refusal_of_file("{\n\"runs\": [], \"methods\": [], \"epsilons\": []}"), "accepted");
+  EXPECT_THAT(refusal_of_file("{\"schema\":2,\"kind\":\"ledger\"}\n{\"schema\":2}"), testing::HasSubstr("line 1"));
+}
+
+TEST(DocumentOfFile, RefusesWhatIsNoneOfThemNamingTheFile) {
+  for (const char* text : {"", "not JSON", "[1,2]", "{}", "{\"a\":1}\n{\"b\":2}", "\x93NUMPY"}) {
+    EXPECT_THAT(refusal_of_file(text), testing::HasSubstr("some.file: ")) << text;
+  }
+}
+
+TEST(DocumentOfFile, RefusesValuesTooDeepInOneAnother) {
+  EXPECT_THAT(refusal_of_file(std::string(100000, '[') + std::string(100000, ']')),
+              testing::HasSubstr("deep in one another"));
+}
+
+}  // namespace
+}  // namespace dpreduce

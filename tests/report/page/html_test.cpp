@@ -1,0 +1,80 @@
+#include "report/page/html.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Escaped, LeavesNoCharacterThatCouldBeginOrEndAnything) {
+  EXPECT_EQ(escaped("a<b>&\"c\"'d'"), "a&lt;b&gt;&amp;&quot;c&quot;&#39;d&#39;");
+}
+
+TEST(Escaped, ReplacesControlCharactersAndBytesThatAreNoText) {
+  EXPECT_EQ(escaped(std::string_view("a\0b", 3)),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_EQ(escaped("\x1b[31m"), "\xEF\xBF\xBD[31m");
+  EXPECT_EQ(escaped("\xFF<"), "\xEF\xBF\xBD&lt;");
+  EXPECT_EQ(escaped("\xC3<"), "\xEF\xBF\xBD&lt;") << "half a character takes the next one with it";
+  EXPECT_EQ(escaped("line\nnext\ttab"), "line\nnext\ttab");
+}
+
+TEST(Escaped, KeepsTextOfAnyScript) {
+  EXPECT_EQ(escaped("Zürich 東京"), "Zürich 東京");
+}
+
+TEST(Embedded, IsTheSameJsonWithoutACharacterOfMarkup) {
+  const json hostile{{"</script><script>alert(1)</script>", "<!-- & \xE2\x80\xA8 ü"}};
+  const std::string text = embedded(hostile);
+  EXPECT_EQ(json::parse(text), hostile);
+  for (const char c : text)
+    EXPECT_TRUE(c != '<' && c != '>' && c != '&' && static_cast<unsigned char>(c) < 0x80) << text;
+}
+
+TEST(Figure, HoldsTheExactNumberBesideTheRoundedOne) {
+  EXPECT_EQ(figure(json(0.1234567890123)), "<data value=\"0.1234567890123\">0.123457</data>");
+  EXPECT_EQ(figure(json(42)), "<data value=\"42\">42</data>");
+  EXPECT_EQ(figure(json()), "–");
+  EXPECT_THROW(figure(json("1")), std::logic_error);
+}
+
+TEST(Percent, ShowsOneDecimal) {
+  EXPECT_EQ(percent(json(0.9666666666666667)), "<data value=\"0.9666666666666667\">96.7 %</data>");
+  EXPECT_EQ(percent(json()), "–");
+}
+
+TEST(Table, HasACaptionHeadingsAndCanBeScrolledByKeyboard) {
+  Table table("Figures & more", {"class", "recall"});
+  EXPECT_TRUE(table.is_empty());
+  table.add({name("<b>"), percent(json(0.5))});
+  EXPECT_FALSE(table.is_empty());
+  const std::string html = table.html();
+  EXPECT_THAT(html, HasSubstr("<caption>Figures &amp; more</caption>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"col\">class</th><th scope=\"col\" class=\"number\">recall</th>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\"><bdi>&lt;b&gt;</bdi></th>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"number\"><data value=\"0.5\">50.0 %</data></td>"));
+  EXPECT_THAT(html, HasSubstr("role=\"region\" aria-label=\"Figures &amp; more\" tabindex=\"0\""));
+  EXPECT_THROW(table.add({"one cell"}), std::logic_error);
+}
+
+TEST(ChartHtml, HoldsWhatToDrawAndATableThatIsOpenWithoutScripts) {
+  Table values("Values", {"x", "y"});
+  values.add({"1", figure(json(2))});
+  const std::string html = chart_html({.title = "A <title>",
+                                       .caption = "Read it so",
+                                       .spec = {{"chart", "lines"}, {"series", json::array({"</script>"})}},
+                                       .values = std::move(values)});
+  EXPECT_THAT(html, HasSubstr("<figure data-chart=\"lines\">"));
+  EXPECT_THAT(html, HasSubstr("<details open>"));
+  EXPECT_THAT(html, HasSubstr("<data value=\"2\">"));
+  EXPECT_THAT(html, HasSubstr("\"label\":\"A \\u003ctitle\\u003e. Read it so\""));
+  EXPECT_EQ(html.find("</script>"), html.rfind("</script>"));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,303 @@
+// What stands on a page: every value of its documents, nothing that could run or be fetched, and whom it is for.
+#include "report/page/page.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kHostile = "</script><script>alert(1)</script><!--\"'&";
+
+json small_report() {
+  return json::parse(R"({
+    "version": "0.1.0", "method": "fc", "private": true, "classes": 2, "model": "m.safetensors",
+    "privacy": {"epsilon": 2.0, "delta": 1e-05, "mu": 0.5, "adjacency": "add-remove", "accountant": "gdp",
+      "releases": [
+        {"name": "gram", "release": "gram", "coordinates": 3, "sensitivity": 3.375, "sigma": 11.25, "sigma_off_diagonal": 7.875, "mu": 0.3,
+         "norm": 1234.5678901, "noise_norm": 33.25},
+        {"name": "gradient", "release": "gradient/1", "coordinates": 4, "sensitivity": 7.5, "sigma": 21.5, "mu": 0.28,
+         "norm": 101.5, "noise_norm": 43.0},
+        {"name": "gradient", "release": "gradient/2", "coordinates": 4, "sensitivity": 7.5, "sigma": 21.5, "mu": 0.28,
+         "norm": 99.75, "noise_norm": 43.0}],
+      "selections": [{"name": "choice", "mechanism": "exponential", "epsilon": 0.125, "mu": 0.0625, "candidates": 6,
+                      "chosen": 1, "groups": 1}]},
+    "spectra": [{"release": "gram", "name": "gram", "eigenvalues": [812.5, 3.75, -2.125], "noise_radius": 4.5}],
+    "test": {"accuracy": 0.953125, "balanced_accuracy": 0.9515, "rows": 64, "per_class": [0.96875, 0.934375],
+             "per_class_precision": [0.9, 0.91], "per_class_f1": [0.92, 0.93], "per_class_support": [33, 31],
+             "confusion_matrix": [[31, 2], [1, 30]], "note": "about the test rows"},
+    "silos": {"count": 4, "threshold": 3, "colluding": 1, "left": 3, "summed": 3, "identities": "roster",
+              "noise": {"source": "distributed"},
+              "took_part": [{"silo": 1, "name": "north"}, {"silo": 2, "name": "east"}, {"silo": 4, "name": "west"}],
+              "lost": [{"silo": 3, "name": "south", "phase": "shares", "round": 5, "reason": "its line was cut"}],
+              "messages": {"masked": {"count": 9, "bytes": 8192, "waits": 3}}}
+  })");
+}
+
+PageDocument fit_of(json report) {
+  return fit_document(std::move(report), "r.json");
+}
+
+PageDocument sweep_of_two_methods() {
+  json sweep{{"methods", {"mean", "fc"}},
+             {"epsilons", {1.0, 2.0}},
+             {"delta", 1e-5},
+             {"imbalance_ratios", {1.0}},
+             {"runs", json::array()}};
+  const auto add = [&](const char* method, const json& epsilon, int seed, double accuracy) {
+    sweep["runs"].push_back({{"method", method},
+                             {"trained_by", method},
+                             {"epsilon", epsilon},
+                             {"imbalance_ratio", 1.0},
+                             {"seed", seed},
+                             {"seconds", 0.5},
+                             {"test", {{"accuracy", accuracy}, {"balanced_accuracy", accuracy}}}});
+  };
+  add("mean", 1.0, 1, 0.25);
+  add("mean", 1.0, 2, 0.5);
+  add("mean", 1.0, 3, 0.3125);
+  add("mean", 2.0, 1, 0.625);
+  add("mean", nullptr, 1, 0.875);
+  add("fc", 1.0, 1, 0.4375);
+  return {.kind = DocumentKind::kSweep, .name = "s.json", .content = std::move(sweep)};
+}
+
+PageDocument ledger_of_two_runs() {
+  json ledger =
+      json::parse(R"({"mu": 0.5, "rho": 0.125, "releases": [{"release": "aa/gram", "time": "2026-01-01T00:00:00Z",
+    "method": "ls", "mu": 0.3, "rho": 0.045}], "open_runs": [{"run": "cc", "since": "2026-01-03T00:00:00Z", "method": "gd",
+    "releases": [{"name": "gradient", "rounds": 7, "mu": 0.015625}], "selections": []}],
+    "runs": [{"run": "aa", "since": "2026-01-01T00:00:00Z", "method": "ls", "private": true, "releases": 1,
+              "so_far": {"mu": 0.3, "rho": 0.045, "epsilon": 1.1875, "delta": 1e-05}},
+             {"run": "bb", "since": "2026-01-02T00:00:00Z", "method": "fc", "private": false, "releases": 21,
+              "so_far": {"mu": 0.5, "rho": 0.125, "epsilon": 2.0625, "delta": 1e-05}}]})");
+  return {.kind = DocumentKind::kLedger, .name = "l.jsonl", .content = std::move(ledger)};
+}
+
+std::string page_of_one(const PageDocument& document) {
+  return page_of({&document, 1});
+}
+
+// Not a matcher: a page is too long to be printed.
+bool has(const std::string& page, const std::string& part) {
+  return page.find(part) != std::string::npos;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Of a page as the text stands, without its script and style.
+std::string without_inlined_texts(std::string page) {
+  for (const std::string_view text : {page_script(), page_style()}) page.erase(page.find(text), text.size());
+  return page;
+}
+
+std::string refusal_of_report(const json& report) {
+  try {
+    page_of_one(fit_of(report));
+  } catch (const BadInput& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Page, HoldsEveryFigureOfAReportExactly) {
+  const json report = small_report();
+  const std::string page = page_of_one(fit_of(report));
+  const json flat = report.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    if (!value.is_number()) continue;
+    EXPECT_TRUE(has(page, "<data value=\"" + value.dump() + "\">")) << path;
+  }
+}
+
+TEST(Page, HoldsEverySectionOfAFit) {
+  const std::string page = page_of_one(fit_of(small_report()));
+  for (const char* heading :
+       {"What is promised, and to whom", "Where the budget went", "What came out, beside its noise",
+        "How well the model does", "Who took part", "What the silos&#39; messages cost", "Settings"}) {
+    EXPECT_EQ(count_of(page, ">" + std::string(heading) + "</a>"), 1u) << heading;
+    EXPECT_TRUE(has(page, "-title\">" + std::string(heading))) << heading;
+  }
+  for (const char* words : {"epsilon 2 at delta 1e-05", "whoever reads the model", "more silos than that together",
+                            "running times", "south", "its line was cut", "distributed", "north"}) {
+    EXPECT_TRUE(has(page, words));
+  }
+  // shares, norms, spectrum, recalls, confusion
+  EXPECT_EQ(count_of(page, "<figure "), 5u);
+}
+
+TEST(Page, LeavesOutWhatAReportDoesNotHave) {
+  json report = small_report();
+  for (const char* part : {"test", "silos", "spectra"}) report.erase(part);
+  const std::string page = page_of_one(fit_of(report));
+  for (const char* heading : {"How well the model does", "Who took part", "Spectrum"}) {
+    EXPECT_FALSE(has(page, heading));
+  }
+}
+
+TEST(Page, ShowsNoSecondsOfAnOlderReport) {
+  json report = small_report();
+  report["timings"] = {{"open", 0.125}, {"gram", 1.75}};
+  report["rank_timings"] = {{{"open", 0.125}, {"gram", 1.75}}, {{"open", 0.25}, {"gram", 2.5}}};
+  report["silos"]["messages"]["masked"]["seconds"] = 0.0625;
+  EXPECT_TRUE(page_of_one(fit_of(report)) == page_of_one(fit_of(small_report())));
+}
+
+TEST(Page, RoundsCostsUpAndNoiseDown) {
+  json report = small_report();
+  report["privacy"]["releases"][0]["mu"] = 0.30000001;
+  report["privacy"]["releases"][0]["sigma"] = 11.2599999;
+  const std::string page = page_of_one(fit_of(report));
+  EXPECT_TRUE(has(page, "<data value=\"0.30000001\">0.300001</data>"));
+  EXPECT_TRUE(has(page, "<data value=\"11.2599999\">11.2599</data>"));
+}
+
+TEST(Page, MarksTestFiguresAndMessagesForTheOwner) {
+  const std::string page = page_of_one(fit_of(small_report()));
+  const std::string mark = " <span class=\"owner\">for the data's owner</span></h3>";
+  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost"}) {
+    EXPECT_TRUE(has(page, heading + mark));
+  }
+  EXPECT_EQ(count_of(page, mark), 2u);
+  const std::string of_sweep = page_of_one(sweep_of_two_methods());
+  EXPECT_TRUE(has(of_sweep, "None of these runs is private"));
+  EXPECT_EQ(count_of(of_sweep, mark), 2u);
+}
+
+TEST(Page, ForThePublicHasNoSectionAndNoFigureOfTheOwners) {
+  const PageDocument document = fit_of(small_report());
+  const std::string page = page_of({&document, 1}, Audience::kPublic);
+  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost"}) {
+    EXPECT_FALSE(has(page, heading)) << heading;
+  }
+  for (const char* value : {"0.953125", "0.9515", "0.96875", "0.934375", "8192"}) {
+    EXPECT_FALSE(has(without_inlined_texts(page), value)) << value;
+  }
+  EXPECT_TRUE(has(page, "All of this page is public."));
+  EXPECT_TRUE(has(page, "1234.5678901"));
+  const PageDocument sweep = sweep_of_two_methods();
+  EXPECT_FALSE(has(without_inlined_texts(page_of({&sweep, 1}, Audience::kPublic)), "0.3125"));
+}
+
+TEST(Page, SaysThatARunIsNotPrivate) {
+  json report = small_report();
+  EXPECT_FALSE(has(page_of_one(fit_of(report)), "not private"));
+  report["private"] = false;
+  EXPECT_TRUE(has(page_of_one(fit_of(report)), "This run is not private."));
+}
+
+TEST(Page, KeepsReleasesWhoseNoiseHasASeedForTheOwner) {
+  json report = small_report();
+  report["private"] = false;
+  const PageDocument document = fit_of(report);
+  EXPECT_TRUE(has(page_of_one(document), "What came out, beside its noise <span class=\"owner\">"));
+  const std::string page = page_of({&document, 1}, Audience::kPublic);
+  for (const char* value : {"1234.5678901", "101.5", "812.5"}) {
+    EXPECT_TRUE(has(page_of_one(document), value)) << value;
+    EXPECT_FALSE(has(without_inlined_texts(page), value)) << value;
+  }
+}
+
+TEST(Page, TellsMediansAndSpreadOfASweepAndItsRunsWithoutNoise) {
+  const std::string page = page_of_one(sweep_of_two_methods());
+  EXPECT_THAT(
+      page, HasSubstr("<th scope=\"row\"><bdi>mean</bdi></th><td class=\"number\"><data value=\"1.0\">1</data></td>"
+                      "<td class=\"number\"><data value=\"3\">3</data></td><td class=\"number\"><data "
+                      "value=\"0.3125\">31.2 %</data></td><td class=\"number\"><data value=\"0.25\">25.0 %</data></td>"
+                      "<td class=\"number\"><data value=\"0.5\">50.0 %</data></td>"));
+  EXPECT_TRUE(has(page, "<bdi>mean</bdi></th><td>without noise</td>"));
+}
+
+TEST(Page, TellsALedgersLifeRunByRun) {
+  const std::string page = page_of_one(ledger_of_two_runs());
+  for (const char* epsilon : {"1.1875", "2.0625"}) EXPECT_TRUE(has(page, fmt::format("<data value=\"{}\">", epsilon)));
+  EXPECT_TRUE(has(page, "fc (seeded: not private)"));
+  EXPECT_TRUE(has(page, "<data value=\"0.015625\">"));
+  EXPECT_TRUE(has(page, "aa/gram"));
+}
+
+TEST(Page, AllowsItsOwnScriptAndStyleAndNothingElse) {
+  const std::string page = page_of_one(fit_of(small_report()));
+  EXPECT_TRUE(has(page, "content=\"default-src 'none'; script-src " + source_hash(page_script()) + "; style-src " +
+                            source_hash(page_style()) + "; base-uri 'none'; form-action 'none'\">"));
+  EXPECT_LT(page.find("Content-Security-Policy"), page.find("<style>"));
+  EXPECT_TRUE(has(page, "<script>" + std::string(page_script()) + "</script>"));
+  EXPECT_TRUE(has(page, "<style>" + std::string(page_style()) + "</style>"));
+  const std::string rest = without_inlined_texts(page);
+  for (const char* forbidden : {"http:", "https:", "src=", "style=", "onclick", "<link", "<img", "<iframe", "url("}) {
+    EXPECT_FALSE(has(rest, forbidden));
+  }
+}
+
+TEST(Page, HashIsThatOfKnownText) {
+  EXPECT_EQ(source_hash("abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
+  EXPECT_EQ(source_hash(""), "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='");
+}
+
+TEST(Page, LetsNoNameOutOfItsPlace) {
+  json report = small_report();
+  report["method"] = kHostile;
+  report["model"] = kHostile;
+  report["class_names"] = {kHostile, "\xE2\x80\xAEtfel"};
+  report["silos"]["lost"][0]["name"] = kHostile;
+  report["silos"]["lost"][0]["reason"] = kHostile;
+  report["silos"]["messages"][kHostile] = {{"count", 1}};
+  report["privacy"]["releases"][0]["release"] = kHostile;
+  report[kHostile] = kHostile;
+  PageDocument document = fit_of(report);
+  document.name = kHostile;
+  const std::string harmless = page_of_one(fit_of(small_report()));
+  const std::string page = page_of_one(document);
+  EXPECT_EQ(count_of(page, "<script"), count_of(harmless, "<script"));
+  EXPECT_EQ(count_of(page, "</script"), count_of(harmless, "</script"));
+  EXPECT_EQ(count_of(page, "<!--"), count_of(harmless, "<!--"));
+  EXPECT_FALSE(has(page, "alert(1)</script>"));
+  EXPECT_TRUE(has(page, "&lt;/script&gt;&lt;script&gt;alert(1)"));
+}
+
+TEST(Page, RefusesAMemberOfAnotherType) {
+  const std::vector<std::pair<std::string, json>> changes{{"/test/per_class", "high"},
+                                                          {"/test/per_class", {1, "high"}},
+                                                          {"/test/per_class", {1.0}},
+                                                          {"/test/confusion_matrix", {{1, 2}}},
+                                                          {"/test/confusion_matrix", {{1, -2}, {3, 4}}},
+                                                          {"/test/accuracy", true},
+                                                          {"/classes", -2},
+                                                          {"/class_names", {"one"}},
+                                                          {"/privacy/releases", 3},
+                                                          {"/privacy/releases/0/mu", "0.1"},
+                                                          {"/spectra/0/eigenvalues", {nullptr}},
+                                                          {"/spectra/0/noise_radius", -1.0},
+                                                          {"/silos/lost", "nobody"},
+                                                          {"/silos/messages/masked", 9}};
+  for (const auto& [place, value] : changes) {
+    json report = small_report();
+    report[json::json_pointer(place)] = value;
+    EXPECT_THAT(refusal_of_report(report), HasSubstr("r.json: ")) << place << " " << value;
+  }
+}
+
+TEST(Page, NamesEachOfSeveralDocumentsOnce) {
+  const std::vector<PageDocument> documents{fit_of(small_report()), sweep_of_two_methods(), ledger_of_two_runs()};
+  const std::string page = page_of(documents);
+  for (const char* file : {"r.json", "s.json", "l.jsonl"}) EXPECT_EQ(count_of(page, "<bdi>" + std::string(file)), 1u);
+  EXPECT_EQ(count_of(page, "<article "), 3u);
+  EXPECT_EQ(page, page_of(documents));
+}
+
+TEST(Page, NeedsADocument) {
+  EXPECT_THROW(page_of({}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce
