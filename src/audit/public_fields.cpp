@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -43,12 +42,6 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
     first = text.find_first_not_of(separators, end);
   }
   return parts;
-}
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw BadInput(path.string() + ": cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 nlohmann::json json_of(std::string_view text, const std::filesystem::path& path) {
@@ -102,6 +95,15 @@ std::string without_seconds(std::string_view line, double seconds) {
 }
 
 }  // namespace
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw BadInput(path.string() + ": cannot be read");
+  std::string content(std::filesystem::file_size(path), '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(in.gcount()));
+  return content;
+}
 
 void PublicFields::add_word(const std::string& path, std::string_view word) {
   words_.emplace_back(path, word);

@@ -29,6 +29,9 @@ namespace dpreduce {
 /// Lines of text that readers have seen: where one stands again, it is known by its place, and not read again.
 using KnownLines = std::set<std::string, std::less<>>;
 
+/// All bytes of a file. Throws BadInput where it cannot be read.
+std::string content_of(const std::filesystem::path& path);
+
 class PublicFields {
  public:
   /// `name` begins the paths of the fields.

@@ -4,8 +4,6 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <vector>
@@ -66,11 +64,6 @@ ExitCode exit_code_of(const FitOptions& options) {
     std::fprintf(stderr, "%s\n", error.what());
     return error.code();
   }
-}
-
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // A report whose claim is contradicted by its own figures has no card: what it releases is judged all the same.
@@ -194,7 +187,7 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
     run_first();
   }
   const FitOptions first = options_of(World::kWithoutCanary, known_, "0");
-  add_lines(known_lines_, content_of(first.output.html));
+  if (has_page_) add_lines(known_lines_, content_of(first.output.html));
   add_lines(known_lines_, card_of(first.output.out, first.output.report));
 }
 
