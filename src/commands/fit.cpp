@@ -34,7 +34,6 @@
 #include "common/silos/party_log.hpp"
 #include "fit/files_once.hpp"
 #include "fit/machine_memory.hpp"
-#include "fit/machine_speed.hpp"
 #include "fit/rank_timings.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
@@ -132,8 +131,7 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
   return {.job = job,
           .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()),
           .available_bytes = available_memory(),
-          .phases = phases_of(options, plan, job),
-          .speed = measure_speed(options, plan, threads, ranks)};
+          .phases = phases_of(options, plan, job)};
 }
 
 // What the coordinator shows of the run. Collective.
@@ -141,7 +139,7 @@ RunProgress progress_of(const OpenFit& open, const std::optional<WorkerRows>& te
   const FitOptions& options = open.fit->options();
   const FitPlan& plan = open.fit->plan();
   const JobShape job = shape_of_job(open.training.range().count, open.threads, ranks);
-  ShownRun run{.label = "", .phases = phases_of(options, plan, job), .job = job};
+  ShownRun run{.label = "", .phases = phases_of(options, plan, job)};
   if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
   const bool shows = ranks.is_coordinator() && !options.output.quiet;
   return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, {run}};

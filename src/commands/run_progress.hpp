@@ -22,7 +22,6 @@ JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& r
 struct ShownRun {
   std::string label;  ///< before what it does; empty where there is one run
   std::vector<PhaseWork> phases;
-  JobShape job;
 };
 
 class RunProgress {

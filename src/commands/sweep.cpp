@@ -239,8 +239,7 @@ class Sweep {
       const FitOptions& options = run.fit->options();
       shown.push_back({.label = fmt::format("run {} of {}, {} {}", shown.size() + 1, runs_.size(), run.method,
                                             run.epsilon ? fmt::format("at epsilon {}", *run.epsilon) : "without noise"),
-                       .phases = phases_of(options, run.fit->plan(), job),
-                       .job = job});
+                       .phases = phases_of(options, run.fit->plan(), job)});
       shown.back().phases.push_back(test_work(test_->range().count, options.data.classes, run.fit->plan().dim));
     }
     const bool shows = ranks_.is_coordinator() && !options_.quiet;

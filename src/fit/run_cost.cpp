@@ -5,7 +5,6 @@
 
 #include "common/lattice/cosine_clip.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/triangle.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/identified_rows.hpp"
 #include "methods/registry.hpp"
@@ -17,8 +16,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kWhiteningFlops = 1.0;  // more for G^(-1/2)
-constexpr double kLanczosSteps = 48.0;   // a usual number; cleaned_ridge.hpp takes at most 128
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
 constexpr std::uint64_t kBytesOfPrior = sizeof(double);                               // likewise
 constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
@@ -56,13 +53,6 @@ bool projects_kept_rows(const FitOptions& options) {
   return method_entry(options.method).whitens_rows && options.rows.pca == 0 && options.rows.select == 0;
 }
 
-double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool is_whitened) {
-  if (block.noise != BlockNoise::kSymmetric || request.in_parts) return 0.0;
-  const auto triangles = static_cast<double>(block.triangles);
-  const auto dim = static_cast<double>(triangle_order(block.elements / block.triangles).value_or(0));
-  return triangles * (kEigenFlops + (is_whitened ? kWhiteningFlops : 0.0)) * dim * dim * dim;
-}
-
 PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, const FitOptions& options,
                   const FitPlan& plan, const JobShape& job, double projection) {
   const StatisticCost cost = cost_of(request, options);
@@ -73,29 +63,16 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   const bool in_rounds = is_round(request);
   // The steps that a silo takes by itself send nothing.
   const double sums = in_rounds ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
-  const bool is_whitened = whitens(cost, options);
   const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
   // Of a sample drawn rows alone, once all have been looked at.
   const double times_prepared = passes_once ? 1.0 : 1.0 + (rounds - 1.0) * request.sampling_rate;
   work.rows_prepared = rows * cost.passes * times_prepared;
   work.product_macs = rounds * rows_used * cost.product_macs;
   work.round_macs = rounds * rows_used * cost.round_macs;
-  if (passes_once) work.kept_bytes = rounds * rows * static_cast<double>(sizeof(std::int16_t) * dim_in_rounds(plan));
   work.words_down = sums * cost.words_down;
-  if (is_whitened) work.words_down += static_cast<double>(plan.projection_elements);
+  if (whitens(cost, options)) work.words_down += static_cast<double>(plan.projection_elements);
   for (const BlockRequest& block : request.blocks) {
-    const auto elements = static_cast<double>(block.elements);
-    work.serial_flops += rounds * flops_of(block, request, is_whitened);
-    work.words_up += sums * elements;
-    // Owners of class Gram matrices draw their noise at the same time.
-    const double drawn_at_once =
-        request.in_parts && block.triangles > 1 ? std::min<double>(job.ranks, static_cast<double>(kGramsAtOnce)) : 1.0;
-    if (plan.noise) work.noise_samples += rounds * elements / drawn_at_once;
-    if (request.in_parts && block.triangles > 1) {
-      const double candidates = static_cast<double>(method.candidates());
-      const double matrix = 2.0 * elements / static_cast<double>(block.triangles) * sizeof(double);
-      work.solved_bytes += candidates * kLanczosSteps * static_cast<double>(block.triangles) * matrix;
-    }
+    work.words_up += sums * static_cast<double>(block.elements);
   }
   work.product_macs += work.rows_prepared * projection;
   if (passes_once && projects_kept_rows(options)) work.rows_prepared = 0.0;
@@ -259,16 +236,6 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
   const std::uint64_t while_training = row_bytes_of(options, plan, rows_here) + residuals;
   const auto [to_identify, of_persons] = person_bytes_of(options.data, rows_here);
   return std::max(to_identify, while_training + of_persons) + beside_rows + kProgramBytes;
-}
-
-double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobShape& job) {
-  const double ranks = job.ranks;
-  const double shared =
-      phase.rows_prepared / speed.rows_per_second + phase.product_macs / speed.product_macs_per_second +
-      phase.round_macs / speed.round_macs_per_second + (phase.kept_bytes + phase.solved_bytes) / speed.bytes_per_second;
-  const double transfer = job.ranks > 1 ? (phase.words_up + phase.words_down) / speed.words_per_second : 0.0;
-  return shared / ranks + transfer + phase.noise_samples / speed.noise_per_second +
-         phase.serial_flops / speed.flops_per_second;
 }
 
 }  // namespace dpreduce

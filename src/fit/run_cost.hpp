@@ -1,4 +1,5 @@
-// What a fit costs, before any row is read: arithmetic on its plan and on how many rows there are.
+// What a fit does and the memory that it takes, before any row is read: arithmetic on its plan and on how many rows
+// there are.
 //
 // Legend: n rows of all ranks, P ranks, d features of prepared rows, d_in of raw ones, K classes, k classes a row at
 // most, T rounds, q the sampling rate. Multiply-adds are those of exact integer products, over all ranks:
@@ -20,9 +21,6 @@
 
 namespace dpreduce {
 
-/// Flops of the eigenvalues and eigenvectors of a d x d matrix: d^3 times so many (gram_spectrum.hpp).
-inline constexpr double kEigenFlops = 9.0;
-
 /// The job that a plan is for.
 struct JobShape {
   std::uint64_t rows = 0;       ///< n, of all ranks; private
@@ -31,7 +29,7 @@ struct JobShape {
   unsigned threads = 1;         ///< a rank
 };
 
-/// What one phase does. Products and rows are counted over all ranks, all else at one place or on one path.
+/// What one phase does. Products and rows are counted over all ranks, words of one rank.
 struct PhaseWork {
   std::string name;            ///< of the release, or of what the phase is for
   std::uint64_t rounds = 1;    ///< T: passes over rows, one after the other
@@ -40,43 +38,14 @@ struct PhaseWork {
   double round_macs = 0.0;     ///< of scores and gradients
   double words_up = 0.0;       ///< of 8 bytes, of each rank, into a sum
   double words_down = 0.0;     ///< to each rank
-  double noise_samples = 0.0;  ///< one after the other
-  double serial_flops = 0.0;   ///< of eigenproblems, at the coordinator
-  double kept_bytes = 0.0;     ///< of rows that are kept, read once a round
-  double solved_bytes = 0.0;   ///< that solvers of class Gram matrices read, spread over their owners
 };
 
-/// The phases of the run, in order. Not counted: test and validation rows, and public
-/// ones that are only summed.
+/// The phases of the run, in order. Test and validation rows are not counted, nor public ones that are only summed.
 std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job);
 
 /// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
 /// what the program itself takes. Unlike FitPlan::memory_bytes it depends on the number of rows. Throws as
 /// rows_of_chunk.
 std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
-
-/// Speed of one rank while all ranks of its machine are at work.
-struct MachineSpeed {
-  double product_macs_per_second = 0.0;
-  double round_macs_per_second = 0.0;
-  double rows_per_second = 0.0;  ///< prepared, without a projection
-  double noise_per_second = 0.0;
-  double flops_per_second = 0.0;  ///< of an eigenproblem, on one thread
-  double bytes_per_second = 0.0;  ///< of a memory copy, one thread
-  double words_per_second = 0.0;  ///< into a sum over all ranks and back; infinite for one rank
-};
-
-/// A usual machine's, for where nothing was timed.
-inline constexpr MachineSpeed kUsualSpeed{.product_macs_per_second = 2e10,
-                                          .round_macs_per_second = 5e9,
-                                          .rows_per_second = 2e5,
-                                          .noise_per_second = 2e6,
-                                          .flops_per_second = 5e9,
-                                          .bytes_per_second = 5e9,
-                                          .words_per_second = 5e7};
-
-/// Seconds of a phase: its rows and products shared evenly by P ranks, then sums, noise and solvers one after the
-/// other. Preconditions: job.ranks >= 1; speeds > 0.
-double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobShape& job);
 
 }  // namespace dpreduce

@@ -8,22 +8,25 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kSecondsOfModel = 2.0;  // the model counts as much as so many seconds of the run itself,
-constexpr double kShareOfModel = 0.05;   // but not more than such a share of it
-constexpr double kLeastSeconds = 1e-3;   // of a round: something, where it reads no rows here
+// Work in multiply-adds of a Gram matrix: those of rounds take about four times as long as those, and a row that is
+// read, transformed and rounded about as long as so many.
+constexpr double kOfRoundMac = 4.0;
+constexpr double kOfPreparedRow = 1e5;
+
+double work_of(const PhaseWork& phase) {
+  // Each round is something, also where no rows lie here.
+  return static_cast<double>(phase.rounds) + phase.product_macs + kOfRoundMac * phase.round_macs +
+         kOfPreparedRow * phase.rows_prepared;
+}
 
 }  // namespace
 
-RunPace::RunPace(const std::vector<PhaseWork>& phases, const JobShape& job) {
-  std::vector<double> seconds;
-  for (const PhaseWork& phase : phases) {
-    seconds.push_back(seconds_of(phase, kUsualSpeed, job) + kLeastSeconds * static_cast<double>(phase.rounds));
-    modeled_seconds_ += seconds.back();
-  }
+RunPace::RunPace(const std::vector<PhaseWork>& phases) {
+  for (const PhaseWork& phase : phases) work_ += work_of(phase);
   double before = 0.0;
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    const double share = seconds[i] / modeled_seconds_;
-    phases_.push_back({phases[i].name, before, share, static_cast<double>(phases[i].rounds), 0.0});
+  for (const PhaseWork& phase : phases) {
+    const double share = work_of(phase) / work_;
+    phases_.push_back({phase.name, before, share, static_cast<double>(phase.rounds), 0.0});
     before += share;
   }
 }
@@ -52,11 +55,8 @@ std::string RunPace::doing() const {
   return fmt::format("{}, round {} of {}", pass_, phase.started, std::max(phase.rounds, phase.started));
 }
 
-double seconds_left(double modeled_seconds, double share, double elapsed) {
-  if (modeled_seconds <= 0.0) return 0.0;
-  const double counts_as = std::min(kSecondsOfModel / modeled_seconds, kShareOfModel);
-  const double whole = (elapsed + counts_as * modeled_seconds) / (share + counts_as);
-  return std::max(0.0, whole * (1.0 - share));
+double seconds_left(double share, double elapsed) {
+  return elapsed * (1.0 - share) / share;
 }
 
 std::string print_duration(double seconds) {

@@ -1,12 +1,7 @@
 // How far a run has come, and how long it will still take.
 //
-// Each phase has its part of the run by the cost model. The model knows no machine, so that what has been seen of this
-// one takes over as it comes: with a model of M seconds, of which a share f is done after t seconds, the whole run
-// takes
-//
-//     (t + p M) / (f + p),      p = min(2 s / M, 0.05):      M at first, t / f later
-//
-// The model counts as a share p that took p M seconds, so that it is outweighed soon however wrong it is.
+// Each phase has its part of the run by the work that it is (run_cost.hpp). A run of which a share f is done after t
+// seconds takes t / f in all.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +16,8 @@ namespace dpreduce {
 
 class RunPace {
  public:
-  /// Of these phases on ranks of a usual speed. A run without phases is done at once.
-  RunPace(const std::vector<PhaseWork>& phases, const JobShape& job);
+  /// A run without phases is done at once.
+  explicit RunPace(const std::vector<PhaseWork>& phases);
 
   /// A pass over rows begins, for the phase of that name: its next round. Passes of other names are shown, and have no
   /// part of the run.
@@ -34,8 +29,8 @@ class RunPace {
   std::string doing() const;
   /// Of the whole run, in [0, 1]; never falls.
   double share() const { return share_; }
-  /// M: seconds of the whole run by the model.
-  double modeled_seconds() const { return modeled_seconds_; }
+  /// Of the whole run, to compare it with others.
+  double work() const { return work_; }
 
  private:
   struct Phase {
@@ -47,15 +42,14 @@ class RunPace {
   };
 
   std::vector<Phase> phases_;
-  double modeled_seconds_ = 0.0;
+  double work_ = 0.0;
   std::string pass_;
   std::optional<std::size_t> current_;  // place of the phase of that pass, where it has one
   double share_ = 0.0;
 };
 
-/// Seconds that a run of `modeled_seconds` will still take, `share` of it being done after `elapsed` seconds. At least
-/// 0.
-double seconds_left(double modeled_seconds, double share, double elapsed);
+/// Seconds that a run will still take, `share` of it being done after `elapsed` seconds. Precondition: 0 < share <= 1.
+double seconds_left(double share, double elapsed);
 
 /// "40 s", "7 min", "2 h 10 min".
 std::string print_duration(double seconds);

@@ -1,7 +1,6 @@
 #include "fit/run_cost.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -42,7 +41,6 @@ PhaseWork total(const PlannedFit& run, const JobShape& job) {
     sum.rows_prepared += phase.rows_prepared;
     sum.product_macs += phase.product_macs;
     sum.round_macs += phase.round_macs;
-    sum.kept_bytes += phase.kept_bytes;
     sum.words_up += phase.words_up;
     sum.words_down += phase.words_down;
   }
@@ -51,11 +49,6 @@ PhaseWork total(const PlannedFit& run, const JobShape& job) {
 
 JobShape job_of(std::uint64_t rows, int ranks = 1) {
   return {rows, rows / static_cast<std::uint64_t>(ranks), ranks, 1};
-}
-
-MachineSpeed fast_but_for_products(double product_macs_per_second) {
-  const double at_once = std::numeric_limits<double>::infinity();
-  return {product_macs_per_second, at_once, at_once, at_once, at_once, at_once, at_once};
 }
 
 TEST(RunCost, AGramMatrixIsCountedMultiplicationByMultiplication) {
@@ -202,42 +195,6 @@ TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
   const std::uint64_t without_rows = memory_of_rank(run.options, run.plan, 0);
   EXPECT_GT(largest, few);
   EXPECT_LE(largest, without_rows + (std::uint64_t{4} << 20) + 4096 * kClasses * 10);
-}
-
-TEST(RunCost, RanksShareRowsAndProducts) {
-  PhaseWork work;
-  work.product_macs = 1000.0;
-  EXPECT_EQ(seconds_of(work, fast_but_for_products(100.0), job_of(kRows, 1)), 10.0);
-  EXPECT_EQ(seconds_of(work, fast_but_for_products(100.0), job_of(kRows, 4)), 2.5);
-}
-
-TEST(RunCost, KeptRowsAreReadOnceARound) {
-  const PlannedFit run = run_of("adam");
-  EXPECT_EQ(total(run, job_of(kRows)).kept_bytes, 5.0 * static_cast<double>(kRows * 2 * (kDim + 1)));
-  PhaseWork work;
-  work.kept_bytes = 1000.0;
-  MachineSpeed speed = fast_but_for_products(100.0);
-  speed.bytes_per_second = 100.0;
-  EXPECT_EQ(seconds_of(work, speed, job_of(kRows, 2)), 5.0);
-}
-
-TEST(RunCost, SumsNoiseAndEigenproblemsAreSharedByNobody) {
-  PhaseWork work;
-  work.words_up = 50.0;
-  work.words_down = 50.0;
-  work.noise_samples = 300.0;
-  work.serial_flops = 700.0;
-  const MachineSpeed speed{1.0, 1.0, 1.0, 300.0, 700.0, 1.0, 100.0};
-  EXPECT_EQ(seconds_of(work, speed, job_of(kRows, 1)), 2.0) << "one rank sends nothing";
-  EXPECT_EQ(seconds_of(work, speed, job_of(kRows, 4)), 3.0);
-}
-
-TEST(RunCost, AWhitenedGramMatrixIsSolvedOnce) {
-  double flops = 0.0;
-  for (const PhaseWork& phase : phases_of(run_of("fc").options, run_of("fc").plan, job_of(kRows))) {
-    flops += phase.serial_flops;
-  }
-  EXPECT_EQ(flops, 10.0 * kDim * kDim * kDim);
 }
 
 }  // namespace
