@@ -15,9 +15,9 @@
 #include "commands/ledger_json.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/peer_failed.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
-#include "fit/default_threads.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
 

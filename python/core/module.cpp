@@ -30,7 +30,6 @@
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
 #include "core/travel.hpp"
-#include "fit/default_threads.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce::python {

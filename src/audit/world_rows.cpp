@@ -2,7 +2,7 @@
 
 #include "common/base/error.hpp"
 #include "fit/fit_rows.hpp"
-#include "fit/person_rows.hpp"
+#include "persons/person_rows.hpp"
 
 namespace dpreduce {
 namespace {

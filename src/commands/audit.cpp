@@ -25,7 +25,6 @@
 #include "common/base/json_text.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/simulation/synthetic_files.hpp"
-#include "fit/default_threads.hpp"
 
 namespace dpreduce {
 namespace {

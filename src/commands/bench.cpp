@@ -18,7 +18,7 @@
 #include "common/plan/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
-#include "fit/synthetic_round.hpp"
+#include "worker/synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "fit/run_cost.hpp"
+#include "forecast/run_cost.hpp"
 
 namespace dpreduce {
 

@@ -17,7 +17,7 @@
 #include "common/data/output_check.hpp"
 #include "common/data/paths.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/default_threads.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "fit/label_counts.hpp"
 #include "fit/ranked_rows.hpp"
 

@@ -19,7 +19,7 @@
 #include "common/base/error.hpp"
 #include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/default_threads.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "fit/run_pace.hpp"
+#include "forecast/run_pace.hpp"
 
 namespace dpreduce {
 namespace {

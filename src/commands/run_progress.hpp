@@ -9,7 +9,7 @@
 
 #include "commands/progress_line.hpp"
 #include "common/ranks/communicator.hpp"
-#include "fit/run_pace.hpp"
+#include "forecast/run_pace.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {

@@ -13,7 +13,7 @@
 #include "common/base/json_text.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "fit/default_threads.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitized_rows.hpp"
 

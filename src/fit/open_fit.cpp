@@ -8,17 +8,17 @@
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/data/paths.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"
-#include "fit/default_threads.hpp"
 #include "fit/files_once.hpp"
-#include "fit/machine_memory.hpp"
-#include "fit/person_rows.hpp"
 #include "fit/plan_fit.hpp"
-#include "fit/run_cost.hpp"
-#include "fit/silo_persons.hpp"
 #include "fit/silo_plan.hpp"
+#include "forecast/machine_memory.hpp"
+#include "forecast/run_cost.hpp"
 #include "methods/registry.hpp"
+#include "persons/person_rows.hpp"
+#include "persons/silo_persons.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-// What a statistic costs, in public numbers and for one row: the run's cost is made of it (fit/run_cost.hpp).
+// What a statistic costs, in public numbers and for one row: the run's cost is made of it (forecast/run_cost.hpp).
 //
 // Every statistic has rows read, transformed and rounded, its blocks summed up over ranks and noised; what is said here
 // comes on top. Multiply-adds are those of exact integer products.
