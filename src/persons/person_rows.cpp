@@ -18,7 +18,6 @@
 #include "common/data/paths.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "persons/identified_rows.hpp"
 #include "worker/bad_row.hpp"
 
 namespace dpreduce {
@@ -287,38 +286,43 @@ std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerR
   return persons;
 }
 
-void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
-                     const PersonNeeds& needs) {
+IdentifiedRows count_over_ranks(WorkerRows& rows, ShardedArray* persons, const PersonNeeds& needs,
+                                Communicator& ranks) {
   const SecretVector<std::byte> key = shared_key(ranks);
   IdentifiedRows own;
-  ranks.together([&] { own = identified(persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key))); });
+  ranks.together([&] { own = identified(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key))); });
   if (needs.coins) take_first_rows(own, first_row_of(rows, ranks));
   sum_over_ranks(own.persons, needs.coins, ranks);
   if (needs.whole) gather_persons(rows, own, needs, ranks);
-  rows.set_weights(own.weights(rows_per_person));
-  ranks.together([&] {
-    if (needs.whole) {
-      rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
-    } else if (needs.coins) {
-      rows.set_persons(own.numbered());
-    }
-  });
+  return own;
 }
 
-void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                   std::uint64_t silos_per_person, Communicator& ranks, const PersonNeeds& needs) {
-  DPREDUCE_ASSERT(!needs.coins);
-  ranks.together([&] {
+PersonCount count_in_silo(std::uint64_t silos_per_person) {
+  return [=](WorkerRows& rows, ShardedArray* persons, const PersonNeeds& needs, Communicator& ranks) {
+    DPREDUCE_ASSERT(!needs.coins);
     IdentifiedRows own;
-    if (persons) {
+    ranks.together([&] {
+      if (persons == nullptr) return;
       SecretVector<std::byte> key(32);
       secure_bytes(key);
       own = identified(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key)));
       // w = floor(J min(1, (B / s) / m)) is the weight of a row of a person with s m rows.
       for (std::uint64_t& of_person : own.persons.rows) of_person *= silos_per_person;
-    }
+    });
+    return own;
+  };
+}
+
+void weigh(WorkerRows& rows, ShardedArray* persons, std::uint64_t rows_per_person, const PersonCount& count,
+           Communicator& ranks, const PersonNeeds& needs) {
+  const IdentifiedRows own = count(rows, persons, needs, ranks);
+  ranks.together([&] {
     rows.set_weights(own.weights(rows_per_person));
-    if (needs.whole) rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+    if (needs.whole) {
+      rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+    } else if (needs.coins) {
+      rows.set_persons(own.numbered());
+    }
   });
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "common/data/memory_array.hpp"
@@ -22,6 +23,7 @@
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
+#include "persons/identified_rows.hpp"
 
 namespace dpreduce {
 
@@ -41,21 +43,28 @@ struct PersonNeeds {
   BadRows bad_rows = BadRows::kFail;  ///< what becomes of those that are not finite, or have more classes
 };
 
-/// Gives every row the weight weight_of_rows(m, rows_per_person), m the number of rows that its person has on all
-/// ranks. The same weights however rows are spread over ranks. All rows count, whatever becomes of them later.
-/// As they are needed, rows get persons as well (with places of first rows as the ranks' rows stand now), and persons
-/// are gathered on one rank each. Collective. Cost: that of identified(), and 16 bytes of message a person; for coins 8
-/// more. Memory: 20 bytes a row, and 4 d + 4 more for each that has changed its rank. Throws BadInput as
-/// ArrayFile::visit_persons, and where a row that is to move cannot be read, has no class or (BadRows::kFail) is not
-/// finite or has more than most_labels classes: the rank that reads it is the last that knows its file.
-void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
-                     const PersonNeeds& needs = {});
+/// Some rows by person, with the number of rows that each person has in all: where those of others lie, and who may be
+/// told of them, makes the difference between one count and another. `persons` are the rows' identifiers; null where a
+/// party has no rows. Collective. Throws as ArrayFile::visit_persons.
+using PersonCount = std::function<IdentifiedRows(WorkerRows& rows, ShardedArray* persons, const PersonNeeds& needs,
+                                                 Communicator& ranks)>;
 
-/// The same where nobody may tell whose rows it has: this rank's rows alone are counted, and a person's count for at
-/// most rows_per_person / silos_per_person together, so that those in at most `silos_per_person` ranks count for
-/// rows_per_person in all. As they are needed, rows get persons, who are clipped to as much. Of a coordinator without
-/// rows `persons` is empty. Collective. Throws as above. Precondition (asserted): no coins are needed.
-void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                   std::uint64_t silos_per_person, Communicator& ranks, const PersonNeeds& needs = {});
+/// The count over all ranks, the same however rows are spread over them. As persons are needed, they get places of
+/// first rows as the ranks' rows stand now, and are gathered on one rank each. Cost: that of identified(), and 16 bytes
+/// of message a person; for coins 8 more. Memory: 20 bytes a row, and 4 d + 4 more for each that has changed its rank.
+/// Throws BadInput where a row that is to move cannot be read, has no class or (BadRows::kFail) is not finite or has
+/// more than most_labels classes: the rank that reads it is the last that knows its file. Precondition: persons is not
+/// null.
+IdentifiedRows count_over_ranks(WorkerRows& rows, ShardedArray* persons, const PersonNeeds& needs, Communicator& ranks);
+
+/// The count where nobody may tell whose rows it has: of this rank's rows alone, each `silos_per_person` times, so that
+/// a person's rows in at most so many ranks count for the bound in all. Precondition (asserted): no coins are needed.
+PersonCount count_in_silo(std::uint64_t silos_per_person);
+
+/// Gives every row the weight weight_of_rows(m, rows_per_person), m the number of rows that its person has by `count`.
+/// As they are needed, rows get persons as well. All rows count, whatever becomes of them later. Collective. Throws as
+/// `count`, and BadInput where there are too many persons to number.
+void weigh(WorkerRows& rows, ShardedArray* persons, std::uint64_t rows_per_person, const PersonCount& count,
+           Communicator& ranks, const PersonNeeds& needs = {});
 
 }  // namespace dpreduce

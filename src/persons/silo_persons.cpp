@@ -14,7 +14,6 @@
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "persons/identified_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -135,12 +134,8 @@ Statistic opened(Statistic sum, std::vector<std::uint64_t> words, const std::vec
       "counts were changed on the way");
 }
 
-}  // namespace
-
-void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                      std::uint64_t persons_of_silo, const std::string& key_file, Communicator& ranks,
-                      const PersonNeeds& needs) {
-  DPREDUCE_ASSERT(!needs.coins);
+IdentifiedRows counted_over_silos(const WorkerRows& rows, ShardedArray* persons, std::uint64_t persons_of_silo,
+                                  const std::string& key_file, Communicator& ranks) {
   const SiloJob& silos = *ranks.silos();
   const bool is_silo = !ranks.is_coordinator();
   std::optional<PersonLists> lists;
@@ -168,15 +163,23 @@ void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, st
   ranks.broadcast(std::as_writable_bytes(std::span(present)));
   ranks.broadcast(std::as_writable_bytes(std::span(words)));
   ranks.together([&] {
-    if (is_silo) {
-      if (present[static_cast<std::size_t>(ranks.rank()) - 1] == 0) {
-        throw AggregationAborted("the persons of this silo were not counted; no row of it may be summed");
-      }
-      lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own.persons);
+    if (!is_silo) return;
+    if (present[static_cast<std::size_t>(ranks.rank()) - 1] == 0) {
+      throw AggregationAborted("the persons of this silo were not counted; no row of it may be summed");
     }
-    rows.set_weights(own.weights(rows_per_person));
-    if (needs.whole) rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+    lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own.persons);
   });
+  return own;
+}
+
+}  // namespace
+
+PersonCount count_over_silos(std::uint64_t persons_of_silo, std::string key_file) {
+  return [persons_of_silo, key_file = std::move(key_file)](WorkerRows& rows, ShardedArray* persons,
+                                                           const PersonNeeds& needs, Communicator& ranks) {
+    DPREDUCE_ASSERT(!needs.coins);
+    return counted_over_silos(rows, persons, persons_of_silo, key_file, ranks);
+  };
 }
 
 }  // namespace dpreduce

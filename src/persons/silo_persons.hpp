@@ -27,12 +27,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "common/data/sharded_array.hpp"
-#include "common/data/worker_rows.hpp"
-#include "common/ranks/communicator.hpp"
 #include "persons/person_rows.hpp"
 
 namespace dpreduce {
@@ -40,14 +36,12 @@ namespace dpreduce {
 /// The least bytes of a shared key.
 inline constexpr std::size_t kFewestKeyBytes = 32;
 
-/// Gives every row the weight weight_of_rows(m(u), rows_per_person), and as they are needed persons, who are clipped to
-/// the part m_p(u) / m(u). `key_file` is this silo's copy of the shared key; the coordinator has no rows and no
-/// `persons`, and reads none. Memory: 16 k P bytes a party, twice. Collective, among silos. Throws UsageError where the
-/// lists of all silos are longer than a gibibyte; BadInput where the file cannot be read or has fewer bytes, or this
-/// silo has more persons than `persons_of_silo`; AggregationAborted where what the coordinator tells is not what silos
-/// have sealed, as with different keys, or this silo is not among those that were counted.
-void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                      std::uint64_t persons_of_silo, const std::string& key_file, Communicator& ranks,
-                      const PersonNeeds& needs = {});
+/// The count over all silos. `key_file` is this silo's copy of the shared key; the coordinator has no rows and no
+/// persons, and reads none. Memory: 16 k P bytes a party, twice. Among silos alone. The count throws UsageError where
+/// the lists of all silos are longer than a gibibyte; BadInput where the file cannot be read or has fewer bytes, or
+/// this silo has more persons than `persons_of_silo`; AggregationAborted where what the coordinator tells is not what
+/// silos have sealed, as with different keys, or this silo is not among those that were counted. Precondition
+/// (asserted): no coins are needed.
+PersonCount count_over_silos(std::uint64_t persons_of_silo, std::string key_file);
 
 }  // namespace dpreduce

@@ -22,7 +22,7 @@
 // process that is started again gives it again, and has no key.
 //
 // Where the unit is a person, silos tell each other no names. The plan says the most silos that have rows of one
-// person, and each lets a person count for their share of the bound (weigh_in_silo).
+// person, and each lets a person count for their share of the bound (count_in_silo).
 //
 // So a coordinator that deviates, with c silos, learns of each task the sum over the other n - c silos, or nothing. The
 // sum is exact: the coordinator adds the noise (the mode of central noise, docs/explanation/silo-protocol.md).

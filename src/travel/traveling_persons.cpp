@@ -169,25 +169,27 @@ IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const Su
   return identified(persons, range, hash_for("hashes of persons", ticket));
 }
 
-void count_over_partitions(IdentifiedRows& own, const PersonTable& table, const SumTicket& ticket,
-                           const std::string& partition) {
-  const auto listed = std::find_if(table.partitions.begin(), table.partitions.end(),
-                                   [&](const CountedPartition& known) { return known.name == partition; });
-  if (listed == table.partitions.end()) {
-    throw UsageError(fmt::format(
-        "partition {}: its persons were not counted; count all partitions that there are, under the same names",
-        partition));
-  }
-  if (listed->digest != digest_of(own.persons, ticket)) {
-    throw BadInput(
-        fmt::format("partition {}: its persons are not those that were counted; a partition holds the same rows "
-                    "whenever it is read",
-                    partition));
-  }
-  for (std::size_t place = 0; place < own.persons.persons.size(); ++place) {
-    const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(own.persons.persons[place]);
-    if (elsewhere) own.persons.rows[place] = *elsewhere;
-  }
+PersonCount count_over_partitions(const PersonTable& table, const SumTicket& ticket, const std::string& partition) {
+  return [&](WorkerRows& rows, ShardedArray* persons, const PersonNeeds&, Communicator&) {
+    IdentifiedRows own = traveling_persons(*persons, rows.range(), ticket);
+    const auto listed = std::ranges::find(table.partitions, partition, &CountedPartition::name);
+    if (listed == table.partitions.end()) {
+      throw UsageError(fmt::format(
+          "partition {}: its persons were not counted; count all partitions that there are, under the same names",
+          partition));
+    }
+    if (listed->digest != digest_of(own.persons, ticket)) {
+      throw BadInput(
+          fmt::format("partition {}: its persons are not those that were counted; a partition holds the same rows "
+                      "whenever it is read",
+                      partition));
+    }
+    for (std::size_t place = 0; place < own.persons.persons.size(); ++place) {
+      const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(own.persons.persons[place]);
+      if (elsewhere) own.persons.rows[place] = *elsewhere;
+    }
+    return own;
+  };
 }
 
 }  // namespace dpreduce

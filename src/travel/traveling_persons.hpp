@@ -24,8 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "common/data/worker_rows.hpp"
-#include "persons/identified_rows.hpp"
+#include "persons/person_rows.hpp"
 #include "travel/partial_sum.hpp"
 
 namespace dpreduce {
@@ -82,12 +81,11 @@ class PersonCounts {
   std::vector<Sealed> partitions_;  // sorted by name
 };
 
-/// Rows by the hashes that the key of `ticket` makes of their persons' identifiers.
+/// Rows by the hashes that the key of `ticket` makes of their persons' identifiers; rows of this partition are counted.
 IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const SumTicket& ticket);
 
-/// own.persons.rows, which are m_p(u) of the partition, become m(u). Throws UsageError where the table does not list
-/// the partition; BadInput where it was counted with other persons.
-void count_over_partitions(IdentifiedRows& own, const PersonTable& table, const SumTicket& ticket,
-                           const std::string& partition);
+/// The count over all partitions. All arguments outlive it. It throws UsageError where the table does not list the
+/// partition; BadInput where that was counted with other persons.
+PersonCount count_over_partitions(const PersonTable& table, const SumTicket& ticket, const std::string& partition);
 
 }  // namespace dpreduce

@@ -237,16 +237,10 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   if (rows.train_person) {
     require_counted(plan);
     std::optional<ShardedArray> persons = open_persons(plan.options.data.train, own, alone, rows.train_person);
-    const std::uint64_t bound = plan.options.data.bounded_rows();
-    const bool clips = plan.options.data.clips_persons();
-    if (plan.options.silos.under_engine) {
-      weigh_in_silo(own, persons, bound, *plan.options.silos.silos_per_person, alone, {.whole = clips});
-    } else {
-      IdentifiedRows identified = traveling_persons(*persons, own.range(), plan.ticket);
-      count_over_partitions(identified, *plan.persons, plan.ticket, partition);
-      own.set_weights(identified.weights(bound));
-      if (clips) own.set_persons(identified.numbered_to_clip(most_rows_clipped_together(own.dim())));
-    }
+    weigh(own, &*persons, plan.options.data.bounded_rows(),
+          plan.options.silos.under_engine ? count_in_silo(*plan.options.silos.silos_per_person)
+                                          : count_over_partitions(*plan.persons, plan.ticket, partition),
+          alone, {.whole = plan.options.data.clips_persons()});
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
   if (own.goes_by_person()) require_room_for_persons(fit.plan().preprocessing, stream);
