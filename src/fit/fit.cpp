@@ -28,7 +28,7 @@ void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, cons
   std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
   run.ranks().broadcast(has_ended);
   // Where the run has ended, no row is read again, and the secret is gone by which rows could be compared.
-  if (has_ended[0] == std::byte{0}) run.require_same_rows();
+  if (has_ended[0] == std::byte{0}) require_same_rows(run.rows(), releaser, run.ranks());
   run.ranks().together([&] {
     if (log == nullptr) return;
     log->bind(releaser.run_id(), run_binding(fit.options(), fit.plan()));
@@ -85,10 +85,10 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
   with_way_to_resume(*releaser, terms.warn, [&] {
     TrainingRun run(ranks, training, *releaser, fit->plan(),
                     fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(std::move(terms.progress)),
-                    terms.timings, public_rows);
-    if (terms.source != nullptr) run.take_sums_from(*terms.source);
-    if (terms.watcher) run.watch(std::move(terms.watcher));
-    if (ranks.is_coordinator()) run.observe(std::move(terms.observer));
+                    terms.timings, public_rows,
+                    {.watcher = std::move(terms.watcher),
+                     .observer = ranks.is_coordinator() ? std::move(terms.observer) : nullptr,
+                     .source = terms.source});
     if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);
     const std::size_t resumed = log ? log->release_labels().size() : 0;
     prepare_rows(run, fit->options());
@@ -102,14 +102,14 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
     run.end_phase("solve");
     ranks.together([&] {
       Classifier classifier =
-          fitted_classifier(fit->method(), std::move(scores), run.preprocessing(), fit->options(), fit->plan());
+          fitted_classifier(fit->method(), std::move(scores), run.rows().preprocessing(), fit->options(), fit->plan());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
-                               .preprocessing = run.preprocessing(),
-                               .chosen_public_rows = run.chosen_public_rows() != nullptr
-                                                         ? std::optional(*run.chosen_public_rows())
+                               .preprocessing = run.rows().preprocessing(),
+                               .chosen_public_rows = run.choices().chosen_public_rows() != nullptr
+                                                         ? std::optional(*run.choices().chosen_public_rows())
                                                          : std::nullopt,
-                               .chosen_setting = run.chosen_setting(),
+                               .chosen_setting = run.choices().chosen_setting(),
                                .timings = Timings(),
                                .resumed_releases = resumed,
                                .folder = std::move(folder),

@@ -31,7 +31,7 @@ struct TrainingTerms {
   Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
   ProgressOf progress{};                      ///< null: progress is not shown
   ReleaseWatcher watcher{};                   ///< shown each release; only where a rank is alone
-  ReleaseWatcher observer{};                  ///< shown releases at the coordinator (TrainingRun::observe)
+  ReleaseWatcher observer{};                  ///< shown releases at the coordinator (RunSides)
   Warn warn{};                                ///< gets a line on how to resume where another rank failed
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
 };

@@ -48,7 +48,7 @@ bool whitens(const StatisticCost& cost, const FitOptions& options) {
   return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
 }
 
-// Whether rows in rounds are made of those that were kept for the Gram matrix (TrainingRun::keep_rows_to_project).
+// Whether rows in rounds are made of those that were kept for the Gram matrix (PreparedRows::keep_to_project).
 bool projects_kept_rows(const FitOptions& options) {
   return method_entry(options.method).whitens_rows && options.rows.pca == 0 && options.rows.select == 0;
 }

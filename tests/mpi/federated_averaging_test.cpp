@@ -92,7 +92,7 @@ class FederatedAveragingTest : public testing::Test {
     TrainingRun run(
         ranks, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
     LinearScores scores = make_method(options)->train(run);
-    trained_on_ = run.preprocessing();
+    trained_on_ = run.rows().preprocessing();
     return scores;
   }
 
