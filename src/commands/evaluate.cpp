@@ -18,7 +18,6 @@
 #include "common/data/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "fit/label_counts.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce {

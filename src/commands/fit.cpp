@@ -33,11 +33,11 @@
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/files_once.hpp"
-#include "fit/rank_timings.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
 #include "forecast/machine_memory.hpp"
 #include "methods/registry.hpp"
+#include "run/timings.hpp"
 
 namespace dpreduce {
 namespace {

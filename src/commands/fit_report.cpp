@@ -15,7 +15,7 @@
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -11,8 +11,8 @@
 #include "commands/evaluation.hpp"
 #include "commands/plan_report.hpp"
 #include "fit/fit.hpp"
-#include "fit/rank_timings.hpp"
 #include "fit/release_figures.hpp"
+#include "run/timings.hpp"
 
 namespace dpreduce {
 

@@ -16,7 +16,7 @@
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/faulty_wire.hpp"
 #include "common/silos/neighbor_graph.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

@@ -1,16 +1,24 @@
 #include "fit/fit.hpp"
 
 #include <array>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
+#include "common/model/classifier.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/fitted_classifier.hpp"
+#include "fit/fit_account.hpp"
 #include "fit/one_call.hpp"
 #include "fit/row_preparation.hpp"
-#include "fit/run_binding.hpp"
 #include "fit/silo_plan.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/training_method.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,7 +72,56 @@ FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communica
                 .warn = std::move(onlookers.warn)});
 }
 
+Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
+                             const FitOptions& options, const FitPlan& plan) {
+  preprocessing.intercept = 0.0;  // folded into the bias
+  ClassifierParts parts{.method = std::string(method.name()),
+                        .privacy = std::nullopt,
+                        .preprocessing = std::move(preprocessing),
+                        .classes = options.data.classes,
+                        .weights = std::move(scores.weights),
+                        .bias = std::move(scores.bias),
+                        .cosine_head = std::move(scores.cosine_head),
+                        .threshold = std::nullopt,
+                        .class_names = options.data.train.class_names,
+                        .link = method.link(),
+                        .forfeits = beside_seed(plan.forfeits)};
+  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
+  if (plan.is_private) {
+    const Guarantee& g = *plan.guarantee;
+    parts.privacy = PrivacyStatement{.epsilon = g.epsilon,
+                                     .delta = g.delta,
+                                     .mu = g.mu,
+                                     .rho = g.rho,
+                                     .adjacency = std::string(to_string(options.privacy.adjacency))};
+    if (options.data.has_persons()) {
+      parts.privacy->person = PersonStatement{.rows = options.data.bounded_rows(),
+                                              .bound = options.data.person_bound.value_or(PersonBound::kWeight),
+                                              .silos = options.silos.silos_per_person};
+    }
+  }
+  return Classifier(std::move(parts));
+}
+
 }  // namespace
+
+void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work) {
+  const auto way = [&] {
+    return fmt::format(
+        "run {} has charged releases: the same command with --resume repeats them at no charge, `dpreduce ledger "
+        "release {}` gives them up",
+        releaser.run_id(), releaser.run_id());
+  };
+  try {
+    work();
+  } catch (const PeerFailed&) {  // that rank prints its error
+    if (releaser.can_be_resumed() && warn) warn(way());
+    throw;
+  } catch (const Error& error) {
+    if (!releaser.can_be_resumed()) throw;
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), way()));
+  }
+}
 
 void FittedRun::finish() {
   ranks->together([&] {

@@ -19,10 +19,16 @@
 #include "fit/one_call.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/planned_fit.hpp"
-#include "fit/way_to_resume.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
+
+/// Gets a line for the user; may be null.
+using Warn = std::function<void(const std::string&)>;
+
+/// Does the work. Where the run has charged something and can be resumed, an error also says what the next start may do
+/// about it. Where the error is another rank's, `warn` gets that line.
+void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work);
 
 /// How a rank trains, and who looks on.
 struct TrainingTerms {

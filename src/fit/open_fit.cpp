@@ -12,7 +12,7 @@
 #include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"
 #include "fit/files_once.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "fit/silo_plan.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"

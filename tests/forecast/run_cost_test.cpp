@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
 #include "worker/kept_chunks.hpp"
@@ -16,12 +16,12 @@ constexpr std::uint64_t kRows = 40;
 constexpr std::size_t kDim = 7;
 constexpr std::size_t kClasses = 3;
 
-struct PlannedFit {
+struct CostedFit {
   FitOptions options;
   FitPlan plan;
 };
 
-PlannedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
+CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
                   std::uint64_t rounds = 5) {
   FitOptions options;
   options.data.classes = classes;
@@ -35,7 +35,7 @@ PlannedFit run_of(std::string method, std::size_t classes = kClasses, std::size_
   return {options, plan_fit(options, kDim)};
 }
 
-PhaseWork total(const PlannedFit& run, const JobShape& job) {
+PhaseWork total(const CostedFit& run, const JobShape& job) {
   PhaseWork sum;
   for (const PhaseWork& phase : phases_of(run.options, run.plan, job)) {
     sum.rows_prepared += phase.rows_prepared;
@@ -73,7 +73,7 @@ TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
 }
 
 TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
-  const PlannedFit run = run_of("fedavg");  // 5 rounds of 5 steps
+  const CostedFit run = run_of("fedavg");  // 5 rounds of 5 steps
   const PhaseWork work = total(run, job_of(kRows, 4));
   const PhaseWork descent = total(run_of("gd", kClasses, 64, 25), job_of(kRows, 4));
   EXPECT_EQ(work.round_macs, descent.round_macs);
@@ -84,7 +84,7 @@ TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
 
 TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
   const auto macs = [](std::size_t classes) {
-    PlannedFit run = run_of("ls", classes);
+    CostedFit run = run_of("ls", classes);
     run.options.method.shared_gram = false;
     run.plan = plan_fit(run.options, kDim);
     return total(run, job_of(kRows)).product_macs;
@@ -101,8 +101,8 @@ TEST(RunCost, MeansCostNoProducts) {
 }
 
 // Prototypes among `candidates` public rows; clipped cosines are compared pair by pair.
-PlannedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t memory_mib = 64) {
-  PlannedFit run = run_of("mean", kClasses, memory_mib);
+CostedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t memory_mib = 64) {
+  CostedFit run = run_of("mean", kClasses, memory_mib);
   run.options.method.name = "public";
   if (clipped) run.options.method.d_min = 1.0;
   run.plan = plan_fit(run.options, kDim, candidates);
@@ -116,7 +116,7 @@ TEST(RunCost, UtilitiesAreAProductWithTwoDigitsOfClassSumsThatRanksShare) {
     EXPECT_EQ(work.rows_prepared, kRows + 50.0);
     EXPECT_EQ(work.words_up, kClasses * (50.0 + kDim));
   }
-  PlannedFit among_silos = run_of_prototypes(50, false);
+  CostedFit among_silos = run_of_prototypes(50, false);
   among_silos.options.silos.secure_aggregation = true;
   EXPECT_EQ(total(among_silos, job_of(kRows, 3)).product_macs, 3 * 2.0 * kClasses * 50 * kDim);
   EXPECT_EQ(total(among_silos, job_of(kRows, 3)).words_up, kClasses * 50.0);
@@ -128,18 +128,18 @@ TEST(RunCost, ClippedUtilitiesMultiplyAllPairsOnceOverAllRanks) {
   }
   // A MiB holds half a MiB of rows of 2 d + 4 bytes: public rows are read again for the others.
   const std::uint64_t at_once = (std::uint64_t{1} << 19) / (2 * kDim + 4);
-  const PlannedFit small = run_of_prototypes(50, true, 1);
+  const CostedFit small = run_of_prototypes(50, true, 1);
   EXPECT_EQ(total(small, job_of(at_once)).rows_prepared, static_cast<double>(at_once) + 50.0);
   EXPECT_EQ(total(small, job_of(at_once + 1)).rows_prepared, static_cast<double>(at_once) + 1.0 + 2.0 * 50.0);
 }
 
 TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
-  const PlannedFit few = run_of_prototypes(10'000, false);
-  const PlannedFit many = run_of_prototypes(30'000, false);
+  const CostedFit few = run_of_prototypes(10'000, false);
+  const CostedFit many = run_of_prototypes(30'000, false);
   EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows) - memory_of_rank(few.options, few.plan, kRows),
             20'000 * kClasses * sizeof(std::int64_t));
   // Of four ranks the coordinator holds a quarter, and one class's of all.
-  const PlannedFit clipped = run_of_prototypes(30'000, true);
+  const CostedFit clipped = run_of_prototypes(30'000, true);
   EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows, 1) - memory_of_rank(many.options, many.plan, kRows, 4),
             (30'000 * kClasses - 7'501 * kClasses - 30'000) * sizeof(std::int64_t));
   EXPECT_EQ(memory_of_rank(clipped.options, clipped.plan, kRows, 4),
@@ -154,7 +154,7 @@ TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {
 
 TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {
   const std::uint64_t most = most_kept_rows(std::size_t{1} << 20, kDim, kDim + 1, 1, false);
-  const PlannedFit run = run_of("adam", kClasses, 1);
+  const CostedFit run = run_of("adam", kClasses, 1);
   EXPECT_EQ(total(run, job_of(most)).rows_prepared, static_cast<double>(most));
   EXPECT_EQ(total(run, job_of(most + 1)).rows_prepared, 5.0 * static_cast<double>(most + 1));
 }
@@ -169,9 +169,9 @@ TEST(RunCost, FewerRowsAreKeptByPerson) {
 
 // Identifiers are read before rows, so that either of the two decides.
 TEST(RunCost, MemoryHoldsIdentifiersAndThenPersons) {
-  PlannedFit run = run_of("adam");
+  CostedFit run = run_of("adam");
   const std::uint64_t records = memory_of_rank(run.options, run.plan, kRows);
-  PlannedFit of_persons = run;
+  CostedFit of_persons = run;
   of_persons.options.data.train.person = {"p.npy"};
   const auto with_persons = [&](std::uint64_t rows) {
     return memory_of_rank(of_persons.options, of_persons.plan, rows);
@@ -185,7 +185,7 @@ TEST(RunCost, MemoryHoldsIdentifiersAndThenPersons) {
 }
 
 TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
-  const PlannedFit run = run_of("adam", kClasses, 4);
+  const CostedFit run = run_of("adam", kClasses, 4);
   const std::uint64_t few = memory_of_rank(run.options, run.plan, 5'000);
   EXPECT_EQ(memory_of_rank(run.options, run.plan, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1, false));
   std::uint64_t largest = 0;

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/lattice/row_transform.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "common/base/version.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 
 namespace dpreduce {
 

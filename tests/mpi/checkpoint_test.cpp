@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/plan_fit.hpp"
+#include "fit/fit_account.hpp"
+#include "fit/planned_fit.hpp"
 #include "fit/row_preparation.hpp"
-#include "fit/run_binding.hpp"
 #include "methods/training_method.hpp"
 #include "run/release_log.hpp"
 #include "tests/common/data/data_files.hpp"

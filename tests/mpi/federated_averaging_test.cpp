@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/plan/empty_statistic.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
