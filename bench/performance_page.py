@@ -47,12 +47,6 @@ Exactly rounded Gaussian samples, on one core (`dpreduce bench noise`):
 
 A sum of 64-bit words over two ranks of this machine (`dpreduce bench reduce`): {reduce} GB/s.
 
-## From 1 to 4096 ranks
-
-What the model makes of these rates for the shape of ImageNet, 10 rounds, ranks of one thread and links of 100 Gb/s (`bench/predict`); seconds, without reading from disk:
-
-{predicted}
-
 ## More measurements
 
     launch/scaling OUT 1 2 4                       # strong and weak scaling; OUT/scaling.csv, OUT/scaling.svg
@@ -125,14 +119,10 @@ def machine():
 
 def main(page, build):
     told = machine()
-    shape = [] if DIM == 1664 else ["--rows", ROWS, "--dim", DIM, "--classes", CLASSES]
-    predicted = subprocess.run([os.path.join(ROOT, "bench/predict"), *map(str, shape)], check=True, capture_output=True, text=True).stdout
-    measured, _, predicted = predicted.partition("\n\n")
-    predicted = predicted.strip() + "\n\nThe rates that it took: " + measured.splitlines()[0].partition(": ")[2] + "."
     reduced = bench("reduce", "--elements", COUNT, ranks=2)["gigabytes_per_second"]
     text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), kept_rows=KEPT_ROWS, kept_dim=KEPT_DIM, rounds_by_classes=rounds_by_classes(),
                        before=f" `ms before` is an earlier build's, {version(BEFORE)}, in turn with this one's." if BEFORE else "", noise=noises(),
-                       reduce=f"{reduced:.1f}", predicted=predicted)
+                       reduce=f"{reduced:.1f}")
     with open(page + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(page + ".new", page)

@@ -26,7 +26,6 @@
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
 #include "core/travel.hpp"
-#include "fit/default_threads.hpp"
 #include "fit/ranked_rows.hpp"
 #include "report/explanation.hpp"
 #include "report/ledger_text.hpp"

@@ -17,8 +17,8 @@
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
-#include "fit/masked_silo.hpp"
-#include "fit/traveling_plan.hpp"
+#include "travel/masked_silo.hpp"
+#include "travel/traveling_plan.hpp"
 
 namespace dpreduce::python {
 namespace {

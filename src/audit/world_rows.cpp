@@ -2,7 +2,7 @@
 
 #include "common/base/error.hpp"
 #include "fit/fit_rows.hpp"
-#include "fit/person_rows.hpp"
+#include "persons/person_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -49,7 +49,8 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
   Communicator::on_threads(kRanksOfPersons, [&](Communicator& ranks) {
     WorkerRows own = open_training_rows(of_world, ranks);
     std::optional<ShardedArray> persons = open_persons(of_world.data.train, own, ranks);
-    silos ? weigh_in_silo(own, persons, bound, *silos, ranks, needs) : weigh_by_person(own, *persons, bound, ranks);
+    silos ? weigh(own, &*persons, bound, count_in_silo(*silos), ranks, needs)
+          : weigh(own, &*persons, bound, count_over_ranks, ranks);
     RowsOfRank& of_rank = of_ranks[static_cast<std::size_t>(ranks.rank())];
     for (std::uint64_t row = own.range().first; row < own.range().end(); ++row) {
       of_rank.weights.push_back(own.weight(row));
@@ -63,7 +64,7 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
   } else if (needs.coins || needs.whole) {
     Communicator alone = Communicator::alone();
     std::optional<ShardedArray> persons = open_persons(of_world.data.train, all, alone);
-    weigh_by_person(all, *persons, bound, alone, needs);
+    weigh(all, &*persons, bound, count_over_ranks, alone, needs);
   }
   all.set_weights(std::move(weights));
   return all;

@@ -26,7 +26,7 @@ struct WorldRows {
 inline constexpr int kRanksOfPersons = 3;
 
 /// The rows of `files`, all of them for one rank, with the weights that `options` ask for. Throws as WorkerRows::open,
-/// open_persons and weigh_by_person.
+/// open_persons and weigh.
 WorkerRows open_world(const FitOptions& options, const WorldRows& files);
 
 }  // namespace dpreduce

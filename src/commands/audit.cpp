@@ -32,7 +32,6 @@
 #include "common/base/option_checks.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/simulation/synthetic_files.hpp"
-#include "fit/default_threads.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/options/fit_options.hpp"

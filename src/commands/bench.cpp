@@ -27,7 +27,7 @@
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "common/ranks/communicator.hpp"
-#include "fit/synthetic_round.hpp"
+#include "worker/synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {

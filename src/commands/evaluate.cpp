@@ -23,8 +23,7 @@
 #include "common/data/paths.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/default_threads.hpp"
-#include "fit/label_counts.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce {

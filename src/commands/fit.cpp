@@ -30,12 +30,10 @@
 #include "common/silos/roster.hpp"
 #include "fit/files_once.hpp"
 #include "fit/fit.hpp"
-#include "fit/machine_memory.hpp"
-#include "fit/machine_speed.hpp"
-#include "fit/rank_timings.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
 #include "fit/validated_options.hpp"
+#include "forecast/machine_memory.hpp"
 #include "methods/registry.hpp"
 #include "report/budget_warning.hpp"
 #include "report/cost_report.hpp"
@@ -43,6 +41,7 @@
 #include "report/page/document.hpp"
 #include "report/page/page.hpp"
 #include "report/run_metrics.hpp"
+#include "run/timings.hpp"
 
 namespace dpreduce {
 namespace {
@@ -154,8 +153,7 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
   return {.job = job,
           .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()),
           .available_bytes = available_memory(),
-          .phases = phases_of(options, plan, job),
-          .speed = measure_speed(options, plan, threads, ranks)};
+          .phases = phases_of(options, plan, job)};
 }
 
 // What the coordinator shows of the run. Collective.
@@ -163,7 +161,7 @@ ShownRun shown_run(const OpenFit& open, const std::optional<WorkerRows>& test_ro
   const FitOptions& options = open.fit->options();
   const FitPlan& plan = open.fit->plan();
   const JobShape job = shape_of_job(open.training.range().count, open.threads, ranks);
-  ShownRun run{.label = "", .phases = phases_of(options, plan, job), .job = job};
+  ShownRun run{.label = "", .phases = phases_of(options, plan, job)};
   if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
   return run;
 }

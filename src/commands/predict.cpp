@@ -25,7 +25,7 @@
 #include "common/data/output_check.hpp"
 #include "common/data/table_path.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/default_threads.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce {

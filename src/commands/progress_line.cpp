@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "fit/run_pace.hpp"
+#include "forecast/run_pace.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,8 +29,7 @@ ProgressLine::Form ProgressLine::form_of_standard_error() {
   return isatty(STDERR_FILENO) != 0 ? Form::kTerminal : Form::kLog;
 }
 
-ProgressLine::ProgressLine(Form form, double modeled_seconds, std::FILE* out, std::chrono::milliseconds log_interval)
-    : form_(form), modeled_seconds_(modeled_seconds), out_(out) {
+ProgressLine::ProgressLine(Form form, std::FILE* out, std::chrono::milliseconds log_interval) : form_(form), out_(out) {
   if (form == Form::kNone) return;
   const auto interval = form == Form::kTerminal ? kTerminalInterval : log_interval;
   writer_ = std::jthread([this, interval](const std::stop_token& stop) { write_until_stopped(interval, stop); });
@@ -54,8 +53,8 @@ void ProgressLine::show(std::string doing, double share) {
 
 std::string ProgressLine::line() const {
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-  return fmt::format("{}: {:.0f} %, {} left", doing_, 100.0 * share_,
-                     print_duration(seconds_left(modeled_seconds_, share_, elapsed)));
+  const std::string left = share_ > 0.0 ? fmt::format(", {} left", print_duration(seconds_left(share_, elapsed))) : "";
+  return fmt::format("{}: {:.0f} %{}", doing_, 100.0 * share_, left);
 }
 
 void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const std::stop_token& stop) {

@@ -1,4 +1,5 @@
-// One line on standard error for a whole run, at the coordinator: what it does, how far it is, how long it still takes.
+// One line on standard error for a whole run, at the coordinator: what it does, how far it is, how long it still takes
+// at the pace of what is done; that is left out while nothing is.
 //
 //     gradient, round 3 of 20: 14 %, 40 s left
 //
@@ -22,9 +23,9 @@ class ProgressLine {
   /// What standard error is: a terminal or a log.
   static Form form_of_standard_error();
 
-  /// Begins to show a run of about `modeled_seconds` (RunPace). `out` outlives it.
-  ProgressLine(Form form, double modeled_seconds, std::FILE* out = stderr,
-               std::chrono::milliseconds log_interval = std::chrono::seconds(30));
+  /// Begins to show a run. `out` outlives it.
+  explicit ProgressLine(Form form, std::FILE* out = stderr,
+                        std::chrono::milliseconds log_interval = std::chrono::seconds(30));
   ~ProgressLine() { end(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -39,7 +40,6 @@ class ProgressLine {
   std::string line() const;
 
   Form form_;
-  double modeled_seconds_;
   std::FILE* out_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::mutex mutex_;

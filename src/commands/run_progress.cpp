@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::uint64_t kRowsOfUsualSilo = 10000;
 
-double modeled_seconds(const std::vector<ShownRun>& runs) {
-  double seconds = 0.0;
-  for (const ShownRun& run : runs) seconds += RunPace(run.phases, run.job).modeled_seconds();
-  return seconds;
-}
-
 }  // namespace
 
 JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& ranks) {
@@ -27,14 +21,17 @@ JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& r
   return {all_rows[0], rows_here, ranks.size(), threads};
 }
 
-RunProgress::RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs)
-    : line_(form, modeled_seconds(runs)) {
-  const double whole = modeled_seconds(runs);
-  double before = 0.0;
+RunProgress::RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs) : line_(form) {
+  double whole = 0.0;
   for (const ShownRun& run : runs) {
-    runs_.push_back({.label = run.label, .pace = RunPace(run.phases, run.job), .begins = before});
-    runs_.back().share = whole > 0.0 ? runs_.back().pace.modeled_seconds() / whole : 0.0;
-    before += runs_.back().share;
+    runs_.push_back({.label = run.label, .pace = RunPace(run.phases)});
+    whole += runs_.back().pace.work();
+  }
+  double before = 0.0;
+  for (Run& run : runs_) {
+    run.begins = before;
+    run.share = whole > 0.0 ? run.pace.work() / whole : 0.0;
+    before += run.share;
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "commands/progress_line.hpp"
 #include "common/ranks/communicator.hpp"
-#include "fit/run_pace.hpp"
+#include "forecast/run_pace.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
@@ -22,7 +22,6 @@ JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& r
 struct ShownRun {
   std::string label;  ///< before what it does; empty where there is one run
   std::vector<PhaseWork> phases;
-  JobShape job;
 };
 
 class RunProgress {

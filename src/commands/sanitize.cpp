@@ -20,7 +20,7 @@
 #include "common/base/option_checks.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "fit/default_threads.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitized_rows.hpp"
 

@@ -17,7 +17,7 @@
 #include "common/silos/faulty_wire.hpp"
 #include "common/silos/line.hpp"
 #include "common/silos/neighbor_graph.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

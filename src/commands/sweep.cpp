@@ -40,17 +40,16 @@
 #include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
 #include "common/data/rows_options.hpp"
-#include "fit/default_threads.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "fit/files_once.hpp"
 #include "fit/fit.hpp"
 #include "fit/fit_rows.hpp"
-#include "fit/label_counts.hpp"
-#include "fit/machine_memory.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
-#include "fit/run_cost.hpp"
 #include "fit/validated_options.hpp"
+#include "forecast/machine_memory.hpp"
+#include "forecast/run_cost.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 #include "report/budget_warning.hpp"
@@ -296,8 +295,7 @@ class Sweep {
       const FitOptions& options = run.fit->options();
       shown.push_back({.label = fmt::format("run {} of {}, {} {}", shown.size() + 1, runs_.size(), run.method,
                                             run.epsilon ? fmt::format("at epsilon {}", *run.epsilon) : "without noise"),
-                       .phases = phases_of(options, run.fit->plan(), job),
-                       .job = job});
+                       .phases = phases_of(options, run.fit->plan(), job)});
       shown.back().phases.push_back(test_work(test_->range().count, options.data.classes, run.fit->plan().dim));
     }
     const bool shows = ranks_.is_coordinator() && !options_.quiet;

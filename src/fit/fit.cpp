@@ -1,16 +1,24 @@
 #include "fit/fit.hpp"
 
 #include <array>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
+#include "common/model/classifier.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/fitted_classifier.hpp"
+#include "fit/fit_account.hpp"
 #include "fit/one_call.hpp"
 #include "fit/row_preparation.hpp"
-#include "fit/run_binding.hpp"
 #include "fit/silo_plan.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/training_method.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,7 +36,7 @@ void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, cons
   std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
   run.ranks().broadcast(has_ended);
   // Where the run has ended, no row is read again, and the secret is gone by which rows could be compared.
-  if (has_ended[0] == std::byte{0}) run.require_same_rows();
+  if (has_ended[0] == std::byte{0}) require_same_rows(run.rows(), releaser, run.ranks());
   run.ranks().together([&] {
     if (log == nullptr) return;
     log->bind(releaser.run_id(), run_binding(fit.options(), fit.plan()));
@@ -64,7 +72,56 @@ FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communica
                 .warn = std::move(onlookers.warn)});
 }
 
+Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
+                             const FitOptions& options, const FitPlan& plan) {
+  preprocessing.intercept = 0.0;  // folded into the bias
+  ClassifierParts parts{.method = std::string(method.name()),
+                        .privacy = std::nullopt,
+                        .preprocessing = std::move(preprocessing),
+                        .classes = options.data.classes,
+                        .weights = std::move(scores.weights),
+                        .bias = std::move(scores.bias),
+                        .cosine_head = std::move(scores.cosine_head),
+                        .threshold = std::nullopt,
+                        .class_names = options.data.train.class_names,
+                        .link = method.link(),
+                        .forfeits = beside_seed(plan.forfeits)};
+  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
+  if (plan.is_private) {
+    const Guarantee& g = *plan.guarantee;
+    parts.privacy = PrivacyStatement{.epsilon = g.epsilon,
+                                     .delta = g.delta,
+                                     .mu = g.mu,
+                                     .rho = g.rho,
+                                     .adjacency = std::string(to_string(options.privacy.adjacency))};
+    if (options.data.has_persons()) {
+      parts.privacy->person = PersonStatement{.rows = options.data.bounded_rows(),
+                                              .bound = options.data.person_bound.value_or(PersonBound::kWeight),
+                                              .silos = options.silos.silos_per_person};
+    }
+  }
+  return Classifier(std::move(parts));
+}
+
 }  // namespace
+
+void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work) {
+  const auto way = [&] {
+    return fmt::format(
+        "run {} has charged releases: the same command with --resume repeats them at no charge, `dpreduce ledger "
+        "release {}` gives them up",
+        releaser.run_id(), releaser.run_id());
+  };
+  try {
+    work();
+  } catch (const PeerFailed&) {  // that rank prints its error
+    if (releaser.can_be_resumed() && warn) warn(way());
+    throw;
+  } catch (const Error& error) {
+    if (!releaser.can_be_resumed()) throw;
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), way()));
+  }
+}
 
 void FittedRun::finish() {
   ranks->together([&] {
@@ -85,10 +142,10 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
   with_way_to_resume(*releaser, terms.warn, [&] {
     TrainingRun run(ranks, training, *releaser, fit->plan(),
                     fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(std::move(terms.progress)),
-                    terms.timings, public_rows);
-    if (terms.source != nullptr) run.take_sums_from(*terms.source);
-    if (terms.watcher) run.watch(std::move(terms.watcher));
-    if (ranks.is_coordinator()) run.observe(std::move(terms.observer));
+                    terms.timings, public_rows,
+                    {.watcher = std::move(terms.watcher),
+                     .observer = ranks.is_coordinator() ? std::move(terms.observer) : nullptr,
+                     .source = terms.source});
     if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);
     const std::size_t resumed = log ? log->release_labels().size() : 0;
     prepare_rows(run, fit->options());
@@ -102,14 +159,14 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
     run.end_phase("solve");
     ranks.together([&] {
       Classifier classifier =
-          fitted_classifier(fit->method(), std::move(scores), run.preprocessing(), fit->options(), fit->plan());
+          fitted_classifier(fit->method(), std::move(scores), run.rows().preprocessing(), fit->options(), fit->plan());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
-                               .preprocessing = run.preprocessing(),
-                               .chosen_public_rows = run.chosen_public_rows() != nullptr
-                                                         ? std::optional(*run.chosen_public_rows())
+                               .preprocessing = run.rows().preprocessing(),
+                               .chosen_public_rows = run.choices().chosen_public_rows() != nullptr
+                                                         ? std::optional(*run.choices().chosen_public_rows())
                                                          : std::nullopt,
-                               .chosen_setting = run.chosen_setting(),
+                               .chosen_setting = run.choices().chosen_setting(),
                                .timings = Timings(),
                                .resumed_releases = resumed,
                                .folder = std::move(folder),

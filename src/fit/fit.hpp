@@ -19,10 +19,16 @@
 #include "fit/one_call.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/planned_fit.hpp"
-#include "fit/way_to_resume.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
+
+/// Gets a line for the user; may be null.
+using Warn = std::function<void(const std::string&)>;
+
+/// Does the work. Where the run has charged something and can be resumed, an error also says what the next start may do
+/// about it. Where the error is another rank's, `warn` gets that line.
+void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work);
 
 /// How a rank trains, and who looks on.
 struct TrainingTerms {
@@ -31,7 +37,7 @@ struct TrainingTerms {
   Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
   ProgressOf progress{};                      ///< null: progress is not shown
   ReleaseWatcher watcher{};                   ///< shown each release; only where a rank is alone
-  ReleaseWatcher observer{};                  ///< shown releases at the coordinator (TrainingRun::observe)
+  ReleaseWatcher observer{};                  ///< shown releases at the coordinator (RunSides)
   Warn warn{};                                ///< gets a line on how to resume where another rank failed
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
 };

@@ -5,9 +5,13 @@
 #include <memory>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "aggregator/release/release.hpp"
 #include "common/data/private_folder.hpp"
 #include "fit/planned_fit.hpp"
+#include "methods/options/fit_options.hpp"
+#include "run/fit_plan.hpp"
 #include "run/release_log.hpp"
 
 namespace dpreduce {
@@ -35,5 +39,10 @@ std::optional<FitAccount> open_account(const PlannedFit& fit, Communicator& rank
 /// A ledger that is gone with the account, and a journal in memory: for those who keep accounts elsewhere. None where
 /// nothing is charged. Collective. Throws as PrivateFolder.
 std::optional<FitAccount> open_own_account(const PlannedFit& fit, Communicator& ranks);
+
+/// A flat object: method, its settings and the preprocessing; budget, accountant and every block's noise; this version;
+/// the seed, where there is one. No number of ranks, threads or rows, no path. A checkpoint holds it, a journal its
+/// digest: only a run with the same one may go on with them. `options` are resolved. Precondition: the plan has noise.
+nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce

@@ -12,7 +12,6 @@
 #include "common/data/paths.hpp"
 #include "common/data/row_values.hpp"
 #include "common/kernels/thread_team.hpp"
-#include "fit/label_counts.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"
 #include "worker/bad_row.hpp"

@@ -8,17 +8,17 @@
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/data/paths.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"
-#include "fit/default_threads.hpp"
 #include "fit/files_once.hpp"
-#include "fit/machine_memory.hpp"
-#include "fit/person_rows.hpp"
-#include "fit/plan_fit.hpp"
-#include "fit/run_cost.hpp"
-#include "fit/silo_persons.hpp"
+#include "fit/planned_fit.hpp"
 #include "fit/silo_plan.hpp"
+#include "forecast/machine_memory.hpp"
+#include "forecast/run_cost.hpp"
 #include "methods/registry.hpp"
+#include "persons/person_rows.hpp"
+#include "persons/silo_persons.hpp"
 
 namespace dpreduce {
 namespace {
@@ -34,22 +34,79 @@ void check_own_rows(const FitOptions& options, const Communicator& ranks) {
                   method.name, ranks.size()));
 }
 
-// How many silos there are, whose persons nobody may compare; 0 where ranks may. Collective. Throws UsageError where a
-// person would have rows in more silos than there are.
-std::uint64_t silos_of(const FitOptions& options, Communicator& ranks) {
-  std::uint64_t silos = 0;
-  if (ranks.silos() != nullptr) {
-    silos = ranks.silos()->terms().silos;
-  } else if (method_entry(options.method).each_rank_is_a_silo) {
-    silos = static_cast<std::uint64_t>(ranks.size());
+// Where the rows of a person are counted, or may be. Collective. Throws UsageError where a person would have rows in
+// more silos than there are.
+PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
+  const SiloOptions& stated = options.silos;
+  if (stated.counted_persons) {
+    return count_over_silos(*stated.counted_persons,
+                            with_rank(stated.person_key, static_cast<std::size_t>(ranks.rank())));
   }
+  const bool are_silos = ranks.silos() != nullptr || method_entry(options.method).each_rank_is_a_silo;
+  if (!are_silos) return count_over_ranks;
+  const std::uint64_t silos =
+      ranks.silos() != nullptr ? ranks.silos()->terms().silos : static_cast<std::uint64_t>(ranks.size());
   ranks.together([&] {
-    const std::uint32_t stated = options.silos.silos_per_person.value_or(1);
-    if (silos == 0 || stated <= silos) return;
+    if (stated.silos_per_person.value_or(1) <= silos) return;
     throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
-                                 stated, silos, silos));
+                                 *stated.silos_per_person, silos, silos));
   });
-  return silos;
+  return count_in_silo(stated.silos_per_person.value_or(silos));
+}
+
+// The training rows' identifiers, after which rows are weighed; of a dry run no row is looked at. None where the unit
+// is a row, or there are no rows. Collective.
+std::optional<ShardedArray> weigh_training(const FitOptions& stated, WorkerRows& training, Communicator& ranks,
+                                           const RowsInMemory* memory) {
+  if (!stated.data.has_persons()) return std::nullopt;
+  std::optional<ShardedArray> persons =
+      open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
+  if (stated.output.dry_run) return persons;
+  weigh(training, persons ? &*persons : nullptr, stated.data.bounded_rows(), person_count_of(stated, ranks), ranks,
+        {.coins = stated.method.batch.has_value(),
+         .whole = stated.data.clips_persons(),
+         .classes = stated.data.classes,
+         .most_labels = stated.data.most_labels(),
+         .bad_rows = stated.data.train.bad_rows});
+  return persons;
+}
+
+// This rank's training rows, with labels that fit, and some on any rank. Collective.
+WorkerRows open_own_rows(const FitOptions& stated, Communicator& ranks, const RowsInMemory* memory) {
+  ranks.together([&] {
+    if (memory == nullptr) check_own_rows(stated, ranks);
+  });
+  WorkerRows training = open_training_rows(stated, ranks, memory);
+  ranks.together([&] { check_labels(training, stated.data); });
+  require_rows(training, stated.data.train.x.front(), ranks);
+  return training;
+}
+
+std::unique_ptr<FileClaims> claim_silo_files(const WorkerRows& training, Communicator& ranks) {
+  std::unique_ptr<FileClaims> claims;
+  ranks.together([&] {
+    if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(training, ranks);
+  });
+  return claims;
+}
+
+void keep_tail(const FitOptions& stated, WorkerRows& training, Communicator& ranks) {
+  const auto tail = long_tail_of(stated.data);
+  if (!tail || stated.output.dry_run) return;
+  ranks.together([&] {
+    if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);
+  });
+}
+
+// Throws where the plan does not fit into this rank's memory. Collective.
+void require_room(const PlannedFit& fit, const WorkerRows& training, const MachineShare& machine, Communicator& ranks) {
+  ranks.together([&] {
+    machine.require(
+        memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
+        training.mapped_bytes());
+  });
+  if (!fit.options().data.clips_persons()) return;
+  ranks.together([&] { require_room_for_persons(fit.plan().preprocessing, fit.stream_over(training, 1)); });
 }
 
 }  // namespace
@@ -61,60 +118,21 @@ PublicRows OpenFit::public_rows() {
 }
 
 OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemory* memory) {
-  ranks.together([&] {
-    if (memory == nullptr) check_own_rows(stated, ranks);
-  });
-  WorkerRows training = open_training_rows(stated, ranks, memory);
+  WorkerRows training = open_own_rows(stated, ranks, memory);
   const std::size_t dim = training.dim();
-  ranks.together([&] { check_labels(training, stated.data); });
-  require_rows(training, stated.data.train.x.front(), ranks);
-  std::unique_ptr<FileClaims> claims;
-  ranks.together([&] {
-    if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(training, ranks);
-  });
+  std::unique_ptr<FileClaims> claims = claim_silo_files(training, ranks);
   std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
-  const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   const MachineShare machine = machine_share(ranks);
   std::shared_ptr<const PlannedFit> fit =
-      fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
+      fit_planned_for_job(stated, dim, candidates ? candidates->range().count : 0, machine.bytes_for_rank(), ranks);
   agree_on_noise(*fit, ranks);  // silos count persons by a sum that is masked as well
-  std::optional<ShardedArray> persons;
-  if (stated.data.has_persons()) {
-    persons = open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
-    const PersonNeeds needs{.coins = stated.method.batch.has_value(),
-                            .whole = stated.data.clips_persons(),
-                            .classes = stated.data.classes,
-                            .most_labels = stated.data.most_labels(),
-                            .bad_rows = stated.data.train.bad_rows};
-    const std::uint64_t bound = stated.data.bounded_rows();
-    if (stated.output.dry_run) {
-      // No row is looked at.
-    } else if (stated.silos.counted_persons) {
-      weigh_over_silos(training, persons, bound, *stated.silos.counted_persons,
-                       with_rank(stated.silos.person_key, static_cast<std::size_t>(ranks.rank())), ranks, needs);
-    } else if (const std::uint64_t silos = silos_of(stated, ranks); silos > 0) {
-      weigh_in_silo(training, persons, bound, stated.silos.silos_per_person.value_or(silos), ranks, needs);
-    } else {
-      weigh_by_person(training, *persons, bound, ranks, needs);
-    }
-  }
-  if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
-    ranks.together([&] {
-      if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);
-    });
-  }
+  std::optional<ShardedArray> persons = weigh_training(stated, training, ranks, memory);
+  keep_tail(stated, training, ranks);
   const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {
     if (rows) require_public({name, &*rows}, training, persons ? &*persons : nullptr, ranks);
   };
   require_apart("public", candidates);
-  ranks.together([&] {
-    machine.require(
-        memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
-        training.mapped_bytes());
-  });
-  if (stated.data.clips_persons()) {
-    ranks.together([&] { require_room_for_persons(fit->plan().preprocessing, fit->stream_over(training, 1)); });
-  }
+  require_room(*fit, training, machine, ranks);
   std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
   require_apart("public", public_sums);
   std::optional<WorkerRows> validation;

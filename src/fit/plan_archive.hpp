@@ -2,13 +2,19 @@
 // include this in few files.
 #pragma once
 
+#include "common/base/archive_all.hpp"
 #include "common/ranks/rank_archive.hpp"
-#include "fit/preprocessing_archive.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {
 
 // Of each struct all members: a structured binding that misses one does not compile.
+
+template <typename Archive>
+void serialize(Archive& archive, Preprocessing& preprocessing, unsigned) {
+  auto& [input_dim, pool, normalize, clip_norm, center, intercept, projection, selected] = preprocessing;
+  archive_all(archive, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected);
+}
 
 template <typename Archive>
 void serialize(Archive& archive, BlockRequest& request, unsigned) {

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string_view>
 
+#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_record.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/simulation/long_tail.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
@@ -51,5 +53,15 @@ class PlannedFit {
 std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, std::size_t input_dim,
                                                       std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                       Communicator& ranks);
+
+/// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.
+DataSetBudget data_set_budget(double epsilon, double delta);
+
+/// The part of the training rows that is trained on, where it is not all of them. `data` are validated.
+std::optional<LongTail> long_tail_of(const DataOptions& data);
+
+/// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
+/// UsageError where options and features do not fit.
+FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
 }  // namespace dpreduce

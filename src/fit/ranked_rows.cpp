@@ -1,11 +1,13 @@
 #include "fit/ranked_rows.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/data/paths.hpp"
 #include "fit/files_once.hpp"
 
@@ -77,6 +79,25 @@ WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, Row
     if (has_some) check_largest_dim(dim, largest, options.x.front());
   });
   return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest));
+}
+
+std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
+                                        Communicator& ranks) {
+  constexpr std::uint64_t kLabelsAtOnce = std::uint64_t{1} << 20;
+  std::vector<std::uint64_t> counts(classes, 0);
+  std::vector<std::int32_t> chunk;
+  const std::uint64_t slots = labels.columns() > 1 ? classes : 1;
+  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kLabelsAtOnce / slots);
+  for (std::uint64_t row = range.first; row < range.end(); row += chunk.size() / slots) {
+    ranks.check_peers();
+    const std::uint64_t rows = std::min(rows_at_once, range.end() - row);
+    chunk.resize(rows * slots);
+    labels.read_labels(row, rows, classes, chunk);
+    for (const std::int32_t label : chunk) {
+      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+    }
+  }
+  return counts;
 }
 
 }  // namespace dpreduce

@@ -1,7 +1,10 @@
 // Training rows that are spread over the ranks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/data/rows_options.hpp"
 #include "common/data/worker_rows.hpp"
@@ -36,5 +39,10 @@ WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks,
 /// and where ranks' rows differ in their number of features.
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const std::string& x_name,
                                  const std::string& y_name, Communicator& ranks);
+
+/// How many of these labels every class has, whether they are class indices or zeros and ones. Throws BadInput where
+/// one is no class; PeerFailed where another rank fails.
+std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
+                                        Communicator& ranks);
 
 }  // namespace dpreduce

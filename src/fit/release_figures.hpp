@@ -43,7 +43,7 @@ class ReleaseFigures {
   /// Of releases with the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.
   ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
 
-  /// To be called with every release in turn (TrainingRun::observe). Returns the figures of its blocks, valid until the
+  /// To be called with every release in turn (RunSides::observer). Returns the figures of its blocks, valid until the
   /// next call. Throws as released_eigenvalues.
   std::span<const BlockFigures> add(const WatchedRelease& watched);
 

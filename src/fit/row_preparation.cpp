@@ -18,33 +18,33 @@ bool selects_before_method(const FitOptions& options) {
 }
 
 void center_rows(TrainingRun& run, const FitOptions& options) {
-  const Lattice lattice = run.lattice();
+  const Lattice lattice = run.rows().lattice();
   const Release sums = options.rows.center == Centering::kPublic ? run.sum_public("center") : run.release("center");
   std::vector<double> center(lattice.dim);
   if (run.ranks().is_coordinator()) center = solve_center(sums, lattice);
   run.ranks().broadcast(center);
-  run.set_center(std::move(center));
+  run.rows().set_center(std::move(center));
   run.end_phase("center");
 }
 
 void project_rows(TrainingRun& run, const FitOptions& options) {
-  const Lattice lattice = run.lattice();
+  const Lattice lattice = run.rows().lattice();
   const Release sums = options.data.public_x.empty() ? run.release("pca") : run.sum_public("pca");
   std::vector<double> components(options.rows.pca * lattice.dim);
   if (run.ranks().is_coordinator()) {
     components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.rows.pca);
   }
   run.ranks().broadcast(components);
-  run.project(std::move(components));
+  run.rows().project(std::move(components));
   run.end_phase("pca");
 }
 
 void select_features_of_rows(TrainingRun& run, const FitOptions& options) {
   const Release sums = run.release("feature_sums");
   std::vector<std::size_t> selected(options.rows.select);
-  if (run.ranks().is_coordinator()) selected = select_features(sums, run.lattice(), options.rows.select);
+  if (run.ranks().is_coordinator()) selected = select_features(sums, run.rows().lattice(), options.rows.select);
   run.ranks().broadcast(std::as_writable_bytes(std::span(selected)));
-  run.set_selected(std::move(selected));
+  run.rows().set_selected(std::move(selected));
   run.end_phase("select");
 }
 

@@ -81,11 +81,11 @@ class AdamMethod : public TrainingMethod {
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(settings_.intercept_share);
-    const Lattice lattice = run.lattice();
+    run.rows().set_intercept(settings_.intercept_share);
+    const Lattice lattice = run.rows().lattice();
     const double rate =
         learning_rate_.value_or(kAdamScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
-    AdamStep rule(rate, settings_.rounds, run.classes() * lattice.dim, lattice.clip_norm);
+    AdamStep rule(rate, settings_.rounds, run.rows().classes() * lattice.dim, lattice.clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 

@@ -24,7 +24,7 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
   const Release release = run.release("class_sizes");
   run.end_phase("sizes");
   LinearScores scores = method.train(run);
-  DPREDUCE_ASSERT(scores.bias.size() == run.classes());
+  DPREDUCE_ASSERT(scores.bias.size() == run.rows().classes());
   if (run.ranks().is_coordinator()) {
     const ReleasedBlock& sizes = release.block("class_counts");
     const double least = std::max(sizes.sigma(), 1.0);
@@ -32,14 +32,15 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
       scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
     }
   }
-  const std::uint64_t public_rows = options.rows.center == Centering::kPublic ? run.candidates().features().rows() : 0;
-  if (!refits_on_public_rows(options, run.preprocessing().dim(), public_rows)) {
+  const std::uint64_t public_rows =
+      options.rows.center == Centering::kPublic ? run.choices().candidates().features().rows() : 0;
+  if (!refits_on_public_rows(options, run.rows().preprocessing().dim(), public_rows)) {
     run.ranks().broadcast(scores.bias);
     return scores;
   }
   run.ranks().together([&] {
     if (run.ranks().is_coordinator()) {
-      scores = with_public_refit(std::move(scores), run.preprocessing(), run.candidates().features());
+      scores = with_public_refit(std::move(scores), run.rows().preprocessing(), run.choices().candidates().features());
     }
   });
   run.end_phase("public rows");

@@ -72,8 +72,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(intercept_);
-    const std::size_t dim = run.lattice().dim;
+    run.rows().set_intercept(intercept_);
+    const std::size_t dim = run.rows().lattice().dim;
     std::optional<ReleasedBlock> gram;
     std::vector<ClassLeastSquares> problems;
     std::vector<std::int64_t> class_sums;
@@ -82,7 +82,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         "class_least_squares", width,
         [&](const Release& sums) {
           if (alpha_ > 0.0) gram = sums.block("gram");
-          for (const ClassRidge& ridge : ridges_) problems.emplace_back(ridge, run.lattice(), gram ? &*gram : nullptr);
+          for (const ClassRidge& ridge : ridges_)
+            problems.emplace_back(ridge, run.rows().lattice(), gram ? &*gram : nullptr);
           const auto released = sums.block("class_sums").values();
           class_sums.assign(released.begin(), released.end());
         },
@@ -105,8 +106,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
       candidates[m].threshold = 0.5 / (0.5 + ridges_[m].alpha);
       candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);
     }
-    const Candidate chosen = run.choose(std::move(candidates));
-    LinearScores scores = fold_intercept(chosen.weights, run.preprocessing());
+    const Candidate chosen = run.choices().choose(std::move(candidates));
+    LinearScores scores = fold_intercept(chosen.weights, run.rows().preprocessing());
     scores.threshold = chosen.threshold;
     return scores;
   }

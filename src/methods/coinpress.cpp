@@ -40,21 +40,21 @@ class CoinPressMethod : public TrainingMethod {
   nlohmann::json settings() const override { return {{"rounds", rounds_}}; }
 
   LinearScores train(TrainingRun& run) const override {
-    run.keep_rows();
-    const std::size_t dim = run.lattice().dim;
-    std::vector<double> centers(run.classes() * dim, 0.0);
-    std::vector<double> bounds(run.classes(), run.lattice().clip_norm);  // r
+    run.rows().keep();
+    const std::size_t dim = run.rows().lattice().dim;
+    std::vector<double> centers(run.rows().classes() * dim, 0.0);
+    std::vector<double> bounds(run.rows().classes(), run.rows().lattice().clip_norm);  // r
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
-      const ClassBalls balls{centers, radii(bounds, run.lattice())};
+      const ClassBalls balls{centers, radii(bounds, run.rows().lattice())};
       const Release release = run.release("centred_sums", balls);
       run.ranks().together([&] {
-        if (run.ranks().is_coordinator()) refine(release, balls, run.lattice(), centers, bounds);
+        if (run.ranks().is_coordinator()) refine(release, balls, run.rows().lattice(), centers, bounds);
       });
       run.ranks().broadcast(centers);
       run.ranks().broadcast(bounds);
     }
     run.end_phase("rounds");
-    LinearScores scores{directions_of(std::move(centers), dim), std::vector<double>(run.classes(), 0.0)};
+    LinearScores scores{directions_of(std::move(centers), dim), std::vector<double>(run.rows().classes(), 0.0)};
     return shared_scores(std::move(scores), run);
   }
 

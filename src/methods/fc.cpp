@@ -137,20 +137,20 @@ class WhitenedDescentMethod : public TrainingMethod {
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    const Lattice lattice = run.lattice();
-    run.keep_rows_to_project();
+    const Lattice lattice = run.rows().lattice();
+    run.rows().keep_to_project();
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;
     std::vector<double> matrix(lattice.dim * lattice.dim);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
-      rule.emplace(gram.block("gram"), lattice, settings_, run.classes());
+      rule.emplace(gram.block("gram"), lattice, settings_, run.rows().classes());
       matrix = rule->whitening();
     });
     run.ranks().broadcast(matrix);
-    run.project(std::move(matrix));
-    run.set_intercept(settings_.intercept_share);
+    run.rows().project(std::move(matrix));
+    run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");
     return train_in_rounds(run, settings_, rule ? &*rule : nullptr);
   }

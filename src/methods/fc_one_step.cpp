@@ -78,12 +78,12 @@ class OneStepMethod : public TrainingMethod {
   std::optional<Loss> loss() const override { return rounds_.loss; }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(rounds_.intercept_share);
+    run.rows().set_intercept(rounds_.intercept_share);
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<CovarianceStep> rule;
     run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) rule.emplace(gram.block("gram"), run.lattice(), lambda_);
+      if (run.ranks().is_coordinator()) rule.emplace(gram.block("gram"), run.rows().lattice(), lambda_);
     });
     return train_in_rounds(run, rounds_, rule ? &*rule : nullptr);
   }

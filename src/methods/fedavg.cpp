@@ -94,13 +94,13 @@ class FederatedAveragingMethod : public TrainingMethod {
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(settings_.intercept_share);
-    run.keep_rows();
-    const Lattice lattice = run.lattice();
-    const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale();
+    run.rows().set_intercept(settings_.intercept_share);
+    run.rows().keep();
+    const Lattice lattice = run.rows().lattice();
+    const double unit = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale();
     const auto silos = static_cast<std::size_t>(run.ranks().size());
     DescentStep rule({.learning_rate = learning_rate_, .radius = {}, .averaged = silos},
-                     settings_.rounds * local_steps_, run.classes(), lattice.clip_norm);
+                     settings_.rounds * local_steps_, run.rows().classes(), lattice.clip_norm);
     return iterate_rounds(run, settings_, [&](std::uint64_t round, std::vector<double>& weights) {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone

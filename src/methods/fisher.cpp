@@ -24,7 +24,7 @@ class FisherMethod : public TrainingMethod {
     const Release release = run.release("fisher");
     run.end_phase("sums");
     LinearScores scores;
-    if (run.ranks().is_coordinator()) scores = solve_fisher_rule(release, run.lattice(), select_, select_by_);
+    if (run.ranks().is_coordinator()) scores = solve_fisher_rule(release, run.rows().lattice(), select_, select_by_);
     return shared_scores(std::move(scores), run);
   }
 

@@ -38,8 +38,8 @@ class GradientDescentMethod : public TrainingMethod {
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(settings_.intercept_share);
-    DescentStep rule(descent_, settings_.rounds, run.classes(), run.lattice().clip_norm);
+    run.rows().set_intercept(settings_.intercept_share);
+    DescentStep rule(descent_, settings_.rounds, run.rows().classes(), run.rows().lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 

@@ -67,13 +67,13 @@ std::string setting_of(const Window& window) {
 
 // Class means as unit directions, K x d, zero at the intercept; on every rank. Collective.
 std::vector<double> released_directions(TrainingRun& run) {
-  const Lattice lattice = run.lattice();
+  const Lattice lattice = run.rows().lattice();
   const Release release = run.release("class_means");
-  std::vector<double> directions(run.classes() * lattice.dim);
+  std::vector<double> directions(run.rows().classes() * lattice.dim);
   if (run.ranks().is_coordinator()) {
     directions = solve_mean_classifier(release, lattice, Metric::kCosine).weights;
-    const std::size_t features = run.preprocessing().dim();
-    for (std::size_t c = 0; features < lattice.dim && c < run.classes(); ++c)
+    const std::size_t features = run.rows().preprocessing().dim();
+    for (std::size_t c = 0; features < lattice.dim && c < run.rows().classes(); ++c)
       directions[c * lattice.dim + features] = 0.0;
   }
   run.ranks().broadcast(directions);
@@ -159,7 +159,8 @@ std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const
 
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior) {
-  std::vector<double> weights = initial_weights(run.classes(), run.preprocessing(), settings.initial_score);
+  std::vector<double> weights =
+      initial_weights(run.rows().classes(), run.rows().preprocessing(), settings.initial_score);
   const std::vector<Window> windows = windows_of(settings);
   std::vector<Candidate> candidates;
   for (const Window& window : windows) {
@@ -177,21 +178,21 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
     for (double& entry : candidates[m].weights) entry /= length;
   }
   run.end_phase("rounds");
-  return fold_intercept(run.choose(std::move(candidates), prior).weights, run.preprocessing());
+  return fold_intercept(run.choices().choose(std::move(candidates), prior).weights, run.rows().preprocessing());
 }
 
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
-  run.keep_rows();
-  const Lattice lattice = run.lattice();
-  const double unit_at_one = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
+  run.rows().keep();
+  const Lattice lattice = run.rows().lattice();
+  const double unit_at_one = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
   std::optional<LatticeWeights> lattice_directions;
   std::optional<Prior> prior;
   if (settings.warm_start_share) {
     directions = released_directions(run);
     lattice_directions.emplace(directions, lattice);
-    prior.emplace(Prior{*lattice_directions, run.preprocessing().dim()});
+    prior.emplace(Prior{*lattice_directions, run.rows().preprocessing().dim()});
   }
   const Prior* const second_head = prior ? &*prior : nullptr;
   std::vector<double> residual_norm{1.0};
@@ -211,7 +212,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     run.ranks().broadcast(residual_norm);
   };
   LinearScores scores = iterate_rounds(run, settings, advance, second_head);
-  scores.cosine_head = without_intercept(directions, lattice.dim, run.preprocessing().dim());
+  scores.cosine_head = without_intercept(directions, lattice.dim, run.rows().preprocessing().dim());
   return scores;
 }
 

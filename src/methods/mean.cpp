@@ -24,7 +24,7 @@ class MeanMethod : public TrainingMethod {
     const Release release = run.release("class_means");
     run.end_phase("sums");
     LinearScores scores;
-    if (run.ranks().is_coordinator()) scores = solve_mean_classifier(release, run.lattice(), metric_, select_);
+    if (run.ranks().is_coordinator()) scores = solve_mean_classifier(release, run.rows().lattice(), metric_, select_);
     return shared_scores(std::move(scores), run);
   }
 

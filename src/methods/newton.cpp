@@ -99,8 +99,8 @@ class NewtonMethod : public TrainingMethod {
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(settings_.intercept_share);
-    NewtonStep rule(run.lattice(), run.classes(), settings_.loss);
+    run.rows().set_intercept(settings_.intercept_share);
+    NewtonStep rule(run.rows().lattice(), run.rows().classes(), settings_.loss);
     return train_in_rounds(run, settings_, &rule);
   }
 

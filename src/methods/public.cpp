@@ -33,23 +33,24 @@ class PublicRowsMethod : public TrainingMethod {
   nlohmann::json settings() const override { return {{"top_k", per_class_}, {"d_min", d_min_}, {"d_max", d_max_}}; }
 
   LinearScores train(TrainingRun& run) const override {
-    const Selection& chosen = run.select_public_rows(clip_);
+    const Selection& chosen = run.choices().select_public_rows(clip_);
     LinearScores scores;
     run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) scores = {mean_rows(chosen, run), std::vector<double>(run.classes(), 0.0)};
+      if (run.ranks().is_coordinator())
+        scores = {mean_rows(chosen, run), std::vector<double>(run.rows().classes(), 0.0)};
     });
     return shared_scores(std::move(scores), run);
   }
 
  private:
   static std::vector<double> mean_rows(const Selection& chosen, TrainingRun& run) {
-    const std::size_t dim = run.preprocessing().dim();
-    std::vector<double> weights(run.classes() * dim, 0.0);
-    for (std::size_t c = 0; c < run.classes(); ++c) {
+    const std::size_t dim = run.rows().preprocessing().dim();
+    std::vector<double> weights(run.rows().classes() * dim, 0.0);
+    for (std::size_t c = 0; c < run.rows().classes(); ++c) {
       const auto prototypes = chosen.of_group(c);
-      const double share = 1.0 / (run.preprocessing().clip_norm * static_cast<double>(prototypes.size()));
+      const double share = 1.0 / (run.rows().preprocessing().clip_norm * static_cast<double>(prototypes.size()));
       for (const std::uint64_t index : prototypes) {
-        const std::vector<double> row = run.candidate_row(index);
+        const std::vector<double> row = run.choices().candidate_row(index);
         for (std::size_t a = 0; a < dim; ++a) weights[c * dim + a] += share * row[a];
       }
     }

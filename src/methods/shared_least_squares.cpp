@@ -40,17 +40,17 @@ class LeastSquaresMethod : public TrainingMethod {
   std::optional<double> threshold() const override { return 0.5; }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(intercept_);
+    run.rows().set_intercept(intercept_);
     const Release release = run.release("least_squares");
     run.end_phase("sums");
     std::vector<Candidate> candidates(factors_.size());
     if (run.ranks().is_coordinator()) {
-      auto solutions = solve_least_squares(release, run.lattice(), kRidgeInRadii, factors_);
+      auto solutions = solve_least_squares(release, run.rows().lattice(), kRidgeInRadii, factors_);
       for (std::size_t m = 0; m < factors_.size(); ++m) {
         candidates[m] = {fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])};
       }
     }
-    return fold_intercept(run.choose(std::move(candidates)).weights, run.preprocessing());
+    return fold_intercept(run.choices().choose(std::move(candidates)).weights, run.rows().preprocessing());
   }
 
  private:

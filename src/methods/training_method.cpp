@@ -48,8 +48,8 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
 }
 
 LinearScores shared_scores(LinearScores scores, TrainingRun& run) {
-  scores.weights.resize(run.classes() * run.preprocessing().dim());
-  scores.bias.resize(run.classes());
+  scores.weights.resize(run.rows().classes() * run.rows().preprocessing().dim());
+  scores.bias.resize(run.rows().classes());
   run.ranks().broadcast(scores.weights);
   run.ranks().broadcast(scores.bias);
   return scores;

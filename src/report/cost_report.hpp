@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "fit/run_cost.hpp"
+#include "forecast/run_cost.hpp"
 
 namespace dpreduce {
 
@@ -17,15 +17,12 @@ struct RunEstimate {
   std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs most
   std::optional<std::uint64_t> available_bytes;
   std::vector<PhaseWork> phases;
-  MachineSpeed speed;
 };
 
 /// {"for_release": false, "note", "ranks", "threads", "memory_bytes_per_rank", "memory_bytes_available",
-/// "wire_bytes_per_rank", "wire_bytes", "multiply_adds", "flops", "seconds", "phases": [{"name", "multiply_adds",
-/// "seconds", "eigen_seconds"}], "calibration": {...}}. eigen_seconds are those of `seconds` in which the coordinator
-/// solves an eigenproblem. Each rank sends its part of every sum once and gets every broadcast once;
-/// wire_bytes is that of all ranks but the coordinator. flops are two a multiply-add, and those of eigenproblems.
-/// What depends on the number of rows is rounded up to two digits, so that it does not tell the number itself.
+/// "wire_bytes_per_rank", "wire_bytes", "multiply_adds", "phases": [{"name", "multiply_adds"}]}. Each rank sends its
+/// part of every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator. What
+/// depends on the number of rows is rounded up to two digits, so that it does not tell the number itself.
 nlohmann::json cost_json(const RunEstimate& cost);
 
 /// The same as lines of text, each of which begins with "cost".

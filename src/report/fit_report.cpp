@@ -16,7 +16,7 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

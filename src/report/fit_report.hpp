@@ -10,10 +10,10 @@
 
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
-#include "fit/rank_timings.hpp"
 #include "fit/release_figures.hpp"
 #include "report/plan_report.hpp"
 #include "report/test_figures.hpp"
+#include "run/timings.hpp"
 
 namespace dpreduce {
 

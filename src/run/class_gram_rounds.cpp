@@ -142,33 +142,30 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
                                                      const OnClassGram& on_gram) {
   const ReleaseRequest& request = plan_.request(name);
   const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
-  const std::size_t elements = triangle_elements(lattice().dim);
-  DPREDUCE_ASSERT(!watcher_ || owners == 1);
-  ClassSolutions solutions(ranks_, classes(), width, plan_.noise ? &plan_.noise->release(name) : nullptr, log_,
+  const std::size_t elements = triangle_elements(rows_.lattice().dim);
+  DPREDUCE_ASSERT(!sides_.watcher || owners == 1);
+  ClassSolutions solutions(ranks_, rows_.classes(), width, plan_.noise ? &plan_.noise->release(name) : nullptr, log_,
                            std::exchange(recorded_, 0));
-  const std::vector<std::size_t> order = solutions.left_of(strided_order(classes(), owners));
+  const std::vector<std::size_t> order = solutions.left_of(strided_order(rows_.classes(), owners));
   if (order.empty()) {
     releaser_.skip_release(name);
     return solutions.take();
   }
   std::optional<WatchedParts> watched;
-  if (watcher_) watched.emplace(request);
+  if (sides_.watcher) watched.emplace(request);
 
   const SecretVector<std::byte> secret = releaser_.row_secret(name);
   std::optional<AddedGrams> grams;
-  OnChunk show;
-  const OnChunk on_chunk = [&](double share) {
-    ranks_.check_peers();
-    if (show) show(share);
-  };
-  ranks_.together([&] {
-    show = progress_(name);
+  OnChunk show;  // in the first pass alone
+  const OnChunk on_chunk = [&](double share) { show ? show(share) : ranks_.check_peers(); };
+  rows_.in_pass(name, [&](const OnChunk& shown) {
+    show = shown;
     const std::span<const std::byte, 32> of_rows(secret);
-    if (source_ == nullptr) {
-      grams.emplace(request, StatisticInputs{rows_, transform_, stream_, on_chunk}, of_rows, order);
+    if (sides_.source == nullptr) {
+      grams.emplace(request, rows_.inputs(on_chunk), of_rows, order);
     } else {
-      const auto sum = [this](const StatisticTask& task) { return source_->sum(task); };
-      grams.emplace(sum, task_of(name, preprocessing(), {}), of_rows, order);
+      const auto sum = [this](const StatisticTask& task) { return sides_.source->sum(task); };
+      grams.emplace(sum, task_of(name, rows_.preprocessing(), {}), of_rows, order);
     }
     show = nullptr;
   });
@@ -242,7 +239,7 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
     }
   }
   if (std::optional<PartRelease::Pending> last = std::exchange(pending, std::nullopt)) finish(*last, true);
-  if (watched) watcher_({name, watched->whole(), preprocessing(), {}});
+  if (watched) sides_.watcher({name, watched->whole(), rows_.preprocessing(), {}});
   return solutions.take();
 }
 

@@ -1,4 +1,4 @@
-// What a fit will do, before any row is read: pure arithmetic on public knowledge (fit/plan_fit.hpp makes it).
+// What a fit will do, before any row is read: pure arithmetic on public knowledge (fit/planned_fit.hpp makes it).
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <boost/serialization/utility.hpp>
+
+#include "common/ranks/rank_archive.hpp"
+
 namespace dpreduce {
 
 void Timings::end_phase(const std::string& phase) {
@@ -15,6 +19,17 @@ void Timings::end_phase(const std::string& phase) {
     phases_.emplace_back(phase, seconds);
   }
   if (on_phase_) on_phase_(phase, seconds);
+}
+
+std::vector<RankTimings> gather_timings(const Timings& timings, Communicator& ranks) {
+  std::string own;
+  ranks.together([&] { own = archived(timings.phases()); });
+  const std::vector<std::string> archives = ranks.gather_messages(own);
+  std::vector<RankTimings> all;
+  ranks.together([&] {
+    for (const std::string& archive : archives) all.push_back(unarchived<RankTimings>(archive));
+  });
+  return all;
 }
 
 }  // namespace dpreduce

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/ranks/communicator.hpp"
+
 namespace dpreduce {
 
 class Timings {
@@ -25,5 +27,12 @@ class Timings {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::vector<std::pair<std::string, double>> phases_;
 };
+
+/// (phase, seconds), in the order in which phases began.
+using RankTimings = std::vector<std::pair<std::string, double>>;
+
+/// The timings of every rank, in rank order, at the coordinator; empty elsewhere. They follow the numbers of rows that
+/// ranks hold: for the owner of the data, as all timings are. Not among silos. Collective.
+std::vector<RankTimings> gather_timings(const Timings& timings, Communicator& ranks);
 
 }  // namespace dpreduce

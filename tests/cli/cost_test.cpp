@@ -42,7 +42,7 @@ class CostTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(CostTest, ADryRunTellsMemoryWireWorkAndSeconds) {
+TEST_F(CostTest, ADryRunTellsMemoryWireAndWork) {
   for (const std::string method :
        {"auto", "mean", "ls", "ls --shared-gram", "fc --warm-start", "newton", "adam --choose",
         "newton --warm-start --choose", "ls --checkpoint c", "fc --pca 4 --center dp", "gd --checkpoint c"}) {
@@ -53,20 +53,10 @@ TEST_F(CostTest, ADryRunTellsMemoryWireWorkAndSeconds) {
       EXPECT_EQ(cost["ranks"], ranks == 0 ? 1 : ranks);
       EXPECT_GT(cost["memory_bytes_per_rank"], 1 << 20);
       EXPECT_GT(cost["memory_bytes_available"], cost["memory_bytes_per_rank"]);
-      EXPECT_GT(cost["seconds"], 0.0);
       EXPECT_EQ(cost["multiply_adds"] > 0.0, method != "mean");
       EXPECT_EQ(cost["wire_bytes_per_rank"] > 0.0, ranks == 3);
       EXPECT_EQ(cost["wire_bytes"], (cost["ranks"].get<int>() - 1) * cost["wire_bytes_per_rank"].get<double>());
       EXPECT_FALSE(cost["phases"].empty());
-      double eigen_seconds = 0.0;
-      for (const json& phase : cost["phases"]) {
-        EXPECT_LE(phase["eigen_seconds"], phase["seconds"]) << phase;
-        eigen_seconds += phase["eigen_seconds"].get<double>();
-      }
-      const bool solves = method != "mean" && method != "ls" && method != "ls --checkpoint c" &&
-                          !method.starts_with("adam") && !method.starts_with("gd");
-      EXPECT_EQ(eigen_seconds > 0.0, solves);
-      for (const auto& [name, rate] : cost["calibration"].items()) EXPECT_TRUE(rate.is_null() || rate > 0.0) << name;
     }
   }
 }
@@ -197,8 +187,6 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
                                       "bench/compare --rows",
                                       "bench/compare --rows 0",
                                       "bench/compare --dogs 3",
-                                      "bench/predict --rows ten",
-                                      "bench/predict --dogs 3",
                                       "launch/slurm/ranks",
                                       "launch/slurm/ranks 2",
                                       "launch/slurm/preflight 2",
@@ -302,12 +290,6 @@ TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
   EXPECT_THAT(done.out, HasSubstr("MiB a rank"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "data")) << "the data is removed";
   EXPECT_EQ(script("launch/scale-imagenet data --rows 900000000000 --dim 4096").exit_code, 2) << "no such disk";
-}
-
-TEST_F(LauncherTest, ThePredictionGoesFromOneRankToThousands) {
-  const ScriptRun done = script("bench/predict --rows 100000 --dim 16 --classes 4");
-  ASSERT_EQ(done.exit_code, 0) << done.out;
-  for (const char* line : {"measured:", "| 1 |", "| 16 |", "| 4096 |"}) EXPECT_THAT(done.out, HasSubstr(line));
 }
 
 TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {

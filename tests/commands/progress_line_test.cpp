@@ -36,7 +36,7 @@ class ProgressLineTest : public testing::Test {
 };
 
 TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
-  ProgressLine line(ProgressLine::Form::kLog, 100.0, out_, std::chrono::milliseconds(5));
+  ProgressLine line(ProgressLine::Form::kLog, out_, std::chrono::milliseconds(5));
   line.show("gradient, round 3 of 20", 0.14);
   const std::string text = this->text(60);
   line.end();
@@ -46,7 +46,7 @@ TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
 }
 
 TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
-  ProgressLine line(ProgressLine::Form::kTerminal, 100.0, out_);
+  ProgressLine line(ProgressLine::Form::kTerminal, out_);
   line.show("gram", 0.5);
   text(20);
   line.end();
@@ -57,7 +57,7 @@ TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
 }
 
 TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
-  ProgressLine line(ProgressLine::Form::kTerminal, 100.0, out_);
+  ProgressLine line(ProgressLine::Form::kTerminal, out_);
   line.show(std::string(500, 'x'), 0.5);
   text(20);
   line.end();
@@ -66,11 +66,11 @@ TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
 
 TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietRun) {
   {
-    ProgressLine silent(ProgressLine::Form::kLog, 100.0, out_, std::chrono::milliseconds(1));
+    ProgressLine silent(ProgressLine::Form::kLog, out_, std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   {
-    ProgressLine none(ProgressLine::Form::kNone, 100.0, out_, std::chrono::milliseconds(1));
+    ProgressLine none(ProgressLine::Form::kNone, out_, std::chrono::milliseconds(1));
     none.show("gram", 0.5);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -78,7 +78,7 @@ TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietR
 }
 
 TEST(RunProgress, NoMoreRunsBeginThanThereAre) {
-  RunProgress progress(ProgressLine::Form::kNone, {{.label = "", .phases = {}, .job = {}}});
+  RunProgress progress(ProgressLine::Form::kNone, {{.label = "", .phases = {}}});
   progress.begin_run();
   EXPECT_THROW(progress.begin_run(), std::logic_error);
 }

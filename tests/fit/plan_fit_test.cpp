@@ -1,5 +1,4 @@
 // What a fit will charge, and what its plan is bound to.
-#include "fit/plan_fit.hpp"
 
 #include <array>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {

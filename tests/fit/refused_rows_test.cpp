@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "common/ledger/ledger.hpp"
-#include "fit/traveling_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "travel/traveling_plan.hpp"
 
 namespace dpreduce {
 namespace {

@@ -15,8 +15,8 @@
 #include "common/plan/triangle.hpp"
 #include "common/silos/payload_archive.hpp"
 #include "fit/planned_fit.hpp"
-#include "fit/traveling_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "travel/traveling_plan.hpp"
 
 namespace dpreduce {
 namespace {

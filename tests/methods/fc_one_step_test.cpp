@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/lattice/row_transform.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 
@@ -55,7 +55,7 @@ class FcOneStepTest : public testing::Test {
     const LinearScores scores = make_method(options_)->train(run);
 
     constexpr std::size_t kDim = kFeatures + 1;
-    const RowTransform transform(run.preprocessing());
+    const RowTransform transform(run.rows().preprocessing());
     std::vector<double> row(kDim);
     std::vector<double> moved(kClassesOfStep * kDim);  // W_1 - W_0
     const double coordinate = std::sqrt(kInterceptOfStep) * kNorm;

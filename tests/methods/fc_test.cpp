@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 
 namespace dpreduce {

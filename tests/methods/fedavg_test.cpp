@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 
 namespace dpreduce {

@@ -12,7 +12,7 @@
 
 #include "common/base/version.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 
 namespace dpreduce {
 
@@ -81,7 +81,7 @@ LinearScores MethodTest::fit(const FitOptions& options, std::size_t memory_bytes
   TrainingRun run(alone, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; },
                   timings, {.candidates = candidates ? &*candidates : nullptr});
   LinearScores scores = make_method(options)->train(run);
-  trained_on_ = run.preprocessing();
+  trained_on_ = run.rows().preprocessing();
   return scores;
 }
 

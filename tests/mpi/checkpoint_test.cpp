@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/plan_fit.hpp"
+#include "fit/fit_account.hpp"
+#include "fit/planned_fit.hpp"
 #include "fit/row_preparation.hpp"
-#include "fit/run_binding.hpp"
 #include "methods/training_method.hpp"
 #include "run/release_log.hpp"
 #include "tests/common/data/data_files.hpp"
@@ -89,8 +89,12 @@ class CheckpointTest : public testing::TestWithParam<std::string> {
       if (name != "rows" && name != "checkpoint") ++outcome.passes;
       return [](double) {};
     };
-    TrainingRun run(ranks, rows, releaser, plan, stream, count_passes, timings);
-    run.require_same_rows();
+    int made = 0;
+    TrainingRun run(ranks, rows, releaser, plan, stream, count_passes, timings, {},
+                    {.watcher = [&](const WatchedRelease&) {
+                      if (++made == dies_after) throw Killed();
+                    }});
+    require_same_rows(run.rows(), releaser, ranks);
     ranks.together([&] {
       if (!log) return;
       log->require_binding(run_binding(fit, plan));
@@ -98,10 +102,6 @@ class CheckpointTest : public testing::TestWithParam<std::string> {
       releaser.require_charged(log->release_labels());
     });
     run.record_in(log.get());
-    int made = 0;
-    run.watch([&](const WatchedRelease&) {
-      if (++made == dies_after) throw Killed();
-    });
     prepare_rows(run, fit);
     outcome.scores = make_method(fit)->train(run);
     return outcome;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/elimination.hpp"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/plan/empty_statistic.hpp"
-#include "fit/plan_fit.hpp"
+#include "fit/planned_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
@@ -92,7 +92,7 @@ class FederatedAveragingTest : public testing::Test {
     TrainingRun run(
         ranks, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
     LinearScores scores = make_method(options)->train(run);
-    trained_on_ = run.preprocessing();
+    trained_on_ = run.rows().preprocessing();
     return scores;
   }
 

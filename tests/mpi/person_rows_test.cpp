@@ -1,5 +1,5 @@
 // Persons' rows over ranks: however they are spread, each weighs the same.
-#include "fit/person_rows.hpp"
+#include "persons/person_rows.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -55,7 +55,7 @@ std::vector<RowWeight> weights_of_own(const IsOwn& is_own, bool as_strings, std:
   const std::vector<float> features(own.size(), 1.0F);
   WorkerRows rows = WorkerRows::in_memory(array_view(features), std::nullopt, "features");
   ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
-  weigh_by_person(rows, persons, rows_per_person, test_ranks());
+  weigh(rows, &persons, rows_per_person, count_over_ranks, test_ranks());
   std::vector<RowWeight> weights;
   for (std::uint64_t row = 0; row < rows.range().count; ++row) weights.push_back(rows.weight(row));
   return weights;
@@ -109,7 +109,8 @@ WorkerRows gathered_rows(const IsOwn& is_own, const TemporaryFolder& folder, std
   write_bytes(folder / "p.npy", npy_header_bytes(npy_text("<i8", "(" + n + ",)")) + element_bytes(own));
   WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
   ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
-  weigh_by_person(rows, persons, 2, test_ranks(), {.coins = true, .whole = true, .classes = 3, .most_labels = 3});
+  weigh(rows, &persons, 2, count_over_ranks, test_ranks(),
+        {.coins = true, .whole = true, .classes = 3, .most_labels = 3});
   return rows;
 }
 
@@ -179,7 +180,7 @@ TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
     WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
     ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
     const auto gather = [&] {
-      weigh_by_person(rows, persons, 1, test_ranks(), {.whole = true, .classes = 3, .bad_rows = bad_rows});
+      weigh(rows, &persons, 1, count_over_ranks, test_ranks(), {.whole = true, .classes = 3, .bad_rows = bad_rows});
     };
     if (bad_rows == BadRows::kZero) {
       gather();
@@ -206,8 +207,8 @@ TEST(PersonRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
     WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
     ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
     const auto gather = [&] {
-      weigh_by_person(rows, persons, 1, test_ranks(),
-                      {.whole = true, .classes = 3, .most_labels = 2, .bad_rows = bad_rows});
+      weigh(rows, &persons, 1, count_over_ranks, test_ranks(),
+            {.whole = true, .classes = 3, .most_labels = 2, .bad_rows = bad_rows});
     };
     if (bad_rows == BadRows::kZero) {
       gather();
@@ -301,7 +302,7 @@ TEST(PersonRows, OfOnePersonWithVeryManyStay) {
     const std::vector<std::int32_t> y(own, 0);
     WorkerRows rows = WorkerRows::in_memory(array_view(x), array_view(y), "x", "y");
     ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
-    weigh_by_person(rows, persons, 1, test_ranks(), {.whole = true, .classes = 2});
+    weigh(rows, &persons, 1, count_over_ranks, test_ranks(), {.whole = true, .classes = 2});
     if (all == most) {
       EXPECT_TRUE(rows.range().count == all || rows.range().count == 0);
       EXPECT_FALSE(rows.persons().parts);
@@ -342,7 +343,7 @@ TEST(PersonRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
   for (const bool has_coins : {false, true}) {
     WorkerRows rows = WorkerRows::in_memory(array_view(x), array_view(y), "x", "y");
     ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
-    weigh_by_person(rows, persons, 4, test_ranks(), {.coins = has_coins, .classes = 2});
+    weigh(rows, &persons, 4, count_over_ranks, test_ranks(), {.coins = has_coins, .classes = 2});
     std::size_t wrong = 0;
     for (std::uint64_t row = 0; row < p.size(); ++row) {
       wrong += rows.weight(row) == weight_of_rows(rows_of[static_cast<std::size_t>(p[row])], 4) ? 0 : 1;

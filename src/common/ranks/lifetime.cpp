@@ -1,10 +1,12 @@
 #include "common/ranks/lifetime.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -68,6 +70,10 @@ int wait_for_child(pid_t child) {
 
 bool launched_by_mpi() {
   return launcher_rank() != nullptr;
+}
+
+unsigned default_threads() {
+  return launched_by_mpi() ? 1U : std::max(1U, std::thread::hardware_concurrency());
 }
 
 void require_single_process() {

@@ -17,6 +17,9 @@ namespace dpreduce {
 /// Whether mpirun, srun or another PMI launcher started this process.
 bool launched_by_mpi();
 
+/// Threads of a process where the user names no number: one under a launcher, else one a processor.
+unsigned default_threads();
+
 /// Throws UsageError where a launcher says that it has started this process together with others, as a parallel
 /// program: of a job that is this process alone. Each of them would do the whole, and charge it. Not where the
 /// environment has DPREDUCE_SINGLE_PROCESS=1, by which a user says that single processes are meant.

@@ -35,7 +35,7 @@ struct SiloOptions {
   /// Empty: they do not.
   std::optional<std::uint64_t> counted_persons{};
   std::string person_key{};   ///< file of that key; {rank} is replaced; empty: none
-  bool under_engine = false;  ///< an engine that is not MPI connects them (fit/masked_silo.hpp)
+  bool under_engine = false;  ///< an engine that is not MPI connects them (travel/masked_silo.hpp)
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }

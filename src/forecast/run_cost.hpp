@@ -1,0 +1,51 @@
+// What a fit does and the memory that it takes, before any row is read: arithmetic on its plan and on how many rows
+// there are.
+//
+// Legend: n rows of all ranks, P ranks, d features of prepared rows, d_in of raw ones, K classes, k classes a row at
+// most, T rounds, q the sampling rate. Multiply-adds are those of exact integer products, over all ranks:
+//
+//     Gram matrix          n d (d + 1) / 2          of classes    n k d (d + 1) / 2 and 16 n d for the rows' digests
+//     round                2 n q K d                Hessians      n K d (d + 1) / 2 a round
+//     utilities            L K m d, L digits of class sums and m public rows, among silos of each; clipped, n m d
+//     projected rows       d_kept d a row, each time that rows are prepared
+//
+// n is private, and so is what follows from it: for the data's owner alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "methods/options/fit_options.hpp"
+#include "run/fit_plan.hpp"
+
+namespace dpreduce {
+
+/// The job that a plan is for.
+struct JobShape {
+  std::uint64_t rows = 0;       ///< n, of all ranks; private
+  std::uint64_t rows_here = 0;  ///< of the rank whose memory is asked for; private
+  int ranks = 1;                ///< P
+  unsigned threads = 1;         ///< a rank
+};
+
+/// What one phase does. Products and rows are counted over all ranks, words of one rank.
+struct PhaseWork {
+  std::string name;            ///< of the release, or of what the phase is for
+  std::uint64_t rounds = 1;    ///< T: passes over rows, one after the other
+  double rows_prepared = 0.0;  ///< read, transformed and rounded
+  double product_macs = 0.0;   ///< of Gram matrices, projections and digests
+  double round_macs = 0.0;     ///< of scores and gradients
+  double words_up = 0.0;       ///< of 8 bytes, of each rank, into a sum
+  double words_down = 0.0;     ///< to each rank
+};
+
+/// The phases of the run, in order. Test and validation rows are not counted, nor public ones that are only summed.
+std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job);
+
+/// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
+/// what the program itself takes. Unlike FitPlan::memory_bytes it depends on the number of rows. Throws as
+/// rows_of_chunk.
+std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
+
+}  // namespace dpreduce

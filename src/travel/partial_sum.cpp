@@ -1,0 +1,196 @@
+#include "travel/partial_sum.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "aggregator/release/statistic_fingerprint.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "common/silos/payload_archive.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kFingerprintWords = FingerprintPart{}.size();
+constexpr std::size_t kMostNamed = 3;
+constexpr std::string_view kPartialSum = "partial sum";
+
+NoiseKey key_of(const SumTicket& ticket) {
+  return NoiseKey::from_bytes(std::as_bytes(std::span(ticket.secret)));
+}
+
+// Calls apply(word, pad) with each word and the next of the partition's stream.
+template <typename Apply>
+void with_pad(std::span<std::uint64_t> words, const NoiseKey& key, const SumTicket& ticket,
+              const SummedPartition& partition, Apply apply) {
+  std::string context = fmt::format("{}/{}/", to_hex(std::as_bytes(std::span(ticket.task))), partition.name.size());
+  context += partition.name;
+  context.append(partition.nonce.begin(), partition.nonce.end());
+  RandomStream stream = key.stream("partial sum", std::as_bytes(std::span(context)));
+  for (std::uint64_t& word : words) apply(word, stream.next_u64());
+}
+
+FingerprintPart fingerprint_of_statistic(const Statistic& statistic, const NoiseKey& key, const SumTicket& ticket) {
+  RandomStream coefficients = key.stream("partial sum's fingerprint", std::as_bytes(std::span(ticket.task)));
+  return fingerprint_part(statistic, coefficients);
+}
+
+std::string first_names(const std::vector<std::string>& names) {
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed));
+  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+}  // namespace
+
+template <typename Archive>
+void serialize(Archive& archive, SummedPartition& partition, unsigned) {
+  archive_all(archive, partition.name, partition.nonce);
+}
+
+template <typename Archive>
+void PartialSum::serialize(Archive& archive, unsigned) {
+  archive_all(archive, session_, step_, task_, partitions_, words_);
+}
+
+bool is_partition_name(const std::string& partition) {
+  return !partition.empty() && partition.size() <= kLongestName;
+}
+
+void check_partition_name(const std::string& partition) {
+  if (is_partition_name(partition)) return;
+  throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
+                               partition.size(), kLongestName));
+}
+
+PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
+                              const std::string& partition) {
+  check_partition_name(partition);
+  PartialSum sum;
+  sum.session_ = ticket.session;
+  sum.step_ = ticket.step;
+  sum.task_ = ticket.task;
+  SummedPartition own{partition, {}};
+  secure_bytes(std::as_writable_bytes(std::span(own.nonce)));
+  const NoiseKey key = key_of(ticket);
+  const FingerprintPart fingerprint = fingerprint_of_statistic(of_partition, key, ticket);
+  sum.words_.assign(of_partition.words().begin(), of_partition.words().end());
+  sum.words_.insert(sum.words_.end(), fingerprint.begin(), fingerprint.end());
+  sum.words_.push_back(has_rows ? 1 : 0);
+  with_pad(sum.words_, key, ticket, own, [](std::uint64_t& word, std::uint64_t pad) { word += pad; });
+  sum.partitions_.push_back(std::move(own));
+  return sum;
+}
+
+bool PartialSum::is_of(const std::array<std::uint8_t, 16>& session, const std::array<std::uint8_t, 32>& task) const {
+  return session_ == session && task_ == task;
+}
+
+void PartialSum::add(const PartialSum& other) {
+  if (!is_of(other.session_, other.task_) || words_.size() != other.words_.size()) {
+    throw UsageError(session_ != other.session_
+                         ? "partial sums of two sessions do not add; make all of them from one plan"
+                         : fmt::format("partial sums of two tasks, of steps {} and {}, do not add; make all of them "
+                                       "from one task",
+                                       step_, other.step_));
+  }
+  std::vector<SummedPartition> all;
+  std::merge(partitions_.begin(), partitions_.end(), other.partitions_.begin(), other.partitions_.end(),
+             std::back_inserter(all), [](const auto& a, const auto& b) { return a.name < b.name; });
+  const auto twice =
+      std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
+  if (twice != all.end()) {
+    throw UsageError(fmt::format(
+        "partition {} is in both partial sums; it may count once only, so keep one result of each partition",
+        twice->name));
+  }
+  partitions_ = std::move(all);
+  for (std::size_t word = 0; word < words_.size(); ++word) words_[word] += other.words_[word];
+}
+
+Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> shape) const {
+  if (!is_of(ticket.session, ticket.task)) {
+    throw UsageError(session_ != ticket.session
+                         ? "the partial sum is of another plan's session; make it from this session's plan"
+                         : fmt::format("the partial sum is of step {} of this or another session of the plan, and the "
+                                       "session waits for its own step {}; make it from the session's current task",
+                                       step_, ticket.step));
+  }
+  Statistic statistic(std::move(shape));
+  const std::size_t elements = statistic.words().size();
+  const char* const kDamaged =
+      "the partial sum is not what its partitions have sealed: words or names were changed on the way; make it again";
+  if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
+  std::vector<std::uint64_t> words = words_;
+  const NoiseKey key = key_of(ticket);
+  const auto is_same = [](const SummedPartition& a, const SummedPartition& b) { return a.name == b.name; };
+  const bool is_listed_once = std::adjacent_find(partitions_.begin(), partitions_.end(), is_same) == partitions_.end();
+  if (!is_listed_once) throw AggregationAborted(kDamaged);
+  for (const SummedPartition& partition : partitions_) {
+    with_pad(words, key, ticket, partition, [](std::uint64_t& word, std::uint64_t pad) { word -= pad; });
+  }
+  std::copy_n(words.begin(), elements, statistic.words().begin());
+  FingerprintPart came{};
+  std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(elements), kFingerprintWords, came.begin());
+  const bool has_rows = words.back() != 0;
+  cleanse(words.data(), words.size() * sizeof(words.front()));
+  const std::string expected = fingerprint_of(fingerprint_of_statistic(statistic, key, ticket));
+  if (fingerprint_of(came) != expected) throw AggregationAborted(kDamaged);
+  if (!has_rows) throw BadInput("no partition has a row; give some");
+  return statistic;
+}
+
+std::string PartialSum::to_bytes() const {
+  return message_of(kPartialSum, *this);
+}
+
+PartialSum PartialSum::from_bytes(const std::string& bytes) {
+  PartialSum sum = value_of_message<PartialSum>(kPartialSum, bytes);
+  if (!are_partitions(sum.partitions_)) refuse_message(kPartialSum);
+  return sum;
+}
+
+namespace {
+
+// `there` is sorted; `where` they are or are not, in words.
+void require_names(const std::vector<std::string>& there, std::vector<std::string> wanted, const char* where) {
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  std::vector<std::string> missing;
+  std::vector<std::string> unknown;
+  std::set_difference(wanted.begin(), wanted.end(), there.begin(), there.end(), std::back_inserter(missing));
+  std::set_difference(there.begin(), there.end(), wanted.begin(), wanted.end(), std::back_inserter(unknown));
+  if (!missing.empty()) {
+    throw UsageError(
+        fmt::format("partitions are missing from the {}: {}; add theirs, or state the partitions that "
+                    "there are",
+                    where, first_names(missing)));
+  }
+  if (!unknown.empty()) {
+    throw UsageError(
+        fmt::format("the {} holds partitions that are not expected: {}; state all partitions that there "
+                    "are",
+                    where, first_names(unknown)));
+  }
+}
+
+}  // namespace
+
+void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
+  std::vector<std::string> there;
+  for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
+  require_names(there, expected, "sum");
+}
+
+void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected) {
+  require_names(counted, expected, "count of persons");
+}
+
+}  // namespace dpreduce
