@@ -1,6 +1,6 @@
 // A statistic that may be released: what is declared of it, how a worker computes it, what it costs.
 //
-// What it costs is told in public numbers and for one row: the run's cost is made of it (fit/run_cost.hpp). Every
+// What it costs is told in public numbers and for one row: the run's cost is made of it (forecast/run_cost.hpp). Every
 // statistic has rows read, transformed and rounded, its blocks summed up over ranks and noised; what is said here comes
 // on top. Multiply-adds are those of exact integer products.
 #pragma once
