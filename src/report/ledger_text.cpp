@@ -218,7 +218,6 @@ nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
-    releases.back()["rounds"] = charge.entry.rounds;
   }
   nlohmann::json open_runs = nlohmann::json::array();
   for (const auto& [run_id, run] : state.open_runs()) {
