@@ -229,4 +229,4 @@ endfunction()
 set(DPREDUCE_MPI_ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" "OMPI_MCA_rmaps_base_oversubscribe=1"
     "OMPI_MCA_btl_vader_single_copy_mechanism=none" "OMPI_MCA_hwloc_base_binding_policy=none" "EVENT_NOEPOLL=1"
-    "OMPI_MCA_pml=ob1" "OMPI_MCA_btl=self,vader" "OMPI_MCA_odls_base_sigkill_timeout=0")
+    "OMPI_MCA_mpi_yield_when_idle=1" "OMPI_MCA_pml=ob1" "OMPI_MCA_btl=self,vader" "OMPI_MCA_odls_base_sigkill_timeout=0")

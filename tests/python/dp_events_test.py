@@ -209,7 +209,7 @@ def test_what_an_open_run_has_reserved_stands_apart(folder, options):
     assert after["spent"] == events["spent"] and after["reserved"]["events"] == [] and after["runs"][0]["reserved"] == []
 
 
-@pytest.mark.parametrize("name", ["three", "old_then_signed", "signed_silos", "signed_selection_and_samples", "signed_instead_of"])
+@pytest.mark.parametrize("name", ["signed", "signed_silos", "signed_selection_and_samples", "signed_instead_of"])
 def test_ledgers_of_every_form_compose_to_what_they_show(folder, name):
     (folder / name).write_bytes((LEDGERS / name).read_bytes())
     events, ledger = events_of(folder, name), shown(folder, name)

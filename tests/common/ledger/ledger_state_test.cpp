@@ -166,7 +166,7 @@ TEST(LedgerState, LinesOfAnotherKeyAreFound) {
 TEST(LedgerState, ASignedLineBeforeTheKeyIsRefused) {
   const SigningKey key = SigningKey::generate();
   const LedgerRecord record = SampleText::record_of(sample_reservation("run-1"), {});
-  expect_corrupt_state(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a signed line stands before");
+  expect_corrupt_state(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a line stands before");
 }
 
 TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {
