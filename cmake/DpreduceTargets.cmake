@@ -80,7 +80,7 @@ function(dpreduce_room)
 
   install(TARGETS ${target} EXPORT dpreduceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dpreduce/${folder}
-          FILES_MATCHING PATTERN "*.hpp")
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc") # headers include lists
 endfunction()
 
 # dpreduce_compile_as_test(<name> [HOT]): GoogleTest and its headers, for a program or library of tests.

@@ -23,6 +23,7 @@ bool has_all(const nlohmann::json& object, std::initializer_list<const char*> na
          std::all_of(names.begin(), names.end(), [&](const char* name) { return object.contains(name); });
 }
 
+// A line of schema 1 has no kind. It is a ledger's all the same: Ledger::read then says why it is refused.
 bool is_ledger(std::string_view text) {
   const nlohmann::json line = parse_json(text.substr(0, text.find('\n')));
   return has_all(line, {"schema", "kind"}) || has_all(line, {"schema", "release"});
