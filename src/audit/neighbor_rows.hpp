@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "audit/world_rows.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

@@ -16,11 +16,11 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/huge_pages.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
+#include "common/base/output_format.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/triangle.hpp"

@@ -8,6 +8,7 @@
 
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
+#include "common/accounting/accountant.hpp"
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/calibration.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -15,10 +16,10 @@
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/stated_budget.hpp"
 #include "common/base/bound_text.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
+#include "common/base/output_format.hpp"
 
 namespace dpreduce {
 namespace {

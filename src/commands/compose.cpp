@@ -14,9 +14,10 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/bound_text.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {

@@ -17,10 +17,10 @@
 #include "common/accounting/rdp.hpp"
 #include "common/accounting/stated_budget.hpp"
 #include "common/accounting/zcdp.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
+#include "common/base/output_format.hpp"
 #include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {

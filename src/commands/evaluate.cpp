@@ -13,10 +13,10 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"

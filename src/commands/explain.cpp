@@ -7,6 +7,7 @@
 
 #include "commands/commands.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "report/explanation.hpp"
 
 namespace dpreduce {

@@ -21,6 +21,7 @@
 #include "commands/run_progress.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/paths.hpp"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "common/silos/identity.hpp"
 
 namespace dpreduce {

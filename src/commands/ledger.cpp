@@ -17,6 +17,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/run_journal.hpp"

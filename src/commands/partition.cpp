@@ -10,11 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
+#include "common/base/output_format.hpp"
 #include "common/data/paths.hpp"
+#include "common/simulation/silo_assignment.hpp"
 #include "common/simulation/silo_files.hpp"
 
 namespace dpreduce {

@@ -13,6 +13,7 @@
 
 #include "commands/fit.hpp"
 #include "common/base/error.hpp"
+#include "common/base/output_format.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/safetensors_header.hpp"
 #include "common/onnx/onnx_classifier.hpp"

@@ -15,9 +15,9 @@
 #include "common/accounting/guarantee.hpp"
 #include "common/accounting/stated_budget.hpp"
 #include "common/base/bound_text.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 
 namespace dpreduce {
 namespace {

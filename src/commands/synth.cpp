@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "commands/commands.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
+#include "common/simulation/synthetic.hpp"
 #include "common/simulation/synthetic_files.hpp"
 
 namespace dpreduce {

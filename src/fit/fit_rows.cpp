@@ -11,9 +11,11 @@
 #include "common/base/error.hpp"
 #include "common/data/paths.hpp"
 #include "common/data/row_values.hpp"
+#include "common/data/rows_options.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"
+#include "methods/options/row_options.hpp"
 #include "worker/bad_row.hpp"
 
 namespace dpreduce {

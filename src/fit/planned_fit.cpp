@@ -22,6 +22,7 @@
 #include "fit/plan_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/options/method_options.hpp"
 #include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "worker/prototype_utilities.hpp"

@@ -5,6 +5,7 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
+#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -7,10 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "common/accounting/accountant.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/base/rank_pattern.hpp"
+#include "common/plan/loss.hpp"
 #include "methods/method_terms.hpp"
+#include "methods/options/method_options.hpp"
+#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

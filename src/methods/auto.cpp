@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "methods/options/method_options.hpp"
+#include "methods/options/row_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 

@@ -21,6 +21,7 @@
 
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/base/error.hpp"
+#include "common/plan/loss.hpp"
 #include "methods/descent_step.hpp"
 #include "methods/registry.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/plan/loss.hpp"
+
 namespace dpreduce {
 namespace {
 

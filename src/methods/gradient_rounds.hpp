@@ -23,6 +23,7 @@
 
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/link.hpp"
+#include "common/plan/loss.hpp"
 #include "methods/options/method_options.hpp"
 #include "run/training_run.hpp"
 

@@ -2,6 +2,7 @@
 // all classes share (shared_least_squares.cpp).
 #include "common/base/error.hpp"
 #include "methods/least_squares.hpp"
+#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "common/base/bound_text.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "methods/registry.hpp"
 #include "report/explained_parts.hpp"
 

@@ -12,11 +12,13 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/planned_fit.hpp"
+#include "methods/options/method_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/base/privacy_terms.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
 #include "fit/release_figures.hpp"

@@ -12,6 +12,8 @@
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/privacy_terms.hpp"
+#include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/explanation.hpp"
 

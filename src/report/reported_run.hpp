@@ -14,8 +14,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/base/choices.hpp"
+#include "common/accounting/accountant.hpp"
 #include "common/base/forfeit.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
 
 namespace dpreduce {

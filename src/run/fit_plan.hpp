@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "common/accounting/guarantee.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/forfeit.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/data_set_budget.hpp"
+#include "common/plan/loss.hpp"
 #include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/base/choices.hpp"
+#include "common/plan/loss.hpp"
 #include "common/plan/statistic.hpp"
 #include "run/fit_plan.hpp"
 #include "worker/row_digest.hpp"

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/row_kernel.hpp"
 #include "worker/chunk_view.hpp"

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/base/choices.hpp"
+#include "common/plan/loss.hpp"
 
 namespace dpreduce {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/thread_team.hpp"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <span>
 
-#include "common/base/choices.hpp"
+#include "common/plan/loss.hpp"
 
 namespace dpreduce {
 

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/data/row_weights.hpp"
+#include "common/plan/loss.hpp"
+#include "common/plan/metric.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/statistic.hpp"
 #include "worker/statistic_inputs.hpp"

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "common/base/choices.hpp"
 #include "common/lattice/lattice_weights.hpp"
+#include "common/plan/loss.hpp"
 #include "common/randomness/row_coins.hpp"
 #include "worker/lattice_stream.hpp"
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "worker/chunk_view.hpp"
 #include "worker/row_sensitivity.hpp"

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/accounting/selection_terms.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/randomness/multiplicities.hpp"
 #include "common/randomness/random_stream.hpp"
 #include "common/randomness/selection_rate.hpp"

@@ -7,6 +7,7 @@
 
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 namespace {

@@ -21,8 +21,8 @@
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"
-#include "common/base/choices.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "common/plan/metric.hpp"
 #include "common/plan/released_block.hpp"
 
 namespace dpreduce {

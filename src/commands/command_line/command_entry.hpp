@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/choices.hpp"
 #include "common/base/option_table.hpp"
+#include "common/base/output_format.hpp"
 
 namespace dpreduce {
 

@@ -8,9 +8,19 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
+
+/// What `privacy compose` composes; each has an option of its name.
+enum class MechanismKind { kGaussian, kSubsampled, kExponential, kLaplace, kPure };
+template <>
+inline constexpr std::array spellings<MechanismKind>{
+    std::pair{std::string_view{"gaussian"}, MechanismKind::kGaussian},
+    std::pair{std::string_view{"subsampled"}, MechanismKind::kSubsampled},
+    std::pair{std::string_view{"exponential"}, MechanismKind::kExponential},
+    std::pair{std::string_view{"laplace"}, MechanismKind::kLaplace},
+    std::pair{std::string_view{"pure"}, MechanismKind::kPure}};
 
 /// `--gaussian Z:K`: one mechanism, count times.
 struct MechanismSpec {

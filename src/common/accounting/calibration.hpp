@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/accounting/accountant.hpp"
 #include "common/accounting/mechanism.hpp"
-#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "common/accounting/mechanism.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "common/accounting/mechanism.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

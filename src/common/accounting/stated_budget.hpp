@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "common/accounting/accountant.hpp"
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 

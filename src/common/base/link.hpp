@@ -1,7 +1,7 @@
 // What makes probabilities of a classifier's scores.
 #pragma once
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 

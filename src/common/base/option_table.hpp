@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 

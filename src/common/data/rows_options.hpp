@@ -5,9 +5,18 @@
 #include <vector>
 
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
+
+/// What happens to a row with a NaN or an infinity.
+enum class BadRows {
+  kFail,  ///< the run stops at the rank that holds it
+  kZero   ///< it counts nowhere
+};
+template <>
+inline constexpr std::array spellings<BadRows>{std::pair{std::string_view{"fail"}, BadRows::kFail},
+                                               std::pair{std::string_view{"zero"}, BadRows::kZero}};
 
 /// Rows to read: features, labels, the names of classes that labels may be, and what to do with rows that are not
 /// finite.

@@ -22,9 +22,17 @@
 #include <span>
 #include <vector>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
+
+enum class Normalize {
+  kL2,   ///< every row is scaled to norm C
+  kNone  ///< rows longer than C are scaled down to C
+};
+template <>
+inline constexpr std::array spellings<Normalize>{std::pair{std::string_view{"l2"}, Normalize::kL2},
+                                                 std::pair{std::string_view{"none"}, Normalize::kNone}};
 
 /// The public constants of the transform. Saved with a model, so that prediction does what training did.
 struct Preprocessing {

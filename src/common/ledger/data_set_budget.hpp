@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/accounting/guarantee.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/plan/spending.hpp"
 

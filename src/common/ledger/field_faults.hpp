@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

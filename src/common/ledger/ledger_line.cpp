@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/accounting/accountant.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ledger/field_faults.hpp"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/accounting/selection_terms.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 #include "common/ledger/reservation.hpp"
 
 namespace dpreduce {

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "common/accounting/accountant.hpp"
 #include "common/accounting/selection_terms.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/forfeit.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/model/probabilities.hpp"

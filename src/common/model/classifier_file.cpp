@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_weights.hpp"
+#include "common/lattice/row_transform.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/model/safetensors_header.hpp"
 

@@ -13,6 +13,7 @@
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/lattice/lattice_weights.hpp"
+#include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
 
 namespace dpreduce {

@@ -21,6 +21,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/accounting/selection_terms.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/sensitivity.hpp"
 
 namespace dpreduce {

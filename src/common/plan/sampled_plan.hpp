@@ -15,6 +15,8 @@
 
 #include <vector>
 
+#include "common/accounting/accountant.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

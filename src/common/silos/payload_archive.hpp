@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
+#include "common/base/spelling.hpp"
 #include "common/silos/payload.hpp"
 
 namespace dpreduce {

@@ -15,10 +15,26 @@
 #include <optional>
 #include <vector>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 #include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {
+
+/// How the rows of one data set are spread over simulated silos.
+enum class Partition {
+  kIid,          ///< evenly, at random
+  kDirichlet,    ///< the rows of each class in shares drawn from a Dirichlet distribution
+  kClasses,      ///< each silo holds rows of a few classes only
+  kQuantity,     ///< at random, the silos' sizes in shares drawn from a Dirichlet distribution
+  kFeatureShift  ///< evenly, at random; each silo's rows are rotated and moved by a transformation of its own
+};
+template <>
+inline constexpr std::array spellings<Partition>{
+    std::pair{std::string_view{"iid"}, Partition::kIid},
+    std::pair{std::string_view{"dirichlet"}, Partition::kDirichlet},
+    std::pair{std::string_view{"classes"}, Partition::kClasses},
+    std::pair{std::string_view{"quantity"}, Partition::kQuantity},
+    std::pair{std::string_view{"feature-shift"}, Partition::kFeatureShift}};
 
 struct SiloSpec {
   Partition scheme = Partition::kIid;

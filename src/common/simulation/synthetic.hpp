@@ -22,10 +22,17 @@
 #include <span>
 #include <vector>
 
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
 #include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {
+
+/// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
+enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
+template <>
+inline constexpr std::array spellings<ClassMeans>{
+    std::pair{std::string_view{"neural-collapse"}, ClassMeans::kNeuralCollapse},
+    std::pair{std::string_view{"gaussian-mixture"}, ClassMeans::kGaussianMixture}};
 
 enum class SyntheticPart { kTrain, kTest };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/archive_all.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/data/rows_options.hpp"
 
 namespace dpreduce {

@@ -7,9 +7,29 @@
 #include <string>
 
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
+#include "common/plan/loss.hpp"
+#include "common/plan/metric.hpp"
 
 namespace dpreduce {
+
+/// What --method auto is to be best at.
+enum class Objective {
+  kAccuracy,  ///< over rows
+  kBalanced   ///< over classes, however large each is
+};
+template <>
+inline constexpr std::array spellings<Objective>{std::pair{std::string_view{"accuracy"}, Objective::kAccuracy},
+                                                 std::pair{std::string_view{"balanced"}, Objective::kBalanced}};
+
+/// Which weights training rounds end in.
+enum class Iterate {
+  kLast,    ///< W_T
+  kAverage  ///< (W_1 + ... + W_T) / T
+};
+template <>
+inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"}, Iterate::kLast},
+                                               std::pair{std::string_view{"average"}, Iterate::kAverage}};
 
 /// Which method takes which, and with what default, stands with the methods (registry.hpp); where one is empty, the
 /// method has its own.

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/output_format.hpp"
 
 namespace dpreduce {
 

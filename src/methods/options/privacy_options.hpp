@@ -7,7 +7,7 @@
 
 #include "common/accounting/stated_budget.hpp"
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

@@ -5,9 +5,24 @@
 #include <optional>
 
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/spelling.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/metric.hpp"
 
 namespace dpreduce {
+
+/// What a row is centered by before its (second) scaling to the clip norm.
+enum class Centering {
+  kNone,
+  kDp,      ///< the mean of the training rows, released with noise
+  kPublic,  ///< the mean of the public rows
+  kMoments  ///< nothing; the method's own release holds the noised mean as well
+};
+template <>
+inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
+                                                 std::pair{std::string_view{"dp"}, Centering::kDp},
+                                                 std::pair{std::string_view{"public"}, Centering::kPublic},
+                                                 std::pair{std::string_view{"moments"}, Centering::kMoments}};
 
 struct RowOptions {
   Normalize normalize = Normalize::kL2;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/base/archive_all.hpp"
-#include "common/base/choices.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 

@@ -6,6 +6,7 @@
 // public where ours is counted.
 #include <span>
 
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/row_sensitivity.hpp"

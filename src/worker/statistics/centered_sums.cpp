@@ -20,6 +20,7 @@
 #include "common/base/error.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/empty_statistic.hpp"
+#include "common/plan/metric.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/class_means.hpp"
 #include "worker/weighted_rows.hpp"

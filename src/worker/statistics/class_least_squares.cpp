@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "worker/class_grams.hpp"

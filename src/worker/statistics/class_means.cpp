@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/plan/empty_statistic.hpp"
+#include "common/plan/metric.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/weighted_rows.hpp"
 

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/class_means.hpp"

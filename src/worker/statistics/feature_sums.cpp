@@ -1,5 +1,6 @@
 // Release "feature_sums": the class sums of the release "class_means" (class_means.hpp, Metric::kCosine), with its
 // sensitivity, under a name of its own, to select features by before the method's own releases.
+#include "common/plan/metric.hpp"
 #include "worker/statistics/class_means.hpp"
 
 namespace dpreduce {

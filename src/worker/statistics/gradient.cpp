@@ -1,6 +1,7 @@
 #include "worker/statistics/gradient.hpp"
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/row_sensitivity.hpp"

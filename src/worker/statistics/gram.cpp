@@ -1,6 +1,7 @@
 #include "worker/statistics/gram.hpp"
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/triangle.hpp"

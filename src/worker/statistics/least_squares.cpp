@@ -8,6 +8,7 @@
 #include <span>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/row_sensitivity.hpp"

@@ -1,8 +1,17 @@
-#include "common/base/choices.hpp"
 
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include "commands/command_line/specs.hpp"
+#include "common/accounting/accountant.hpp"
+#include "common/base/output_format.hpp"
+#include "common/base/privacy_terms.hpp"
+#include "common/data/rows_options.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/metric.hpp"
+#include "common/simulation/synthetic.hpp"
+#include "methods/options/row_options.hpp"
 
 namespace dpreduce {
 namespace {
