@@ -9,7 +9,6 @@
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/command_line.hpp"
-#include "commands/command_line/job_command.hpp"
 #include "commands/commands.hpp"
 #include "commands/fit.hpp"
 #include "commands/silo_party.hpp"

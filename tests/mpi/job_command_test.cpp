@@ -1,4 +1,4 @@
-#include "commands/command_line/job_command.hpp"
+#include "commands/command_line/command_line.hpp"
 
 #include <filesystem>
 #include <fstream>

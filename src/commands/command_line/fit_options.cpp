@@ -1,6 +1,8 @@
 #include "commands/command_line/fit_options.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -234,6 +236,19 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
   declare_stated_budget(table, budget);
   table.choice("--accountant", budget.accountant, "what links epsilon and delta with the noise; gdp and pld are exact")
       .in_group("Privacy");
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::istringstream ended(text + ":");
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(ended, part, ':');) parts.push_back(part);
+  return parts;
+}
+
+double read_finite(const std::string& text) {
+  const double number = read_number("", text);
+  if (!std::isfinite(number)) throw UsageError(fmt::format("{}: must be finite", text));
+  return number;
 }
 
 void declare_sensitivity(OptionTable& table, double& sensitivity) {

@@ -80,8 +80,6 @@ enum class NoiseSource {
 };
 /// How one of several candidates is chosen privately. Ledger lines name it.
 enum class SelectionMechanism { kExponential, kPermuteAndFlip };
-/// What `privacy compose` composes; each has an option of its name.
-enum class MechanismKind { kGaussian, kSubsampled, kExponential, kLaplace, kPure };
 /// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
 enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
 /// How the rows of one data set are spread over simulated silos.
@@ -148,13 +146,6 @@ template <>
 inline constexpr std::array spellings<SelectionMechanism>{
     std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},
     std::pair{std::string_view{"permute-and-flip"}, SelectionMechanism::kPermuteAndFlip}};
-template <>
-inline constexpr std::array spellings<MechanismKind>{
-    std::pair{std::string_view{"gaussian"}, MechanismKind::kGaussian},
-    std::pair{std::string_view{"subsampled"}, MechanismKind::kSubsampled},
-    std::pair{std::string_view{"exponential"}, MechanismKind::kExponential},
-    std::pair{std::string_view{"laplace"}, MechanismKind::kLaplace},
-    std::pair{std::string_view{"pure"}, MechanismKind::kPure}};
 template <>
 inline constexpr std::array spellings<ClassMeans>{
     std::pair{std::string_view{"neural-collapse"}, ClassMeans::kNeuralCollapse},

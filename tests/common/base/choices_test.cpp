@@ -10,8 +10,8 @@ namespace {
 template <typename E>
 class Choices : public testing::Test {};
 
-using AllChoices = testing::Types<OutputFormat, Metric, Centering, Normalize, BadRows, Adjacency, Accountant,
-                                  MechanismKind, ClassMeans>;
+using AllChoices =
+    testing::Types<OutputFormat, Metric, Centering, Normalize, BadRows, Adjacency, Accountant, ClassMeans>;
 TYPED_TEST_SUITE(Choices, AllChoices);
 
 TYPED_TEST(Choices, EverySpellingReadsBackAndIsUsedOnce) {
