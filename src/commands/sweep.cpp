@@ -52,7 +52,7 @@
 #include "forecast/run_cost.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
-#include "report/budget_warning.hpp"
+#include "report/explanation.hpp"
 #include "report/page/page.hpp"
 #include "report/run_metrics.hpp"
 

@@ -25,4 +25,14 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run);
 /// are training rows: readers of what is public do not see those.
 std::vector<ExplainedSection> headed_words_of(ReportedRun run);
 
+/// Why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon is at most 20 and delta is
+/// below 0.001.
+std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = PrivacyUnit::kRecord);
+
+/// Prints a weakness as one line on standard error; nothing for an empty text. The coordinator's, once a run.
+void warn_of_weakness(const std::string& weakness);
+
+/// How a person is held to B rows: "count for at most 2 rows together".
+std::string person_bound_text(PersonBound bound, std::uint64_t rows);
+
 }  // namespace dpreduce

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -134,12 +135,10 @@ std::string model_section(const ClassifierParts& parts) {
 std::string unit_text(const PrivacyStatement& privacy) {
   if (!privacy.person) return "one row";
   const PersonStatement& person = *privacy.person;
-  return fmt::format(
-      "one person, with any number of rows, which {} at most {} row{} together{}",
-      person.bound == PersonBound::kClip ? "are clipped to" : "count for", person.rows, person.rows == 1 ? "" : "s",
-      person.silos
-          ? fmt::format("; in at most {} silo{}, as these promised", *person.silos, *person.silos == 1 ? "" : "s")
-          : "");
+  return fmt::format("one person, with any number of rows, which {}{}", person_bound_text(person.bound, person.rows),
+                     person.silos ? fmt::format("; in at most {} silo{}, as these promised", *person.silos,
+                                                *person.silos == 1 ? "" : "s")
+                                  : "");
 }
 
 std::string figures_table(const nlohmann::json& statement, const PrivacyStatement& privacy) {
@@ -179,16 +178,13 @@ std::string releases_section(const std::vector<ReportedBlock>& blocks) {
   std::string text = "## Noised releases\n\n" + table_head({"block", "release", "times", "coordinates", "sensitivity",
                                                             "sigma", "noise multiplier", "sampling rate"});
   const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
-  for (std::size_t first = 0; first < blocks.size();) {
-    const ReportedBlock& block = blocks[first];
-    std::size_t last = first;
-    while (last + 1 < blocks.size() && blocks[last + 1].is_another_round_of(block)) ++last;
+  for (const std::span<const ReportedBlock> rounds : rounds_of(blocks)) {
+    const ReportedBlock& block = rounds.front();
     const std::string label = as_text(block.release);
     text +=
-        table_row({as_text(block.name), last == first ? label : label + " to " + as_text(blocks[last].release),
-                   fmt::format("{}", last - first + 1), fmt::format("{}", block.coordinates), number(block.sensitivity),
+        table_row({as_text(block.name), rounds.size() == 1 ? label : label + " to " + as_text(rounds.back().release),
+                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates), number(block.sensitivity),
                    number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
-    first = last + 1;
   }
   return text + "\n";
 }

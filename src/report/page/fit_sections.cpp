@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "report/budget_warning.hpp"
 #include "report/explanation.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
