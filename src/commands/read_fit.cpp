@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "commands/fit.hpp"
+#include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/safetensors_header.hpp"

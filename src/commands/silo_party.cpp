@@ -9,7 +9,6 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
-#include "commands/fit.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"

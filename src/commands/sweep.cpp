@@ -27,7 +27,6 @@
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/fit.hpp"
 #include "commands/run_progress.hpp"
 #include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/base/json_fields.hpp"
-#include "report/page/document.hpp"
+#include "report/page/page.hpp"
 
 namespace dpreduce {
 
