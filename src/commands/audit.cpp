@@ -443,8 +443,7 @@ CommandEntry audit_command() {
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
-              "where rows are "
-              "whitened)");
+              "where rows are whitened)");
   table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);

@@ -110,8 +110,7 @@ ComposeOptions validated(ComposeOptions options) {
 constexpr char kWhy[] =
     "each is a true upper bound but epsilon_pld_lower, and epsilon is the least; pld composes the whole privacy loss, "
     "up to its grid; gdp is exact and exists for Gaussian noise only; rdp and zcdp keep only the Renyi divergences, "
-    "which "
-    "say less about the tail";
+    "which say less about the tail";
 
 std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
   std::vector<RepeatedMechanism> run;

@@ -288,10 +288,10 @@ std::optional<double> threshold_of(const PredictOptions& options, const Classifi
 
 void check_has_probabilities(const PredictOptions& options, const Classifier& classifier) {
   if (!options.probabilities || classifier.parts().link) return;
-  throw UsageError(fmt::format(
-      "--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote it); "
-      "use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
-      options.model, classifier.parts().method));
+  throw UsageError(
+      fmt::format("--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
+                  "it); use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
+                  options.model, classifier.parts().method));
 }
 
 void run(const PredictOptions& options, Communicator& ranks) {
@@ -324,8 +324,7 @@ CommandEntry predict_command() {
   table
       .file("--out", options->out,
             "labels, .npy (int64) or .csv (names where the model has them); default: one a line on standard output, "
-            "where "
-            "no other file is asked for")
+            "where no other file is asked for")
       .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table

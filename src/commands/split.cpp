@@ -47,10 +47,10 @@ NamedBlock block_of(const std::string& text) {
     is_block = false;
   }
   if (is_block) return named;
-  throw UsageError(fmt::format(
-      "--block {}: must be NAME:D[:W], D the L2 sensitivity and W the loss weight, both above 0 (W is 1 where left "
-      "out)",
-      text));
+  throw UsageError(
+      fmt::format("--block {}: must be NAME:D[:W], D the L2 sensitivity and W the loss weight, both above 0 (W is 1 "
+                  "where left out)",
+                  text));
 }
 
 SplitOptions validated(SplitOptions options) {

@@ -391,8 +391,8 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
   nlohmann::json json{{"version", version()},
                       {"private", false},
                       {"note",
-                       "an experiment: seeded noise can be computed by anyone, none of these runs is private; "
-                       "figures are about the test rows"},
+                       "an experiment: seeded noise can be computed by anyone, none of these runs is private; figures "
+                       "are about the test rows"},
                       {"methods", sweep.methods},
                       {"epsilons", sweep.epsilons},
                       {"delta", sweep.delta},
@@ -511,8 +511,8 @@ CommandEntry sweep_command() {
   table.file("--html", options->html, "a page to look at: charts and tables of OUT.json").written();
   table
       .file("--metrics", options->metrics,
-            "JSON lines that grow with the sweep: run, phase, round, norm of what is released beside its "
-            "noise, budget spent; no test figures")
+            "JSON lines that grow with the sweep: run, phase, round, norm of what is released beside its noise, budget "
+            "spent; no test figures")
       .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");

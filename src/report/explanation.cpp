@@ -86,16 +86,15 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
                                     upper_figure(g.delta), to_string(g.accountant)));
   }
   if (g.unit == PrivacyUnit::kPerson) {
-    sentences.push_back(
-        fmt::format("the unit is one person with any number of rows, which {}; a person is who has one identifier "
-                    "(--train-person)",
-                    person_bound_text(g.person_bound, g.rows_per_person)));
+    sentences.push_back(fmt::format(
+        "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
+        person_bound_text(g.person_bound, g.rows_per_person)));
     if (g.silos_per_person) {
-      sentences.push_back(fmt::format(
-          "it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
-          "holds a person to its share of these rows: nobody can check this, since silos compare no persons; who "
-          "is in more is a group of persons",
-          *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+      sentences.push_back(
+          fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
+                      "holds a person to its share of these rows: nobody can check this, since silos compare no "
+                      "persons; who is in more is a group of persons",
+                      *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
     }
     if (g.counted_persons) {
       sentences.push_back(
@@ -117,13 +116,13 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
 
 std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, const Consequences& consequences) {
   const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
-  std::vector<std::string> sentences{fmt::format(
-      "who knows all other {} and asks {}: with {:g} % false alarms, at most {} % of those {} are found (blind "
-      "guessing: {:g} %)",
-      guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
-      adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
-      upper_figure(100 * consequences.true_positive_rate, 4), adds ? "who are in" : "of whom the other is in",
-      100 * kFalsePositiveRate)};
+  std::vector<std::string> sentences{
+      fmt::format("who knows all other {} and asks {}: with {:g} % false alarms, at most {} % of those {} are found "
+                  "(blind guessing: {:g} %)",
+                  guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
+                  adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
+                  upper_figure(100 * consequences.true_positive_rate, 4),
+                  adds ? "who are in" : "of whom the other is in", 100 * kFalsePositiveRate)};
   if (consequences.even_odds_accuracy) {
     sentences.push_back(
         fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
@@ -249,8 +248,8 @@ std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
     sentences.push_back(
         (run.silos->colluding == 0
              ? "the coordinator: each silo adds a share of the noise before its sums leave it"
-             : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
-                           "noise before its sums leave it, and the others' shares are enough",
+             : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the noise before "
+                           "its sums leave it, and the others' shares are enough",
                            run.silos->colluding, run.silos->colluding == 1 ? "" : "s")) +
         (has_counted_persons(run) ? ", as long as no silo shows it the key of persons (--person-key)" : "") +
         (run.silos->is_ephemeral ? ", in a simulation alone: identities were ephemeral (no --roster), so that nobody "
@@ -265,8 +264,8 @@ std::vector<std::string> not_for_sentences(const ReportedRun& run) {
   if (has_counted_persons(run)) {
     sentences.emplace_back(
         "the other silos, as to who is where: each has learned of whomever it can name how many rows every other silo "
-        "has, exactly and without noise, and so whether that person is known there; and how many persons each silo "
-        "has (--count-persons)");
+        "has, exactly and without noise, and so whether that person is known there; and how many persons each silo has "
+        "(--count-persons)");
     sentences.emplace_back(
         "a coordinator to whom a silo shows the key of persons (--person-key): it learns these counts, too, and may "
         "change them, so that a person in several silos counts for more than this guarantee says, up to as often as "

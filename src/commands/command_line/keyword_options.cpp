@@ -29,8 +29,7 @@ void read_keywords(OptionTable& table, const std::string& command, std::span<con
     Option& option = *table.find(option_of(table, command, keyword, call).long_name());
     if (option.is_of_command_alone) {
       throw UsageError(
-          fmt::format("{}: '{}' is an option of the command alone: pass rows as arrays, and save what "
-                      "the call returns",
+          fmt::format("{}: '{}' is an option of the command alone: pass rows as arrays, and save what the call returns",
                       call, keyword.key));
     }
     if (option.is_given()) throw UsageError(fmt::format("{}: '{}' is given twice", call, keyword.key));

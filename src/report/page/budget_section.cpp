@@ -157,8 +157,8 @@ std::string spectrum_chart(const JsonFields& spectrum) {
   const bool is_logarithmic = largest > kRadiiOfLogarithm * radius.get<double>();
   return chart_html({.title = fmt::format("Spectrum of the noised Gram matrix ({})", spectrum.text("release")),
                      .caption = fmt::format(
-                         "An eigenvalue counts rows of full length along one direction. Noise alone would lie "
-                         "within {:.4g} of 0, the shaded band.{}",
+                         "An eigenvalue counts rows of full length along one direction. Noise alone would lie within "
+                         "{:.4g} of 0, the shaded band.{}",
                          radius.get<double>(),
                          is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
                      .spec = {{"chart", "lines"},

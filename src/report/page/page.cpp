@@ -77,11 +77,10 @@ std::string title_of(const PageDocument& document) {
 
 std::string section_html(const Section& section, const std::string& id) {
   const std::string mark = section.owner_only.empty() ? "" : " <span class=\"owner\">for the data's owner</span>";
-  const std::string why = section.owner_only.empty() ? ""
-                                                     : fmt::format(
-                                                           "<p class=\"why\">For the data's owner, not for "
-                                                           "release: {}.</p>\n",
-                                                           escaped(section.owner_only));
+  const std::string why = section.owner_only.empty()
+                              ? ""
+                              : fmt::format("<p class=\"why\">For the data's owner, not for release: {}.</p>\n",
+                                            escaped(section.owner_only));
   return fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-title\"{1}>\n<h3 id=\"{0}-title\">{2}{3}</h3>\n{4}{5}</section>\n", id,
       section.owner_only.empty() ? "" : " class=\"owners\"", escaped(section.title), mark, why, section.body);
@@ -114,8 +113,7 @@ std::string head(const std::string& title) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
-      "base-uri "
-      "'none'; form-action 'none'\">\n"
+      "base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n",

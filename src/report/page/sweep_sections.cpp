@@ -69,9 +69,9 @@ std::string chart_of(const JsonFields& sweep, double ratio, const std::string& m
   if (values.is_empty()) return {};
   return chart_html(
       {.title = title,
-       .caption = fmt::format("Medians over seeds at delta {:g}; shades reach from the least to the most of a "
-                              "method's seeds.",
-                              sweep.number("delta").is_number() ? sweep.number("delta").get<double>() : 0.0),
+       .caption =
+           fmt::format("Medians over seeds at delta {:g}; shades reach from the least to the most of a method's seeds.",
+                       sweep.number("delta").is_number() ? sweep.number("delta").get<double>() : 0.0),
        .spec = {{"chart", "groups"},
                 {"x", {{"label", "epsilon, logarithmic"}, {"scale", "log"}}},
                 {"y", {{"label", what + " on test rows"}, {"scale", "linear"}, {"unit", "share"}}},
@@ -97,11 +97,10 @@ std::string runs_table(const JsonFields& sweep) {
 
 std::vector<Section> sweep_sections(const PageDocument& document) {
   const JsonFields sweep(document.content, document.name);
-  std::string promise =
-      "<p class=\"alarm\">None of these runs is private.</p>\n" +
-      paragraph(
-          "A sweep is an experiment. Its noise has a seed, so that anyone can compute it, and nothing "
-          "is charged to a ledger. It tells what a budget would cost in accuracy.");
+  std::string promise = "<p class=\"alarm\">None of these runs is private.</p>\n" +
+                        paragraph(
+                            "A sweep is an experiment. Its noise has a seed, so that anyone can compute it, and "
+                            "nothing is charged to a ledger. It tells what a budget would cost in accuracy.");
   if (sweep.has("warning")) promise += "<p class=\"alarm\">" + escaped(sweep.text("warning")) + "</p>\n";
   std::vector<Section> sections{{"What is promised, and to whom", promise}};
   std::string charts;

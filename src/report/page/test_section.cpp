@@ -99,8 +99,8 @@ std::string confusion_chart(const JsonFields& test, const ClassNames& names) {
   if (names.count() > kMostDrawn) return values.html();
   return chart_html(
       {.title = "Confusion",
-       .caption = "Rows of each true class, by predicted class. The larger its share of its row, the "
-                  "stronger the color of a cell.",
+       .caption = "Rows of each true class, by predicted class. The larger its share of its row, the stronger the "
+                  "color of a cell.",
        .spec = {{"chart", "matrix"}, {"x", {{"label", "predicted class"}}}, {"y", {{"label", "true class"}}}},
        .values = std::move(values)});
 }
