@@ -21,7 +21,6 @@
 #include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
 #include "common/data/csv_writer.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/output_check.hpp"

@@ -17,7 +17,6 @@
 #include "common/silos/line.hpp"
 #include "common/silos/neighbor_graph.hpp"
 #include "fit/planned_fit.hpp"
-#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,8 +6,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/base/choices.hpp"
-
 namespace dpreduce {
 
 /// Figures that an accountant cannot give are empty, and the reason says why.

@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,12 +1,10 @@
 #include "report/reported_run.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/mechanism.hpp"

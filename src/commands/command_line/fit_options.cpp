@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_line/command_entry.hpp"
 #include "common/base/error.hpp"
 #include "common/data/class_names_file.hpp"
 #include "methods/method_terms.hpp"

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "common/base/error.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
 

@@ -1,7 +1,5 @@
 #include "report/page/html.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "common/base/bound_text.hpp"

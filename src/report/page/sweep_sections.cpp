@@ -1,24 +1,18 @@
 // A sweep: figures over epsilon, with their spread over seeds, against those without noise.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
+#include "report/sweep_results.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr const char* kOwnerOnly =
     "an experiment with seeded noise, which is not private, and exact figures about the test rows";
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
 
 // Runs on the same rows by one method, by epsilon; those without noise apart.
 struct Series {
