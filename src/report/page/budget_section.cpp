@@ -87,7 +87,7 @@ std::string releases_table(const JsonFields& privacy) {
                at_least(release.number("sigma_off_diagonal")), at_most(release.number("mu")),
                figure(release.number("sampling_rate"))});
   }
-  return table.is_empty() ? "" : "<details>\n<summary>All releases</summary>\n" + table.html() + "</details>\n";
+  return folded("All releases", table.html());
 }
 
 std::string selections_table(const JsonFields& privacy) {
@@ -98,7 +98,7 @@ std::string selections_table(const JsonFields& privacy) {
                at_most(selection.number("mu")), figure(selection.number("candidates")),
                figure(selection.number("chosen")), figure(selection.number("groups"))});
   }
-  return table.is_empty() ? "" : table.html();
+  return table.html();
 }
 
 std::string norms_table(const JsonFields& privacy) {
@@ -109,8 +109,7 @@ std::string norms_table(const JsonFields& privacy) {
     table.add({name(release.text("release")), name(release.text("name")), figure(release.number("norm")),
                figure(release.number("noise_norm"))});
   }
-  return table.is_empty() ? ""
-                          : "<details>\n<summary>Norms of all releases</summary>\n" + table.html() + "</details>\n";
+  return folded("Norms of all releases", table.html());
 }
 
 // Of rounds whose norms the report has, the first being round 1.

@@ -21,9 +21,8 @@ std::vector<Section> fit_sections(const PageDocument& document);
 std::vector<Section> sweep_sections(const PageDocument& document);
 std::vector<Section> ledger_sections(const PageDocument& document);
 
-/// Of a fit: each adds nothing where the report has nothing for it.
+/// Sections of a fit: each adds nothing where the report has nothing for it.
 void add_budget(std::vector<Section>& sections, const JsonFields& report);
 void add_released_values(std::vector<Section>& sections, const JsonFields& report);
-void add_test_figures(std::vector<Section>& sections, const JsonFields& report);
 
 }  // namespace dpreduce

@@ -84,7 +84,7 @@ std::string runs_table(const JsonFields& sweep) {
                percent(test.number("balanced_accuracy")), percent(test.number("minority_accuracy")),
                figure(run.number("seconds"))});
   }
-  return "<details>\n<summary>All runs</summary>\n" + table.html() + "</details>\n";
+  return folded("All runs", table.html());
 }
 
 }  // namespace
