@@ -9,9 +9,7 @@
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/command_line.hpp"
-#include "commands/command_line/job_command.hpp"
 #include "commands/commands.hpp"
-#include "commands/fit.hpp"
 #include "commands/silo_party.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"

@@ -128,9 +128,13 @@ struct Verdict {
   Guarantee claimed{};
   double epsilon_lower = 0.0;
   double mu_lower = 0.0;
-  nlohmann::json details;
+  nlohmann::json details{};
   std::vector<ReleaseLoss> releases{};  // each by itself
   std::string fault{};                  // what readers get that no run may leave, in words
+  void take(const ProvenLoss& proven) {
+    epsilon_lower = std::max(epsilon_lower, proven.epsilon);
+    mu_lower = std::max(mu_lower, proven.mu);
+  }
   bool refutes_mu() const { return claimed.mu && mu_lower > *claimed.mu; }
   bool refutes_epsilon() const { return epsilon_lower > claimed.epsilon; }
   // The first release that costs more than what is charged for it; null where none does.
@@ -209,37 +213,14 @@ WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double c
   return files;
 }
 
-// The same rows with a last one that a fit refuses: its label is no class, or (unless it counts as zero) it is no
-// number.
-std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const DataOptions& data, const PrivateFolder& folder) {
-  LabeledRows of_label = rows;
-  of_label.y.back() = static_cast<std::int32_t>(data.classes);
-  std::vector<WorldRows> bad{of_label.write(folder.path(), "label")};
-  if (data.train.bad_rows == BadRows::kZero) return bad;
-  LabeledRows of_number = rows;
-  of_number.x.back() = std::numeric_limits<float>::quiet_NaN();
-  bad.push_back(of_number.write(folder.path(), "number"));
-  return bad;
-}
-
-// What readers of files and output can tell, on the pair of worlds `files`, and of the rows `bad`, which are refused;
-// its bounds go into the verdict.
-void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files,
-                      const std::vector<WorldRows>& bad, const ReaderTerms& terms, const PrivateFolder& folder) {
-  const ReadFit read_fit(fit, files, folder);
-  if (const std::string undecided = read_fit.undecided(); !undecided.empty()) {
-    verdict.fault =
-        "readers get what neither rows nor noise decide, and may tell of rows as a clock does: " + undecided;
-  }
-  for (const WorldRows& refused : bad) {
-    const std::string trace = read_fit.trace_of(refused);
-    if (!trace.empty()) verdict.fault = "a run that refuses a row leaves a trace of it: " + trace;
-  }
-  const ReaderLoss loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
-  verdict.epsilon_lower = std::max(verdict.epsilon_lower, loss.proven.epsilon);
-  verdict.mu_lower = std::max(verdict.mu_lower, loss.proven.mu);
+// What readers of files and output can tell, on the pair of worlds `files`; its bounds go into the verdict.
+void add_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files, const LabeledRows& with_canary,
+                 const ReaderTerms& terms, const PrivateFolder& folder) {
+  const auto [loss, fault] = audit_read_fit(fit, files, with_canary, terms, folder);
+  verdict.fault = fault;
+  verdict.take(loss.proven);
   verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},     {"fields", loss.fields},
-                               {"strongest_field", loss.strongest},    {"fault", verdict.fault},
+                               {"strongest_field", loss.strongest},    {"fault", fault},
                                {"epsilon_lower", loss.proven.epsilon}, {"mu_lower", loss.proven.mu}};
 }
 
@@ -260,11 +241,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
                                        .adjacency = fit.privacy.adjacency,
                                        .person_rows = rows_of_canary(method.options().data),
                                        .has_counts = counts_rows(method.plan())});
-  Verdict verdict{.method = std::string(method.name()),
-                  .claimed = claim_of(method),
-                  .epsilon_lower = 0.0,
-                  .mu_lower = 0.0,
-                  .details = {}};
+  Verdict verdict{.method = std::string(method.name()), .claimed = claim_of(method)};
   const TwoWorldTerms terms{
       .runs_per_world = options.trials.value_or(default_trials(*method.plan().noise)) / (2 * pairs.size()),
       .delta = verdict.claimed.delta,
@@ -285,12 +262,10 @@ Verdict audit_many_runs(const AuditOptions& options) {
       verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
       const std::size_t reader_runs_per_world =
           std::min(reader_runs(verdict.claimed.mu.value_or(kMuOfSamples)), terms.runs_per_world);
-      audit_by_reading(verdict, fit, files, write_bad_rows(pair.with, fit.data, folder),
-                       {reader_runs_per_world, terms.delta, terms.error}, folder);
+      add_reading(verdict, fit, files, pair.with, {reader_runs_per_world, terms.delta, terms.error}, folder);
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
-    verdict.epsilon_lower = std::max(verdict.epsilon_lower, proven.epsilon);
-    verdict.mu_lower = std::max(verdict.mu_lower, proven.mu);
+    verdict.take(proven);
     const std::unique_ptr<MethodRun> one_more = on_this_pair();
     one_more->observe(World::kWithCanary);
     verdict.details["pairs"].push_back({{"name", pair.name},
@@ -314,15 +289,10 @@ Verdict audit_one_run(const AuditOptions& options) {
     rows = write_synthetic(SyntheticRows(spec), folder.path().string(), 1);
   }
   const AuditedMethod method(fit, WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim());
-  Verdict verdict{.method = std::string(method.name()),
-                  .claimed = claim_of(method),
-                  .epsilon_lower = 0.0,
-                  .mu_lower = 0.0,
-                  .details = {}};
+  Verdict verdict{.method = std::string(method.name()), .claimed = claim_of(method)};
   const OneRunTerms terms{options.canaries, verdict.claimed.delta, 1.0 - options.confidence};
   const OneRunResult result = audit_in_one_run(method, rows.train_x, rows.train_y, terms, folder);
-  verdict.epsilon_lower = result.epsilon;
-  verdict.mu_lower = result.mu;
+  verdict.take({result.epsilon, result.mu});
   verdict.details = {{"trials", 1},
                      {"canaries", terms.canaries},
                      {"guesses", result.guesses.guesses},
@@ -446,8 +416,7 @@ CommandEntry audit_command() {
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
-              "where rows are "
-              "whitened)");
+              "where rows are whitened)");
   table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);

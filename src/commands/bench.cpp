@@ -88,39 +88,46 @@ std::size_t rows_of(const BenchOptions& options, const Communicator& ranks) {
   return even_share(options.rows, static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size())).count;
 }
 
-// Ranks sum up the upper triangles of their Gram matrices. One rank alone only computes its own.
-nlohmann::json bench_gram(const BenchOptions& options, Communicator& ranks) {
-  const std::size_t rows = rows_of(options, ranks);
+// Median seconds of X^T X on so many rows of each rank. Where `sums`, ranks then sum up their upper triangles.
+double gram_seconds(const BenchOptions& options, const std::string& kernel_name, std::size_t rows, bool sums,
+                    Communicator& ranks) {
+  const std::size_t dim = options.dim;
   LargeVector<std::int16_t> values;
   LargeVector<std::int64_t> gram;
   std::vector<std::uint64_t> triangle;
   const IntegerKernel* kernel = nullptr;
   ranks.together([&] {
-    kernel = &select_kernel(options.kernel);
-    values = lattice_like_rows(rows, options.dim);
-    gram.resize(options.dim * options.dim);
-    triangle.resize(ranks.size() > 1 ? triangle_elements(options.dim) : 0);
+    kernel = &select_kernel(kernel_name);
+    values = lattice_like_rows(rows, dim);
+    gram.resize(dim * dim);
+    triangle.resize(sums ? triangle_elements(dim) : 0);
   });
-  const double seconds = median_seconds(
-      options.repeats,
-      [&] {
-        kernel->accumulate_gram({values.data(), rows, options.dim, options.dim},
-                                {gram.data(), options.dim, options.dim, options.dim}, options.threads);
-        if (ranks.size() == 1) return;
-        for (std::size_t row = 0; row < options.dim; ++row) {
-          const auto first = gram.begin() + static_cast<std::ptrdiff_t>(row * options.dim + row);
-          const auto end = gram.begin() + static_cast<std::ptrdiff_t>((row + 1) * options.dim);
-          std::copy(first, end, triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(row, options.dim)));
-        }
-        ranks.sum_to_coordinator(triangle);
-      },
-      align(ranks));
-  const double d = static_cast<double>(options.dim);
-  const double multiply_adds = static_cast<double>(options.rows) * d * (d + 1.0) / 2.0;
-  return {{"bench", "gram"},       {"kernel", kernel->name()},
+  const auto work = [&] {
+    kernel->accumulate_gram({values.data(), rows, dim, dim}, {gram.data(), dim, dim, dim}, options.threads);
+    if (!sums) return;
+    for (std::size_t row = 0; row < dim; ++row) {
+      const auto first = gram.begin() + static_cast<std::ptrdiff_t>(row * dim + row);
+      const auto end = gram.begin() + static_cast<std::ptrdiff_t>((row + 1) * dim);
+      std::copy(first, end, triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(row, dim)));
+    }
+    ranks.sum_to_coordinator(triangle);
+  };
+  return median_seconds(options.repeats, work, align(ranks));
+}
+
+// Of the upper triangle of X^T X.
+double gram_multiply_adds(std::size_t rows, std::size_t dim) {
+  const double d = static_cast<double>(dim);
+  return static_cast<double>(rows) * d * (d + 1.0) / 2.0;
+}
+
+// One rank alone only computes its own matrix.
+nlohmann::json bench_gram(const BenchOptions& options, Communicator& ranks) {
+  const double seconds = gram_seconds(options, options.kernel, rows_of(options, ranks), ranks.size() > 1, ranks);
+  return {{"bench", "gram"},       {"kernel", select_kernel(options.kernel).name()},
           {"rows", options.rows},  {"dim", options.dim},
           {"ranks", ranks.size()}, {"threads", options.threads},
-          {"seconds", seconds},    {"gmac_per_second", multiply_adds / seconds / 1e9}};
+          {"seconds", seconds},    {"gmac_per_second", gram_multiply_adds(options.rows, options.dim) / seconds / 1e9}};
 }
 
 // One rank alone computes: others would compute the same.
@@ -162,25 +169,12 @@ nlohmann::json bench_reduce(const BenchOptions& options, Communicator& ranks) {
 double gram_rate(const BenchOptions& options, Communicator& ranks) {
   constexpr std::size_t kEnoughRows = 8192;
   const std::size_t rows = std::min(rows_of(options, ranks), kEnoughRows);
-  LargeVector<std::int16_t> values;
-  LargeVector<std::int64_t> gram;
-  ranks.together([&] {
-    values = lattice_like_rows(rows, options.dim);
-    gram.resize(options.dim * options.dim);
-  });
-  const double seconds = median_seconds(
-      options.repeats,
-      [&] {
-        select_kernel().accumulate_gram({values.data(), rows, options.dim, options.dim},
-                                        {gram.data(), options.dim, options.dim, options.dim}, options.threads);
-      },
-      align(ranks));
-  const double d = static_cast<double>(options.dim);
-  return static_cast<double>(rows) * static_cast<double>(ranks.size()) * d * (d + 1.0) / 2.0 / seconds;
+  const double seconds = gram_seconds(options, "auto", rows, false, ranks);
+  return static_cast<double>(ranks.size()) * gram_multiply_adds(rows, options.dim) / seconds;
 }
 
-// As training does it, on rows that are kept: the gradient's sum goes to the coordinator, weights come back. Parts are
-// those of the coordinator's rank, a thread, mean over the calls; the limits are measured in the same run.
+// A round as training does it, on rows that are kept: the gradient's sum goes to the coordinator, weights come back.
+// Parts are those of the coordinator's rank, a thread, mean over the calls; the limits are measured in the same run.
 nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
   const std::size_t elements = options.classes * options.dim;
   std::optional<SyntheticRound> round;
@@ -229,10 +223,12 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
 
 using Bench = nlohmann::json(const BenchOptions& options, Communicator& ranks);
 
-// One of the commands: what `bench` measures, printed by rank 0.
-CommandEntry part_of(const std::shared_ptr<BenchOptions>& options, Bench* bench, std::string name, std::string help,
-                     std::string footer) {
-  CommandEntry part{.name = std::move(name), .help = std::move(help), .footer = std::move(footer)};
+// Adds one of the commands: what `bench` measures, printed by rank 0. Returns the table of its own options, which are
+// declared before the next command is added.
+OptionTable& add_bench(CommandEntry& parent, const std::shared_ptr<BenchOptions>& options, Bench* bench,
+                       std::string name, std::string help, std::string footer) {
+  CommandEntry& part = parent.commands.emplace_back(
+      CommandEntry{.name = std::move(name), .help = std::move(help), .footer = std::move(footer)});
   part.chosen = [options, bench](const ParsedCommand&) {
     return [bench, options = validated(*options)](Communicator& ranks) {
       const nlohmann::json result = bench(options, ranks);
@@ -241,58 +237,7 @@ CommandEntry part_of(const std::shared_ptr<BenchOptions>& options, Bench* bench,
       for (const auto& [figure, value] : result.items()) fmt::print("{:<22} {}\n", figure, json_text(value));
     };
   };
-  return part;
-}
-
-void declare_common(OptionTable& table, BenchOptions& options) {
-  table.count("--repeats", options.repeats, "the median is told");
-  declare_format(table, options.format);
-}
-
-CommandEntry gram_of(const std::shared_ptr<BenchOptions>& options) {
-  CommandEntry gram = part_of(options, bench_gram, "gram", "exact integer X^T X",
-                              "Ranks share the rows, and their matrices are summed.\n"
-                              "Examples:\n"
-                              "  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json\n"
-                              "  mpirun -n 2 dpreduce bench gram --rows 8192 --dim 1664");
-  gram.options.count("--rows", options->rows, "n");
-  gram.options.count("--dim", options->dim, "d");
-  gram.options.count("--threads", options->threads, "threads");
-  gram.options.text("--kernel", options->kernel, "auto, or the name of one");
-  declare_common(gram.options, *options);
-  return gram;
-}
-
-CommandEntry noise_of(const std::shared_ptr<BenchOptions>& options) {
-  CommandEntry noise = part_of(options, bench_noise, "noise", "exactly rounded Gaussian samples",
-                               "Examples:\n  dpreduce bench noise --sigma 1048576 --count 10000000 --format json");
-  noise.options.number("--sigma", options->sigma, "standard deviation, lattice units");
-  noise.options.count("--count", options->count, "samples");
-  noise.options.count("--threads", options->threads, "threads");
-  declare_common(noise.options, *options);
-  return noise;
-}
-
-CommandEntry reduce_of(const std::shared_ptr<BenchOptions>& options) {
-  CommandEntry reduce = part_of(options, bench_reduce, "reduce", "sums over the ranks of this job",
-                                "Examples:\n  mpirun -n 2 dpreduce bench reduce --elements 16777216 --format json");
-  reduce.options.count("--elements", options->elements, "int64 elements a rank");
-  declare_common(reduce.options, *options);
-  return reduce;
-}
-
-CommandEntry round_of(const std::shared_ptr<BenchOptions>& options) {
-  CommandEntry round =
-      part_of(options, bench_round, "round", "a training round: exact scores, residuals, R^T Q, sum, broadcast",
-              "Examples:\n"
-              "  dpreduce bench round --rows 8192 --dim 1664 --classes 1000 --threads 2 --format json\n"
-              "  mpirun -n 2 dpreduce bench round --rows 8192 --dim 1664 --classes 1000");
-  round.options.count("--rows", options->rows, "n, shared by the ranks");
-  round.options.count("--dim", options->dim, "d");
-  round.options.count("--classes", options->classes, "K");
-  round.options.count("--threads", options->threads, "threads a rank");
-  declare_common(round.options, *options);
-  return round;
+  return part.options;
 }
 
 }  // namespace
@@ -300,7 +245,40 @@ CommandEntry round_of(const std::shared_ptr<BenchOptions>& options) {
 CommandEntry bench_command() {
   const auto options = std::make_shared<BenchOptions>();
   CommandEntry command{.name = "bench", .help = "speed of the parts on this machine", .needs_command = true};
-  command.commands = {gram_of(options), noise_of(options), reduce_of(options), round_of(options)};
+  OptionTable& gram = add_bench(command, options, bench_gram, "gram", "exact integer X^T X",
+                                "Ranks share the rows, and their matrices are summed.\n"
+                                "Examples:\n"
+                                "  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json\n"
+                                "  mpirun -n 2 dpreduce bench gram --rows 8192 --dim 1664");
+  gram.count("--rows", options->rows, "n");
+  gram.count("--dim", options->dim, "d");
+  gram.count("--threads", options->threads, "threads");
+  gram.text("--kernel", options->kernel, "auto, or the name of one");
+
+  OptionTable& noise = add_bench(command, options, bench_noise, "noise", "exactly rounded Gaussian samples",
+                                 "Examples:\n  dpreduce bench noise --sigma 1048576 --count 10000000 --format json");
+  noise.number("--sigma", options->sigma, "standard deviation, lattice units");
+  noise.count("--count", options->count, "samples");
+  noise.count("--threads", options->threads, "threads");
+
+  OptionTable& reduce = add_bench(command, options, bench_reduce, "reduce", "sums over the ranks of this job",
+                                  "Examples:\n  mpirun -n 2 dpreduce bench reduce --elements 16777216 --format json");
+  reduce.count("--elements", options->elements, "int64 elements a rank");
+
+  OptionTable& round = add_bench(
+      command, options, bench_round, "round", "a training round: exact scores, residuals, R^T Q, sum, broadcast",
+      "Examples:\n"
+      "  dpreduce bench round --rows 8192 --dim 1664 --classes 1000 --threads 2 --format json\n"
+      "  mpirun -n 2 dpreduce bench round --rows 8192 --dim 1664 --classes 1000");
+  round.count("--rows", options->rows, "n, shared by the ranks");
+  round.count("--dim", options->dim, "d");
+  round.count("--classes", options->classes, "K");
+  round.count("--threads", options->threads, "threads a rank");
+
+  for (CommandEntry& part : command.commands) {
+    part.options.count("--repeats", options->repeats, "the median is told");
+    declare_format(part.options, options->format);
+  }
   return command;
 }
 

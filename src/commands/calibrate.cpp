@@ -46,10 +46,10 @@ CalibrateOptions validated(CalibrateOptions options) {
                     options.sampling_rate, budget.rho ? "rho" : "mu"));
   }
   if (budget.accountant == Accountant::kGdp || budget.accountant == Accountant::kZcdp) {
-    throw UsageError(fmt::format(
-        "--sampling-rate {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian is not "
-        "Gaussian); use pld or rdp",
-        options.sampling_rate, to_string(budget.accountant)));
+    throw UsageError(
+        fmt::format("--sampling-rate {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian "
+                    "is not Gaussian); use pld or rdp",
+                    options.sampling_rate, to_string(budget.accountant)));
   }
   return options;
 }

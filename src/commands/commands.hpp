@@ -2,6 +2,8 @@
 #pragma once
 
 #include "commands/command_line/command_entry.hpp"
+#include "common/ranks/communicator.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 
@@ -9,7 +11,16 @@ namespace dpreduce {
 CommandEntry dpreduce_command();
 
 #define COMMAND(group, file) CommandEntry file##_command();
+#define GROUP(name, help)
 #include "commands/all_commands.inc"
 #undef COMMAND
+#undef GROUP
+
+/// What fit_command() comes to, for those that fit as the command does: parties among silos, sweeps, audits.
+/// Collective: trains, tests and writes as `options`, which are validated, say.
+struct FitCommand {
+  FitOptions options;
+  void operator()(Communicator& ranks) const;
+};
 
 }  // namespace dpreduce

@@ -1,14 +1,18 @@
 // dpreduce privacy compose: what several mechanisms on the same data cost together.
 #include <cmath>
 #include <cstdint>
+#include <exception>
+#include <limits>
 #include <memory>
-#include <utility>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/specs.hpp"
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -23,23 +27,75 @@
 namespace dpreduce {
 namespace {
 
+// One of the options that name a mechanism: `--subsampled Z:Q:K` is K of them, one where K is left out.
+struct MechanismOption {
+  const char* name;
+  std::string_view parameters;
+  const char* legend;
+  const char* help;
+  Mechanism (*mechanism)(std::span<const double> parameters);
+};
+
+template <typename M>
+Mechanism of_one(std::span<const double> parameters) {
+  return M{parameters[0]};
+}
+
+Mechanism of_rate(std::span<const double> parameters) {
+  return SubsampledGaussian{parameters[0], parameters[1]};
+}
+
+constexpr MechanismOption kMechanisms[] = {
+    {"gaussian", "Z", "Z the noise multiplier", "Gaussian noise, Z = sigma / L2 sensitivity",
+     of_one<GaussianMechanism>},
+    {"subsampled", "Z:Q", "Z the noise multiplier, Q the sampling rate", "the same on Poisson samples of rate Q",
+     of_rate},
+    {"exponential", "E", "E the epsilon",
+     "exponential mechanism with a monotone utility: log probabilities within a range of E",
+     of_one<ExponentialMechanism>},
+    {"laplace", "E", "E the epsilon", "Laplace noise of scale L1 sensitivity / E on one number",
+     of_one<LaplaceMechanism>},
+    {"pure", "E", "E the epsilon", "any E-DP mechanism", of_one<PureMechanism>}};
+
+// A mechanism of the run, with the option that named it.
+struct ComposedPart {
+  const char* option;
+  RepeatedMechanism mechanism;
+};
+
 struct ComposeOptions {
-  std::vector<MechanismSpec> run;
+  std::vector<ComposedPart> run;
   double delta = 0.0;
   Adjacency adjacency = Adjacency::kAddRemove;
   std::uint64_t group = 1;  // records that differ
   OutputFormat format = OutputFormat::kText;
 };
 
+ComposedPart composed_part(const MechanismOption& option, const std::string& text) {
+  const std::vector<std::string> parts = parts_of(text);
+  const std::size_t needed = parts_of(std::string(option.parameters)).size();
+  std::vector<double> numbers;
+  std::uint64_t count = 1;
+  try {
+    for (std::size_t part = 0; part < needed; ++part) numbers.push_back(read_finite(parts.at(part)));
+    if (parts.size() > needed) count = read_count("", parts[needed], std::numeric_limits<std::uint64_t>::max());
+  } catch (const std::exception&) {
+    count = 0;
+  }
+  if (count > 0 && parts.size() <= needed + 1) return {option.name, {option.mechanism(numbers), count}};
+  throw UsageError(fmt::format("--{} {}: must be {}[:K], {}, K how often (a whole number, 1 where left out)",
+                               option.name, text, option.parameters, option.legend));
+}
+
 // `--gaussian 1:10 --gaussian 2`: each adds a part to the run.
-void declare_mechanism(OptionTable& table, MechanismKind kind, std::vector<MechanismSpec>& run, std::string help) {
-  table.add({.names = "--" + std::string(to_string(kind)),
-             .help = std::move(help),
-             .type = std::string(parameters_of(kind)) + "[:K]",
+void declare_mechanism(OptionTable& table, const MechanismOption& option, std::vector<ComposedPart>& run) {
+  table.add({.names = fmt::format("--{}", option.name),
+             .help = option.help,
+             .type = fmt::format("{}[:K]", option.parameters),
              .group = "Mechanisms, K times each",
              .values = OptionValues::kMany,
-             .read = [kind, &run](const std::vector<std::string>& specs) {
-               for (const std::string& spec : specs) run.push_back(parse_mechanism_spec(kind, spec));
+             .read = [&option, &run](const std::vector<std::string>& texts) {
+               for (const std::string& text : texts) run.push_back(composed_part(option, text));
              }});
 }
 
@@ -54,35 +110,18 @@ ComposeOptions validated(ComposeOptions options) {
 
 constexpr char kWhy[] =
     "each is a true upper bound but epsilon_pld_lower, and epsilon is the least; pld composes the whole privacy loss, "
-    "up "
-    "to its grid; gdp is exact and exists for Gaussian noise only; rdp and zcdp keep only the Renyi divergences, which "
-    "say less about the tail";
-
-Mechanism mechanism_of(const MechanismSpec& spec) {
-  switch (spec.kind) {
-    case MechanismKind::kGaussian:
-      return GaussianMechanism{spec.parameter};
-    case MechanismKind::kSubsampled:
-      return SubsampledGaussian{spec.parameter, spec.sampling_rate};
-    case MechanismKind::kExponential:
-      return ExponentialMechanism{spec.parameter};
-    case MechanismKind::kLaplace:
-      return LaplaceMechanism{spec.parameter};
-    case MechanismKind::kPure:
-      return PureMechanism{spec.parameter};
-  }
-  throw std::logic_error("dpreduce: internal error: a kind without a mechanism");
-}
+    "up to its grid; gdp is exact and exists for Gaussian noise only; rdp and zcdp keep only the Renyi divergences, "
+    "which say less about the tail";
 
 std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
   std::vector<RepeatedMechanism> run;
-  for (const MechanismSpec& spec : options.run) {
-    run.push_back({mechanism_of(spec), spec.count});
+  for (const auto& [option, part] : options.run) {
     try {
-      check_mechanism(run.back().mechanism);
+      check_mechanism(part.mechanism);
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("--{}: {}", to_string(spec.kind), error.what()));
+      throw UsageError(fmt::format("--{}: {}", option, error.what()));
     }
+    run.push_back(part);
   }
   return run;
 }
@@ -150,13 +189,7 @@ CommandEntry compose_command() {
   const auto options = std::make_shared<ComposeOptions>();
   CommandEntry command{.name = "compose", .help = "what several mechanisms on the same data cost together"};
   OptionTable& table = command.options;
-  std::vector<MechanismSpec>& run = options->run;
-  declare_mechanism(table, MechanismKind::kGaussian, run, "Gaussian noise, Z = sigma / L2 sensitivity");
-  declare_mechanism(table, MechanismKind::kSubsampled, run, "the same on Poisson samples of rate Q");
-  declare_mechanism(table, MechanismKind::kExponential, run,
-                    "exponential mechanism with a monotone utility: log probabilities within a range of E");
-  declare_mechanism(table, MechanismKind::kLaplace, run, "Laplace noise of scale L1 sensitivity / E on one number");
-  declare_mechanism(table, MechanismKind::kPure, run, "any E-DP mechanism");
+  for (const MechanismOption& mechanism : kMechanisms) declare_mechanism(table, mechanism, options->run);
   table.number("--delta", options->delta, "where epsilon is told; at most 1 / (10 n) for a public n")
       .required()
       .defaults_to("")

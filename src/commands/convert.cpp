@@ -52,8 +52,7 @@ ConvertOptions validated(ConvertOptions options) {
 
 constexpr char kWhyPure[] =
     "epsilon_gdp is the exact epsilon of Gaussian noise and epsilon_pld the same up to its grid; rdp and zcdp keep "
-    "only "
-    "the Renyi divergences, which say less about the tail, and zcdp_simple takes no best order";
+    "only the Renyi divergences, which say less about the tail, and zcdp_simple takes no best order";
 constexpr char kWhyOfRho[] =
     "; a bare rho may be of any zCDP mechanism: epsilon_zcdp_* hold for all of them, epsilon_gdp and epsilon_pld for "
     "Gaussian noise only";

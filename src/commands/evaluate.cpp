@@ -188,8 +188,7 @@ CommandEntry evaluate_command() {
   command.footer =
       "Examples:\n"
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
-      "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format "
-      "json";
+      "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";
   command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
   return command;
 }

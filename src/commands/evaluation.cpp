@@ -4,12 +4,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,5 +1,5 @@
 // dpreduce fit: train a classifier, and write model and report.
-#include "commands/fit.hpp"
+#include "fit/fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,16 +30,13 @@
 #include "common/silos/party_log.hpp"
 #include "common/silos/roster.hpp"
 #include "fit/files_once.hpp"
-#include "fit/fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "methods/registry.hpp"
-#include "report/budget_warning.hpp"
-#include "report/cost_report.hpp"
+#include "report/explanation.hpp"
 #include "report/fit_report.hpp"
-#include "report/page/document.hpp"
 #include "report/page/page.hpp"
 #include "report/run_metrics.hpp"
 #include "run/timings.hpp"

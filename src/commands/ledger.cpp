@@ -2,11 +2,8 @@
 // reserved.
 #include "common/ledger/ledger.hpp"
 
-#include <array>
 #include <filesystem>
 #include <memory>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/core.h>

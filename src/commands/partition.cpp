@@ -67,8 +67,8 @@ PartitionOptions validated(PartitionOptions options) {
     }
     if (options.silos < (options.classes + held - 1) / held) {
       throw UsageError(
-          fmt::format("--classes-per-silo {}: {} silos hold {} of {} classes at most, and every row needs a "
-                      "silo; give more silos or classes",
+          fmt::format("--classes-per-silo {}: {} silos hold {} of {} classes at most, and every row needs a silo; give "
+                      "more silos or classes",
                       held, options.silos, options.silos * held, options.classes));
     }
   }

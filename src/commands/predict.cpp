@@ -6,6 +6,7 @@
 //     probabilities           makes of their scores, labels among it, as it goes
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,10 +18,10 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/prediction_file.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
+#include "common/data/csv_writer.hpp"
+#include "common/data/npy_writer.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/data/table_path.hpp"
@@ -122,6 +123,61 @@ void print_labels(std::span<const std::int32_t> labels, std::size_t per_row, std
     fmt::print("{}{}", name_of_class(names, static_cast<std::size_t>(labels[place])), is_last ? '\n' : separator);
   }
 }
+
+// Predictions of n rows as a table: .csv, whose first line names the columns, or .npy. It appears whole or not at all.
+class PredictionFile {
+ public:
+  // The classes of each row: `per_row`, the best first, or one where it is 0. In .npy their numbers (int64, n, or n x
+  // per_row), in .csv their names where the model has them.
+  static PredictionFile of_labels(const std::string& path, const Classifier& classifier, std::uint64_t rows,
+                                  std::size_t per_row, Existing existing) {
+    std::vector<std::string> columns;
+    for (std::size_t place = 1; place <= per_row; ++place) columns.push_back(fmt::format("label_{}", place));
+    if (per_row == 0) columns = {"label"};
+    PredictionFile file(path, columns, DType::kInt64, per_row == 0 ? Shape{rows} : Shape{rows, per_row}, existing);
+    file.class_names_ = classifier.parts().class_names;
+    return file;
+  }
+  // A number for each class: float32, or uint8 where `dtype` says so. In .csv a column has the name of its class, or
+  // class_K.
+  static PredictionFile of_classes(const std::string& path, const Classifier& classifier, DType dtype,
+                                   std::uint64_t rows, Existing existing) {
+    std::vector<std::string> columns = classifier.parts().class_names;
+    for (std::size_t k = columns.size(); k < classifier.classes(); ++k) columns.push_back(fmt::format("class_{}", k));
+    return {path, columns, dtype, Shape{rows, classifier.classes()}, existing};
+  }
+
+  // The next elements, row by row: classes, float32, or zeros and ones.
+  void append(std::span<const std::int32_t> classes) {
+    if (npy_) return npy_->append(classes);
+    for (const std::int32_t k : classes) csv_->add(name_of_class(class_names_, static_cast<std::size_t>(k)));
+  }
+  void append(std::span<const float> numbers) {
+    if (npy_) return npy_->append(numbers);
+    for (const float number : numbers) csv_->add(number);
+  }
+  void append_sets(std::span<const std::byte> sets) {
+    if (npy_) return npy_->append_stored(sets);
+    for (const std::byte entry : sets) csv_->add(std::to_integer<std::int64_t>(entry));
+  }
+
+  // Precondition (asserted): all rows are there.
+  void commit() { npy_ ? npy_->commit() : csv_->commit(); }
+
+ private:
+  PredictionFile(const std::string& path, const std::vector<std::string>& columns, DType dtype, const Shape& shape,
+                 Existing existing) {
+    if (is_csv(path)) {
+      csv_ = std::make_unique<CsvWriter>(path, columns, existing);
+    } else {
+      npy_ = std::make_unique<NpyWriter>(path, dtype, shape, existing);
+    }
+  }
+
+  std::unique_ptr<NpyWriter> npy_;  // one of the two
+  std::unique_ptr<CsvWriter> csv_;
+  std::vector<std::string> class_names_;
+};
 
 // Labels fit the memory of the coordinator (4 bytes each).
 void predict_labels(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
@@ -231,10 +287,10 @@ std::optional<double> threshold_of(const PredictOptions& options, const Classifi
 
 void check_has_probabilities(const PredictOptions& options, const Classifier& classifier) {
   if (!options.probabilities || classifier.parts().link) return;
-  throw UsageError(fmt::format(
-      "--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote it); "
-      "use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
-      options.model, classifier.parts().method));
+  throw UsageError(
+      fmt::format("--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
+                  "it); use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
+                  options.model, classifier.parts().method));
 }
 
 void run(const PredictOptions& options, Communicator& ranks) {
@@ -267,8 +323,7 @@ CommandEntry predict_command() {
   table
       .file("--out", options->out,
             "labels, .npy (int64) or .csv (names where the model has them); default: one a line on standard output, "
-            "where "
-            "no other file is asked for")
+            "where no other file is asked for")
       .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table

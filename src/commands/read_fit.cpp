@@ -4,6 +4,8 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <vector>
@@ -11,9 +13,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "commands/fit.hpp"
+#include "audit/public_fields.hpp"
+#include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/output_format.hpp"
+#include "common/data/rows_options.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/safetensors_header.hpp"
 #include "common/onnx/onnx_classifier.hpp"
@@ -54,18 +58,6 @@ class CapturedOutput {
   int output_ = -1;
   int error_ = -1;
 };
-
-// Runs a fit as the program does: prints the message of an error, and returns the exit code.
-ExitCode exit_code_of(const FitOptions& options) {
-  Communicator alone = Communicator::alone();
-  try {
-    FitCommand{options}(alone);
-    return ExitCode::kDone;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return error.code();
-  }
-}
 
 // A report whose claim is contradicted by its own figures has no card: what it releases is judged all the same.
 std::string card_of(const fs::path& model, const fs::path& report) {
@@ -164,106 +156,163 @@ std::string first_difference(const std::map<std::string, std::string>& one,
   return {};
 }
 
-}  // namespace
+// The same rows with a last one that a fit refuses: its label is no class, or (unless it counts as zero) it is no
+// number.
+std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const DataOptions& data, const PrivateFolder& folder) {
+  LabeledRows of_label = rows;
+  of_label.y.back() = static_cast<std::int32_t>(data.classes);
+  std::vector<WorldRows> bad{of_label.write(folder.path(), "label")};
+  if (data.train.bad_rows == BadRows::kZero) return bad;
+  LabeledRows of_number = rows;
+  of_number.x.back() = std::numeric_limits<float>::quiet_NaN();
+  bad.push_back(of_number.write(folder.path(), "number"));
+  return bad;
+}
 
-ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& folder)
-    : options_(std::move(options)),
-      files_(std::move(files)),
-      known_(folder.path() / "known"),
-      next_(folder.path() / "next"),
-      printed_(folder.path() / "printed") {
-  options_.machine.threads = 1;
-  options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat
-  const auto run_first = [&] {
+// Runs of a fit on the two worlds, in subfolders of a folder. The first is made in world 0; every later one goes on
+// with a copy of what that left beside the ledger. Not for several threads at once: it holds standard output and error
+// while it runs.
+class ReadFit {
+ public:
+  // Throws what `fit` throws in world 0.
+  ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& folder)
+      : options_(std::move(options)),
+        files_(std::move(files)),
+        known_(folder.path() / "known"),
+        next_(folder.path() / "next"),
+        printed_(folder.path() / "printed") {
+    options_.machine.threads = 1;
+    options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat
+    try {
+      run_first();
+    } catch (const BadInput&) {  // of a report whose claim is contradicted by its own figures there is no page
+      has_page_ = false;
+      fs::remove_all(known_);
+      run_first();
+    }
+    const FitOptions first = options_of(files_.without, known_, "0");
+    if (has_page_) add_lines(known_lines_, content_of(first.output.html));
+    add_lines(known_lines_, card_of(first.output.out, first.output.report));
+  }
+
+  // Everything that the known run and a second one leave to readers: ledger, model, report, page, metrics, checkpoint,
+  // exit code, and the ONNX graph and the card of the second one's model; and what the second one printed.
+  PublicFields read(World world) const {
+    PublicFields fields;
+    const FitOptions options = next_options(world == World::kWithCanary ? files_.with : files_.without);
+    const auto started = std::chrono::steady_clock::now();
+    const ExitCode code = exit_code_of(options);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+    fields.add_json("exit code", static_cast<int>(code));
+    fields.add_output("output", content_of(printed_), elapsed.count());
+    for (const fs::path& file : public_files(next_)) {
+      fields.add_file(fs::relative(file, next_).string(), file, known_lines_);
+    }
+    if (code == ExitCode::kDone) {
+      fields.add_bytes("onnx", onnx_bytes(load_classifier(options.output.out), FloatWidth::kFloat32));
+      fields.add_text("card", card_of(options.output.out, options.output.report), known_lines_);
+    }
+    return fields;
+  }
+
+  // Where files that readers get differ between two runs with one seed on the same rows; empty where nowhere. Neither
+  // rows nor options nor noise decide it: a clock does, or a place in memory, and through them the rows may show. Left
+  // out are long hexadecimal words, which each run draws, and times in whole minutes.
+  std::string undecided() const {
+    std::map<std::string, std::string> of_runs[2];
+    for (auto& of_run : of_runs) {
+      fs::remove_all(next_);
+      fs::create_directory(next_);
+      FitOptions options = options_of(files_.with, next_, "1");
+      options.privacy.seed = 1;
+      run(options);
+      of_run = contents_of(next_);
+      for (auto& [name, content] : of_run) content = without_drawn(content);
+    }
+    return first_difference(of_runs[0], of_runs[1]);
+  }
+
+  // What a second run on rows that it refuses leaves to readers of files; empty where nothing, as must be: how a run
+  // ends may depend on one row.
+  std::string trace_of(const WorldRows& refused) const {
+    if (exit_code_of(next_options(refused)) == ExitCode::kDone) return "rows that are to be refused are not";
+    return first_difference(contents_of(known_), contents_of(next_));
+  }
+
+ private:
+  void run_first() const {
     fs::create_directory(known_);
+    run(options_of(files_.without, known_, "0"));
+  }
+
+  void run(const FitOptions& options) const {
     const CapturedOutput output(printed_);
     Communicator alone = Communicator::alone();
-    FitCommand{options_of(World::kWithoutCanary, known_, "0")}(alone);
-  };
-  try {
-    run_first();
-  } catch (const BadInput&) {  // of a report whose claim is contradicted by its own figures there is no page
-    has_page_ = false;
-    fs::remove_all(known_);
-    run_first();
+    FitCommand{options}(alone);
   }
-  const FitOptions first = options_of(World::kWithoutCanary, known_, "0");
-  if (has_page_) add_lines(known_lines_, content_of(first.output.html));
-  add_lines(known_lines_, card_of(first.output.out, first.output.report));
-}
 
-FitOptions ReadFit::options_of(World world, const fs::path& folder, const std::string& run) const {
-  const WorldRows& rows = world == World::kWithCanary ? files_.with : files_.without;
-  FitOptions options = options_;
-  options.data.train.x = rows.x;
-  options.data.train.y = rows.y;
-  options.data.train.person = rows.person;
-  if (!files_.public_x.empty()) options.data.public_x = {files_.public_x};
-  options.privacy.ledger = folder / "ledger.jsonl";
-  options.output.out = folder / ("model-" + run + ".safetensors");
-  options.output.report = folder / ("report-" + run + ".json");
-  if (has_page_) options.output.html = folder / ("page-" + run + ".html");
-  options.output.metrics = folder / ("metrics-" + run + ".jsonl");
-  options.output.timings = folder / ("seconds-" + run);
-  if (!method_entry(options.method).refuses_option("--checkpoint"))
-    options.output.checkpoint = folder / ("checkpoint-" + run);
-  return options;
-}
-
-PublicFields ReadFit::read(World world) const {
-  fs::remove_all(next_);
-  fs::copy(known_, next_, fs::copy_options::recursive);
-  PublicFields fields;
-  const FitOptions options = options_of(world, next_, "1");
-  const auto started = std::chrono::steady_clock::now();
-  ExitCode code = ExitCode::kDone;
-  {
+  // Runs a fit as the program does: prints the message of an error, and returns the exit code.
+  ExitCode exit_code_of(const FitOptions& options) const {
     const CapturedOutput output(printed_);
-    code = exit_code_of(options);
-  }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-  fields.add_json("exit code", static_cast<int>(code));
-  fields.add_output("output", content_of(printed_), elapsed.count());
-  for (const fs::path& file : public_files(next_)) {
-    fields.add_file(fs::relative(file, next_).string(), file, known_lines_);
-  }
-  if (code == ExitCode::kDone) {
-    fields.add_bytes("onnx", onnx_bytes(load_classifier(options.output.out), FloatWidth::kFloat32));
-    fields.add_text("card", card_of(options.output.out, options.output.report), known_lines_);
-  }
-  return fields;
-}
-
-std::string ReadFit::undecided() const {
-  std::map<std::string, std::string> of_runs[2];
-  for (auto& of_run : of_runs) {
-    fs::remove_all(next_);
-    fs::create_directory(next_);
-    FitOptions options = options_of(World::kWithCanary, next_, "1");
-    options.privacy.seed = 1;
-    {
-      const CapturedOutput output(printed_);
-      Communicator alone = Communicator::alone();
+    Communicator alone = Communicator::alone();
+    try {
       FitCommand{options}(alone);
+      return ExitCode::kDone;
+    } catch (const Error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      return error.code();
     }
-    of_run = contents_of(next_);
-    for (auto& [name, content] : of_run) content = without_drawn(content);
   }
-  return first_difference(of_runs[0], of_runs[1]);
-}
 
-std::string ReadFit::trace_of(const WorldRows& refused) const {
-  fs::remove_all(next_);
-  fs::copy(known_, next_, fs::copy_options::recursive);
-  FitOptions options = options_of(World::kWithCanary, next_, "1");
-  options.data.train.x = refused.x;
-  options.data.train.y = refused.y;
-  options.data.train.person = refused.person;
-  {
-    const CapturedOutput output(printed_);
-    if (exit_code_of(options) == ExitCode::kDone) return "rows that are to be refused are not";
+  // Of a run that goes on with a copy of what the known one left.
+  FitOptions next_options(const WorldRows& rows) const {
+    fs::remove_all(next_);
+    fs::copy(known_, next_, fs::copy_options::recursive);
+    return options_of(rows, next_, "1");
   }
-  return first_difference(contents_of(known_), contents_of(next_));
+
+  FitOptions options_of(const WorldRows& rows, const fs::path& folder, const std::string& run) const {
+    FitOptions options = options_;
+    options.data.train.x = rows.x;
+    options.data.train.y = rows.y;
+    options.data.train.person = rows.person;
+    if (!files_.public_x.empty()) options.data.public_x = {files_.public_x};
+    options.privacy.ledger = folder / "ledger.jsonl";
+    options.output.out = folder / ("model-" + run + ".safetensors");
+    options.output.report = folder / ("report-" + run + ".json");
+    if (has_page_) options.output.html = folder / ("page-" + run + ".html");
+    options.output.metrics = folder / ("metrics-" + run + ".jsonl");
+    options.output.timings = folder / ("seconds-" + run);
+    if (!method_entry(options.method).refuses_option("--checkpoint")) {
+      options.output.checkpoint = folder / ("checkpoint-" + run);
+    }
+    return options;
+  }
+
+  FitOptions options_;
+  WorldFiles files_;
+  fs::path known_;  // folder of the known run
+  fs::path next_;   // folder of the one that is read, made anew each time
+  fs::path printed_;
+  KnownLines known_lines_;  // of the known run's page and card
+  bool has_page_ = true;
+};
+
+}  // namespace
+
+ReadAudit audit_read_fit(const FitOptions& fit, const WorldFiles& files, const LabeledRows& with_canary,
+                         const ReaderTerms& terms, const PrivateFolder& folder) {
+  const ReadFit read_fit(fit, files, folder);
+  ReadAudit audit;
+  if (const std::string undecided = read_fit.undecided(); !undecided.empty()) {
+    audit.fault = "readers get what neither rows nor noise decide, and may tell of rows as a clock does: " + undecided;
+  }
+  for (const WorldRows& refused : write_bad_rows(with_canary, fit.data, folder)) {
+    const std::string trace = read_fit.trace_of(refused);
+    if (!trace.empty()) audit.fault = "a run that refuses a row leaves a trace of it: " + trace;
+  }
+  audit.loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
+  return audit;
 }
 
 }  // namespace dpreduce

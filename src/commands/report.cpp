@@ -10,7 +10,6 @@
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/data/atomic_file.hpp"
-#include "report/page/document.hpp"
 #include "report/page/page.hpp"
 
 namespace dpreduce {

@@ -9,7 +9,6 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
-#include "commands/fit.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"
@@ -18,7 +17,6 @@
 #include "common/silos/line.hpp"
 #include "common/silos/neighbor_graph.hpp"
 #include "fit/planned_fit.hpp"
-#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 namespace {
@@ -32,8 +30,8 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
   if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
     throw UsageError(
-        fmt::format("--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start "
-                    "3 ranks or more with mpirun -n",
+        fmt::format("--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start 3 "
+                    "ranks or more with mpirun -n",
                     size, kMostSilos));
   }
   const auto k = static_cast<std::uint32_t>(silos);
@@ -45,10 +43,10 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   terms.options = sha256(options.agreed);
   if (terms.threshold < 2) throw UsageError(fmt::format("--threshold {}: must be at least 2", terms.threshold));
   if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
-    throw UsageError(fmt::format(
-        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign two "
-        "contradictory lists and a coordinator open one of them; use at least {}",
-        terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1));
+    throw UsageError(
+        fmt::format("--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign "
+                    "two contradictory lists and a coordinator open one of them; use at least {}",
+                    terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1));
   }
   return terms;
 }

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command_line/fit_options.hpp"
-#include "commands/command_line/specs.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/block_split.hpp"
 #include "common/accounting/guarantee.hpp"
@@ -22,15 +21,41 @@
 namespace dpreduce {
 namespace {
 
+// `--block NAME:D[:W]`.
+struct NamedBlock {
+  std::string name;
+  WeightedBlock block{0.0, 1.0};
+};
+
 struct SplitOptions {
   BudgetOptions budget;
-  std::vector<BlockSpec> blocks;
+  std::vector<NamedBlock> blocks;
   OutputFormat format = OutputFormat::kText;
 };
 
+NamedBlock block_of(const std::string& text) {
+  const std::vector<std::string> parts = parts_of(text);
+  NamedBlock named{.name = parts[0]};
+  bool is_block = !named.name.empty() && (parts.size() == 2 || parts.size() == 3);
+  try {
+    for (std::size_t part = 1; is_block && part < parts.size(); ++part) {
+      const double number = read_finite(parts[part]);
+      (part == 1 ? named.block.sensitivity : named.block.loss_weight) = number;
+      is_block = number > 0.0;
+    }
+  } catch (const UsageError&) {
+    is_block = false;
+  }
+  if (is_block) return named;
+  throw UsageError(
+      fmt::format("--block {}: must be NAME:D[:W], D the L2 sensitivity and W the loss weight, both above 0 (W is 1 "
+                  "where left out)",
+                  text));
+}
+
 SplitOptions validated(SplitOptions options) {
   std::set<std::string> names;
-  for (const BlockSpec& block : options.blocks) {
+  for (const NamedBlock& block : options.blocks) {
     if (!names.insert(block.name).second)
       throw UsageError(fmt::format("--block {}: the name occurs twice", block.name));
   }
@@ -47,7 +72,7 @@ struct Split {
 Split split_of(const SplitOptions& options) {
   const double mu = budget_from(options.budget).mu(options.budget.accountant);
   std::vector<WeightedBlock> blocks;
-  for (const BlockSpec& block : options.blocks) blocks.push_back({block.sensitivity, block.loss_weight});
+  for (const NamedBlock& named : options.blocks) blocks.push_back(named.block);
   std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
   return {guarantee_of(options.budget, mu), std::move(noise)};
 }
@@ -58,8 +83,8 @@ nlohmann::json result_of(const SplitOptions& options) {
   json["blocks"] = nlohmann::json::array();
   for (std::size_t block = 0; block < noise.size(); ++block) {
     json["blocks"].push_back({{"name", options.blocks[block].name},
-                              {"sensitivity", options.blocks[block].sensitivity},
-                              {"loss_weight", options.blocks[block].loss_weight},
+                              {"sensitivity", options.blocks[block].block.sensitivity},
+                              {"loss_weight", options.blocks[block].block.loss_weight},
                               {"sigma", noise[block].sigma},
                               {"variance", noise[block].variance},
                               {"share_of_mu2", noise[block].share_of_mu2}});
@@ -100,7 +125,7 @@ CommandEntry split_command() {
             .values = OptionValues::kMany,
             .read =
                 [options = options.get()](const std::vector<std::string>& specs) {
-                  for (const std::string& spec : specs) options->blocks.push_back(parse_block_spec(spec));
+                  for (const std::string& spec : specs) options->blocks.push_back(block_of(spec));
                 }})
       .required();
   declare_budget(table, options->budget);

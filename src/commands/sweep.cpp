@@ -6,12 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -27,7 +24,6 @@
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/fit.hpp"
 #include "commands/run_progress.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
@@ -54,9 +50,10 @@
 #include "methods/options/method_options.hpp"
 #include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
-#include "report/budget_warning.hpp"
+#include "report/explanation.hpp"
 #include "report/page/page.hpp"
 #include "report/run_metrics.hpp"
+#include "report/sweep_results.hpp"
 
 namespace dpreduce {
 namespace {
@@ -151,30 +148,27 @@ bool uses_public_rows(const std::vector<std::string>& arguments) {
 std::vector<std::string> arguments_of(const SweepOptions& sweep, const SweptRun& run) {
   const std::vector<std::string> method = words_of(run.method);
   std::vector<std::string> arguments{"fit"};
-  const auto add_files = [&](const char* option, const std::vector<std::string>& files) {
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
     arguments.emplace_back(option);
-    arguments.insert(arguments.end(), files.begin(), files.end());
+    arguments.insert(arguments.end(), values.begin(), values.end());
   };
-  add_files("--train-x", sweep.train.x);
-  add_files("--train-y", sweep.train.y);
-  if (!sweep.public_x.empty() && uses_public_rows(method)) add_files("--public-x", sweep.public_x);
-  arguments.insert(arguments.end(), {"--method"});
-  arguments.insert(arguments.end(), method.begin(), method.end());
-  for (const auto& [option, value] :
-       std::vector<std::pair<std::string, std::string>>{{"--classes", fmt::format("{}", sweep.classes)},
-                                                        {"--adjacency", std::string(to_string(sweep.adjacency))},
-                                                        {"--seed", fmt::format("{}", run.seed)}}) {
-    arguments.insert(arguments.end(), {option, value});
-  }
+  const auto add_value = [&](const char* option, const auto& value) { add(option, {fmt::format("{}", value)}); };
+  add("--train-x", sweep.train.x);
+  add("--train-y", sweep.train.y);
+  if (!sweep.public_x.empty() && uses_public_rows(method)) add("--public-x", sweep.public_x);
+  add("--method", method);
+  add_value("--classes", sweep.classes);
+  add_value("--adjacency", to_string(sweep.adjacency));
+  add_value("--seed", run.seed);
   if (run.epsilon) {
-    arguments.insert(arguments.end(),
-                     {"--epsilon", fmt::format("{}", *run.epsilon), "--delta", fmt::format("{}", sweep.delta)});
+    add_value("--epsilon", *run.epsilon);
+    add_value("--delta", sweep.delta);
   } else {
-    arguments.emplace_back("--non-private");
+    add("--non-private", {});
   }
   if (run.ratio > 1.0) {
-    arguments.insert(arguments.end(), {"--imbalance-ratio", fmt::format("{}", run.ratio), "--imbalance-seed",
-                                       fmt::format("{}", run.seed)});
+    add_value("--imbalance-ratio", run.ratio);
+    add_value("--imbalance-seed", run.seed);
   }
   return arguments;
 }
@@ -366,36 +360,12 @@ std::vector<double> shares_of(const SweptRun& run) {
   return long_tail_shares(run.stated.data.classes, run.ratio);
 }
 
-std::optional<double> minority_of(const SweptRun& run) {
-  const std::vector<double> shares = shares_of(run);
-  return shares.empty() ? std::nullopt : minority_accuracy(*run.test, shares);
-}
-
-std::string figure(const std::optional<double>& value) {
-  return value ? fmt::format("{:.6f}", *value) : std::string();
-}
-
-// One line for each run; without noise it has neither epsilon nor delta. Figures that need test rows are left empty
-// without them.
-std::string csv_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
-  std::string csv =
-      "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy,seconds\n";
-  for (const SweptRun& run : runs) {
-    csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", run.method, run.fit->method().name(),
-                    run.epsilon ? fmt::format("{}", *run.epsilon) : "",
-                    run.epsilon ? fmt::format("{}", sweep.delta) : "", run.ratio, run.seed, figure(accuracy(*run.test)),
-                    figure(balanced_accuracy(*run.test)), figure(minority_of(run)), run.seconds);
-  }
-  return csv;
-}
-
 nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs, int ranks) {
   nlohmann::json json{{"version", version()},
                       {"private", false},
                       {"note",
-                       "an experiment: seeded noise can be computed by anyone, none of these runs is private; "
-                       "figures are about the test rows"},
+                       "an experiment: seeded noise can be computed by anyone, none of these runs is private; figures "
+                       "are about the test rows"},
                       {"methods", sweep.methods},
                       {"epsilons", sweep.epsilons},
                       {"delta", sweep.delta},
@@ -418,32 +388,6 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
                             {"test", to_json(*run.test, shares_of(run))}});
   }
   return json;
-}
-
-// Medians over seeds; without noise epsilon is infinite.
-void print_table(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
-  std::map<std::tuple<double, std::string, double>, std::vector<std::pair<double, double>>> groups;
-  for (const SweptRun& run : runs) {
-    groups[{run.ratio, run.method, run.epsilon.value_or(std::numeric_limits<double>::infinity())}].emplace_back(
-        balanced_accuracy(*run.test).value_or(0.0), minority_of(run).value_or(std::nan("")));
-  }
-  const auto median = [](std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-  };
-  fmt::print("imbalance  epsilon  balanced  minority  method (medians over {} seeds)\n", sweep.seeds);
-  for (const auto& [key, figures] : groups) {
-    std::vector<double> balanced;
-    std::vector<double> minority;
-    for (const auto& [one, other] : figures) {
-      balanced.push_back(one);
-      minority.push_back(other);
-    }
-    const double of_minority = median(minority);
-    fmt::print("{:>9}  {:>7}  {:>8.4f}  {:>8}  {}\n", std::get<0>(key), std::get<2>(key), median(balanced),
-               std::isnan(of_minority) ? "-" : fmt::format("{:.4f}", of_minority), std::get<1>(key));
-  }
 }
 
 void run(const SweepOptions& options, Communicator& ranks) {
@@ -469,18 +413,18 @@ void run(const SweepOptions& options, Communicator& ranks) {
   sweep.make_runs(metrics ? &*metrics : nullptr);
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    csv->write(csv_of(options, sweep.runs()));
     nlohmann::json results = json_of(options, sweep.runs(), ranks.size());
+    csv->write(csv_of_sweep(results));
     if (sweep.tests_training_rows()) results["test_rows_are_training_rows"] = true;
     json->write(json_text(results, 2) + "\n");
     csv->commit();
     json->commit();
     if (html) {
-      html->write(page_of(std::vector{document_of_json(std::move(results), options.out + ".json")}));
+      html->write(page_of(std::vector{document_of_json(results, options.out + ".json")}));
       html->commit();
     }
     if (options.quiet) return;
-    print_table(options, sweep.runs());
+    print_sweep(results);
     fmt::print("wrote {0}.csv and {0}.json: {1} runs, none of them private\n", options.out, sweep.runs().size());
   });
 }
@@ -514,8 +458,8 @@ CommandEntry sweep_command() {
   table.file("--html", options->html, "a page to look at: charts and tables of OUT.json").written();
   table
       .file("--metrics", options->metrics,
-            "JSON lines that grow with the sweep: run, phase, round, norm of what is released beside its "
-            "noise, budget spent; no test figures")
+            "JSON lines that grow with the sweep: run, phase, round, norm of what is released beside its noise, budget "
+            "spent; no test figures")
       .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");

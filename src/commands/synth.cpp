@@ -94,9 +94,9 @@ CommandEntry synth_command() {
   table.number("--adversarial", options->adversarial, "sup-norm of a worst-case shift of test rows");
   table.number("--separation", options->separation, "Gaussian mixture: norm of the class means");
   table.number("--spread", options->spread, "Gaussian mixture: standard deviation a feature");
-  table.count("--max-labels", options->max_labels,
-              "labels as n x K zeros and ones, 1 to k classes a row, features the sum of their means; default: a class "
-              "index");
+  table.count(
+      "--max-labels", options->max_labels,
+      "labels as n x K zeros and ones, 1 to k classes a row, features the sum of their means; default: a class index");
   table
       .count("--rows-per-person", options->rows_per_person,
              "train_person.npy as well: whose each training row is, with so many rows a person on average, and a long "

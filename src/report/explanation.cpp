@@ -2,16 +2,300 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <span>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "common/accounting/attack_bound.hpp"
+#include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
-#include "report/budget_warning.hpp"
-#include "report/explained_parts.hpp"
+#include "common/base/bound_text.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
+namespace {
+
+constexpr double kLargeEpsilon = 20.0;  // above it, and from this delta on, a budget promises little
+constexpr double kLargeDelta = 1e-3;
+constexpr double kFalsePositiveRate = 0.01;
+constexpr unsigned kGroupsToTell[] = {2, 10};
+
+// What the guarantee means for an attacker, who has at most this chance, and for groups. Accuracy and groups need mu.
+struct Consequences {
+  double true_positive_rate;  // at kFalsePositiveRate
+  std::optional<double> even_odds_accuracy;
+  std::vector<std::pair<unsigned, std::optional<double>>> group_epsilons;  // none where no useful bound follows
+};
+
+std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned records) {
+  if (guarantee.delta == 0.0) return records * guarantee.epsilon;
+  if (!guarantee.mu) return std::nullopt;
+  const double mu = std::nextafter(records * *guarantee.mu, std::numeric_limits<double>::infinity());
+  if (mu > kLargestMu) return std::nullopt;
+  return gdp_epsilon(mu, guarantee.delta);
+}
+
+// The definition of neighboring data sets, which does not depend on the numbers of the guarantee.
+std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
+  const std::string factor = guarantee.epsilon <= kLargeEpsilon
+                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon), 4))
+                                 : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
+  return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
+                     to_string(guarantee.adjacency),
+                     guarantee.unit == PrivacyUnit::kPerson ? "person, and all rows of theirs," : "record",
+                     guarantee.adjacency == Adjacency::kAddRemove ? "more or less" : "exchanged", factor,
+                     guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
+}
+
+Consequences consequences_of(const ReportedGuarantee& guarantee) {
+  Consequences result{.true_positive_rate = attack_power(guarantee.epsilon, guarantee.delta, kFalsePositiveRate),
+                      .even_odds_accuracy = std::nullopt,
+                      .group_epsilons = {}};
+  if (guarantee.mu) {
+    result.true_positive_rate =
+        std::min(result.true_positive_rate, gdp_attack_power(*guarantee.mu, kFalsePositiveRate));
+    result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
+  }
+  for (const unsigned records : kGroupsToTell) {
+    result.group_epsilons.emplace_back(records, group_epsilon(guarantee, records));
+  }
+  return result;
+}
+
+std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
+  if (!run.guarantee) {
+    if (!run.has_noise()) return {"none: there is no noise"};
+    std::vector<std::string> reasons;
+    for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
+    return reasons;
+  }
+  const ReportedGuarantee& g = *run.guarantee;
+  std::vector<std::string> sentences;
+  if (g.delta == 0.0) {
+    sentences.push_back(fmt::format("epsilon {}, pure: delta is 0; it is mu {} (Gaussian DP) as well",
+                                    upper_figure(g.epsilon), upper_figure(*g.mu)));
+  } else {
+    const std::string mu = g.mu ? fmt::format("mu {} (Gaussian DP), that is ", upper_figure(*g.mu)) : "";
+    sentences.push_back(fmt::format("{}epsilon {} at delta {}, by the {} accountant", mu, upper_figure(g.epsilon),
+                                    upper_figure(g.delta), to_string(g.accountant)));
+  }
+  if (g.unit == PrivacyUnit::kPerson) {
+    sentences.push_back(fmt::format(
+        "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
+        person_bound_text(g.person_bound, g.rows_per_person)));
+    if (g.silos_per_person) {
+      sentences.push_back(
+          fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
+                      "holds a person to its share of these rows: nobody can check this, since silos compare no "
+                      "persons; who is in more is a group of persons",
+                      *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+    }
+    if (g.counted_persons) {
+      sentences.push_back(
+          fmt::format("silos have counted each person's rows over all of them, by pseudonyms under a key of their own "
+                      "(--count-persons {0}: a silo has at most {0} persons)",
+                      *g.counted_persons));
+    }
+  }
+  sentences.push_back(neighbors_sentence(g));
+  if (run.is_on_a_long_tail) {
+    sentences.emplace_back(
+        "it is for all rows, also those that were left out for the long tail (--imbalance-ratio): a row's own bytes, "
+        "and no other row, decide whether it is kept");
+  }
+  if (std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
+    sentences.push_back(std::move(weakness));
+  return sentences;
+}
+
+std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, const Consequences& consequences) {
+  const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
+  std::vector<std::string> sentences{
+      fmt::format("who knows all other {} and asks {}: with {:g} % false alarms, at most {} % of those {} are found "
+                  "(blind guessing: {:g} %)",
+                  guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
+                  adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
+                  upper_figure(100 * consequences.true_positive_rate, 4),
+                  adds ? "who are in" : "of whom the other is in", 100 * kFalsePositiveRate)};
+  if (consequences.even_odds_accuracy) {
+    sentences.push_back(
+        fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
+                    upper_figure(100 * *consequences.even_odds_accuracy, 4)));
+  }
+  return sentences;
+}
+
+std::vector<std::string> group_sentences(const ReportedRun& run, const Consequences& consequences) {
+  std::vector<std::string> sentences;
+  const bool is_person = run.guarantee->unit == PrivacyUnit::kPerson;
+  for (const auto& [records, epsilon] : consequences.group_epsilons) {
+    sentences.push_back(fmt::format(
+        "{} {}: {}", records, is_person ? "persons" : "records",
+        epsilon ? fmt::format("epsilon {} at delta {}", upper_figure(*epsilon), upper_figure(run.guarantee->delta))
+                : "no useful bound follows from this report"));
+  }
+  sentences.emplace_back(
+      is_person ? "all rows of one identifier are one person's; a person with several identifiers is such a group"
+                : "the unit is one record: a person with ten, also over several files or sites, is a group of 10; "
+                  "identifiers (--train-person) make the person the unit");
+  return sentences;
+}
+
+std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
+  const std::string_view member = to_string(guarantee.unit);
+  if (guarantee.delta == 0.0) {
+    return {fmt::format("0: the guarantee holds for every outcome, whatever the number of {}s", member)};
+  }
+  const std::string rule =
+      fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of {}s; ", member);
+  const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));
+  if (guarantee.delta >= kLargeDelta) {
+    return {rule + fmt::format("{} is too large: publishing each {} with that probability keeps to it",
+                               upper_figure(guarantee.delta), member)};
+  }
+  return {rule + fmt::format("{} suits up to {} {}s (the exact number is private, and not in the report)",
+                             upper_figure(guarantee.delta), lower_figure(records), member)};
+}
+
+// Whose rows may be missing: a reader cannot see it in the model.
+std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
+  if (silos.empty()) return "all silos of the run stayed to its end: no silo was lost";
+  std::string lost;
+  for (const ReportedLostSilo& silo : silos) {
+    lost += fmt::format("{}{} (waiting for {}: {})", lost.empty() ? "" : "; ", silo.name, silo.phase, silo.reason);
+  }
+  return fmt::format("lost on the way, and in no sum after that: {}", lost);
+}
+
+bool has_counted_persons(const ReportedRun& run) {
+  return run.guarantee && run.guarantee->counted_persons;
+}
+
+// Who makes the noise can take it off.
+std::string not_for_sentence(const ReportedRun& run) {
+  if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
+    return run.silos->colluding == 0
+               ? "a silo, which knows its own rows and can take its own share of the noise off"
+               : "more silos than that together, which know their own rows and can take their shares of the noise off";
+  }
+  if (run.silos) {
+    return "the coordinator, which adds the noise (or draws the choice) and could look at the exact sums; it sees no "
+           "silo's own sums";
+  }
+  const MethodEntry* method = find_method(run.method);
+  if (method != nullptr && method->each_rank_is_a_silo) {
+    return "the ranks that computed it: they hold rows, and each adds noise to the sums of its own";
+  }
+  return "the ranks that computed it, the coordinator among them: they hold rows, and what noise and choices are drawn "
+         "from";
+}
+
+std::string other_releases_sentence(const ReportedRun& run) {
+  const std::string same =
+      fmt::format("other releases about the same {}: they add up",
+                  run.unit == PrivacyUnit::kPerson ? "persons, whatever rows of theirs" : "records");
+  if (!run.silos) return same + " (dpreduce ledger show)";
+  return same +
+         "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
+         "(dpreduce ledger show)";
+}
+
+std::vector<std::string> released_sentences(const ReportedRun& run) {
+  if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
+  if (!run.has_noise()) return {"a model of exact sums of the training rows"};
+  std::vector<std::string> sentences;
+  for (const std::span<const ReportedBlock> rounds : rounds_of(run.blocks)) {
+    const ReportedBlock& block = rounds.front();
+    const bool is_one = rounds.size() == 1;
+    sentences.push_back(fmt::format(
+        "{} ({}{}): {} number{}{}, each with {} of standard deviation {} in the block's integer units, {} times the "
+        "most that one change moves the block{}{}",
+        block.name, block.release, is_one ? "" : fmt::format(" to {}", rounds.back().release), block.coordinates,
+        block.coordinates == 1 ? "" : "s", is_one ? "" : fmt::format(", {} times", rounds.size()),
+        run.is_seeded() ? "seeded noise" : "Gaussian noise", lower_figure(block.sigma),
+        lower_figure(block.sigma / block.sensitivity, 4),
+        block.sampling_rate < 1.0
+            ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
+                          run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
+                          block.sampling_rate)
+            : "",
+        block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
+  }
+  for (const ReportedSelection& selection : run.selections) {
+    const std::string which = selection.groups > 1
+                                  ? fmt::format("for each of {} classes {} of", selection.groups, selection.chosen)
+                                  : "which of";
+    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}",
+                                    selection.name, which, selection.candidates, upper_figure(selection.epsilon, 4),
+                                    run.is_seeded() ? ", seeded" : ""));
+  }
+  sentences.push_back(fmt::format(
+      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
+      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : ""));
+  if (run.silos && run.silos->lost) sentences.push_back(lost_silos_sentence(*run.silos->lost));
+  return sentences;
+}
+
+std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{"whoever reads the model, the report and the ledger"};
+  if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
+    sentences.push_back(
+        (run.silos->colluding == 0
+             ? "the coordinator: each silo adds a share of the noise before its sums leave it"
+             : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the noise before "
+                           "its sums leave it, and the others' shares are enough",
+                           run.silos->colluding, run.silos->colluding == 1 ? "" : "s")) +
+        (has_counted_persons(run) ? ", as long as no silo shows it the key of persons (--person-key)" : "") +
+        (run.silos->is_ephemeral ? ", in a simulation alone: identities were ephemeral (no --roster), so that nobody "
+                                   "knows who the silos were, or whether they were one"
+                                 : ""));
+  }
+  return sentences;
+}
+
+std::vector<std::string> not_for_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{not_for_sentence(run)};
+  if (has_counted_persons(run)) {
+    sentences.emplace_back(
+        "the other silos, as to who is where: each has learned of whomever it can name how many rows every other silo "
+        "has, exactly and without noise, and so whether that person is known there; and how many persons each silo has "
+        "(--count-persons)");
+    sentences.emplace_back(
+        "a coordinator to whom a silo shows the key of persons (--person-key): it learns these counts, too, and may "
+        "change them, so that a person in several silos counts for more than this guarantee says, up to as often as "
+        "there are silos");
+  }
+  return sentences;
+}
+
+std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{
+      run.is_tested_on_training_rows ? "figures about test rows, which are exact, and which here are training rows: "
+                                       "keep report and page from readers, or take the figures out"
+                                     : "figures about test rows, which are exact",
+      "running times, file sizes, and the memory, swap and disks of the machines that computed it",
+      "how a run ended: an exit code or a missing model says that a row was refused, or that there was too little "
+      "memory",
+      "the owner's own logs, terminal, inspect and error messages about rows, and the secrets that noise is drawn from",
+      "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
+      other_releases_sentence(run),
+      "what is true of the population, which a model may reveal about a person who is not in the data"};
+  for (const std::string& name : run.public_by_word) {
+    sentences.push_back(
+        fmt::format("{}, which are public by the word of who ran it: nothing protects what stands in them",
+                    name == "public_x" ? "public rows (--public-x)" : "validation rows (--validation-x)"));
+  }
+  if (run.is_chosen_by_validation)
+    sentences.push_back("validation rows: the setting was chosen by exact figures about them");
+  return sentences;
+}
+
+}  // namespace
 
 std::vector<ExplainedSection> words_of(const ReportedRun& run) {
   const std::optional<Consequences> consequences =
@@ -77,9 +361,8 @@ nlohmann::json explanation_of(const ReportedRun& run) {
     json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
                       {"true_positive_rate", consequences.true_positive_rate},
                       {"even_odds_accuracy", or_null(consequences.even_odds_accuracy)}};
-    for (const GroupCost& group : consequences.groups) {
-      json["groups"].push_back({{g.unit == PrivacyUnit::kPerson ? "persons" : "records", group.records},
-                                {"epsilon", or_null(group.epsilon)}});
+    for (const auto& [records, epsilon] : consequences.group_epsilons) {
+      json["groups"].push_back({{fmt::format("{}s", to_string(g.unit)), records}, {"epsilon", or_null(epsilon)}});
     }
   }
   json["releases"] = nlohmann::json::array();
@@ -94,6 +377,29 @@ nlohmann::json explanation_of(const ReportedRun& run) {
   }
   for (const auto& [heading, sentences] : words_of(run)) json["words"][heading] = sentences;
   return json;
+}
+
+std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
+  std::string weakness;
+  if (epsilon > kLargeEpsilon) {
+    weakness =
+        fmt::format("epsilon {0} promises little: with one {1}, an outcome may be e^{0} times as likely as without",
+                    upper_figure(epsilon), to_string(unit));
+  }
+  if (delta >= kLargeDelta) {
+    weakness += fmt::format("{}delta {} promises little: publishing each {} with that probability keeps to it",
+                            weakness.empty() ? "" : "; ", upper_figure(delta), to_string(unit));
+  }
+  return weakness;
+}
+
+void warn_of_weakness(const std::string& weakness) {
+  if (!weakness.empty()) fmt::print(stderr, "dpreduce: warning: {}\n", weakness);
+}
+
+std::string person_bound_text(PersonBound bound, std::uint64_t rows) {
+  return fmt::format("{} at most {} row{} together", bound == PersonBound::kClip ? "are clipped to" : "count for", rows,
+                     rows == 1 ? "" : "s");
 }
 
 }  // namespace dpreduce

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/base/privacy_terms.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce {
@@ -24,5 +25,15 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run);
 /// The same under headings and in the order of pages and cards, where test figures say themselves whether their rows
 /// are training rows: readers of what is public do not see those.
 std::vector<ExplainedSection> headed_words_of(ReportedRun run);
+
+/// Why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon is at most 20 and delta is
+/// below 0.001.
+std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = PrivacyUnit::kRecord);
+
+/// Prints a weakness as one line on standard error; nothing for an empty text. The coordinator's, once a run.
+void warn_of_weakness(const std::string& weakness);
+
+/// How a person is held to B rows: "count for at most 2 rows together".
+std::string person_bound_text(PersonBound bound, std::uint64_t rows);
 
 }  // namespace dpreduce

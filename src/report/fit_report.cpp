@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

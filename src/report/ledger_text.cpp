@@ -7,7 +7,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -118,8 +117,7 @@ std::string silos_text(const LedgerSilos& silos) {
   }
   return fmt::format(
       "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
-      "colluding "
-      "silos, too{}",
+      "colluding silos, too{}",
       silos.silo, silos.threshold - silos.colluding, silos.colluding, who);
 }
 

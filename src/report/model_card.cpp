@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,10 +13,10 @@
 
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/model/classifier_file.hpp"
 #include "report/explanation.hpp"
 
 namespace dpreduce {
@@ -63,19 +65,17 @@ std::string table_head(const std::vector<std::string>& cells) {
 }
 
 // The numbers of the report's test figures, in the order of kMetrics.
-std::vector<std::pair<std::string, nlohmann::json>> test_figures(const nlohmann::json& report) {
-  std::vector<std::pair<std::string, nlohmann::json>> figures;
-  const auto test = report.find("test");
-  if (test == report.end()) return figures;
+using TestNumbers = std::vector<std::pair<std::string, nlohmann::json>>;
+
+TestNumbers test_numbers(const JsonFields& test) {
+  TestNumbers figures;
   for (const auto& [name, metric] : kMetrics) {
-    const auto figure = test->find(name);
-    if (figure != test->end() && figure->is_number()) figures.emplace_back(metric, *figure);
+    if (test.has(name)) figures.emplace_back(metric, test.number(name));
   }
   return figures;
 }
 
-std::string front_matter(const ClassifierParts& parts, const std::string& name, const nlohmann::json& report) {
-  const auto figures = test_figures(report);
+std::string front_matter(const ClassifierParts& parts, const std::string& name, const TestNumbers& figures) {
   std::string text =
       "---\n"
       "# license: yours to choose, before you publish the model\n"
@@ -136,32 +136,28 @@ std::string model_section(const ClassifierParts& parts) {
 std::string unit_text(const PrivacyStatement& privacy) {
   if (!privacy.person) return "one row";
   const PersonStatement& person = *privacy.person;
-  return fmt::format(
-      "one person, with any number of rows, which {} at most {} row{} together{}",
-      person.bound == PersonBound::kClip ? "are clipped to" : "count for", person.rows, person.rows == 1 ? "" : "s",
-      person.silos
-          ? fmt::format("; in at most {} silo{}, as these promised", *person.silos, *person.silos == 1 ? "" : "s")
-          : "");
+  return fmt::format("one person, with any number of rows, which {}{}", person_bound_text(person.bound, person.rows),
+                     person.silos ? fmt::format("; in at most {} silo{}, as these promised", *person.silos,
+                                                *person.silos == 1 ? "" : "s")
+                                  : "");
 }
 
-std::string figures_table(const nlohmann::json& statement, const PrivacyStatement& privacy) {
+std::string figures_table(const PrivacyStatement& privacy) {
   std::string text = table_head({"", ""});
-  for (const char* name : {"epsilon", "delta", "mu", "rho", "adjacency", "accountant"}) {
-    const auto value = statement.find(name);
-    if (value == statement.end() || value->is_null()) continue;
-    text += table_row({name, value->is_string() ? value->get<std::string>() : value->dump()});
+  for (const auto& [name, figure] :
+       {std::pair{"epsilon", privacy.epsilon}, {"delta", privacy.delta}, {"mu", privacy.mu}, {"rho", privacy.rho}}) {
+    if (figure) text += table_row({name, json_text(nlohmann::json(*figure))});
   }
-  return text + table_row({"unit", unit_text(privacy)}) + "\n";
+  return text + table_row({"adjacency", privacy.adjacency}) + table_row({"unit", unit_text(privacy)}) + "\n";
 }
 
-std::string promise_section(const nlohmann::json& statement, const ClassifierParts& parts,
-                            const std::optional<ReportedRun>& run) {
+std::string promise_section(const ClassifierParts& parts, const std::optional<ReportedRun>& run) {
   std::string text = "## Privacy\n\n";
   if (!parts.privacy) {
     text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
     for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
   } else {
-    text += figures_table(statement, *parts.privacy);
+    text += figures_table(*parts.privacy);
   }
   if (!run) {
     return text +
@@ -181,25 +177,19 @@ std::string releases_section(const std::vector<ReportedBlock>& blocks) {
   std::string text = "## Noised releases\n\n" + table_head({"block", "release", "times", "coordinates", "sensitivity",
                                                             "sigma", "noise multiplier", "sampling rate"});
   const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
-  for (std::size_t first = 0; first < blocks.size();) {
-    const ReportedBlock& block = blocks[first];
-    std::size_t last = first;
-    while (last + 1 < blocks.size() && blocks[last + 1].is_another_round_of(block)) ++last;
+  for (const std::span<const ReportedBlock> rounds : rounds_of(blocks)) {
+    const ReportedBlock& block = rounds.front();
     const std::string label = as_text(block.release);
     text +=
-        table_row({as_text(block.name), last == first ? label : label + " to " + as_text(blocks[last].release),
-                   fmt::format("{}", last - first + 1), fmt::format("{}", block.coordinates), number(block.sensitivity),
+        table_row({as_text(block.name), rounds.size() == 1 ? label : label + " to " + as_text(rounds.back().release),
+                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates), number(block.sensitivity),
                    number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
-    first = last + 1;
   }
   return text + "\n";
 }
 
-std::string test_section(const nlohmann::json& report) {
-  const auto figures = test_figures(report);
+std::string test_section(const TestNumbers& figures, bool are_training_rows) {
   if (figures.empty()) return {};
-  const nlohmann::json& test = report["test"];
-  const bool are_training_rows = test.contains("rows_are_training_rows") && test["rows_are_training_rows"] == true;
   std::string text =
       fmt::format("## Test figures\n\n**Outside of the guarantee**: they are exact figures about {}.\n\n",
                   are_training_rows ? "rows that the model was trained on: take them out before others read this"
@@ -227,44 +217,41 @@ std::string loading_section(const std::string& name) {
 }
 
 // The report is of this model: same method, and the same promise to the last digit.
-void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& parts, const ReportedRun& run,
-                       const std::string& path) {
+void check_is_of_model(const ClassifierParts& parts, const ReportedRun& run, const std::string& path) {
   const auto refuse = [&](const std::string& what) {
     throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
                                path, what));
   };
-  const nlohmann::json& report = run.content;
   if (run.is_dry_run) refuse("it is the plan of a dry run");
   if (run.method != parts.method) refuse(fmt::format("its method is {}, the model's {}", run.method, parts.method));
   for (const auto& [name, size] :
        {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
-    if (report.contains(name) && report[name] != size) {
-      refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report[name]), size));
+    if (run.content.contains(name) && run.content[name] != size) {
+      refuse(fmt::format("its {} are {}, the model's {}", name, json_text(run.content[name]), size));
     }
   }
-  if (statement["private"] != run.is_private) refuse("one of the two is private, and the other is not");
+  if (parts.privacy.has_value() != run.is_private) refuse("one of the two is private, and the other is not");
   if (!run.guarantee) return;
-  const ReportedGuarantee& promise = *run.guarantee;
-  for (const auto& [name, promised] : {std::pair{"epsilon", nlohmann::json(promise.epsilon)},
-                                       {"delta", promise.delta},
-                                       {"mu", or_null(promise.mu)},
-                                       {"adjacency", to_string(promise.adjacency)}}) {
-    if (statement[name].is_null() || promised.is_null() || statement[name] == promised) continue;
-    refuse(fmt::format("its {} is {}, the model's {}", name, json_text(promised), json_text(statement[name])));
-  }
-  // Where nothing is said, a row is meant, and of a person weights.
-  const auto told = [](const nlohmann::json& privacy, std::string_view name) {
-    const auto found = privacy.find(name);
-    if (found != privacy.end()) return *found;
-    if (name == "unit") return nlohmann::json(to_string(PrivacyUnit::kRecord));
-    return name == "person_bound" ? nlohmann::json(to_string(PersonBound::kWeight)) : nlohmann::json();
-  };
-  for (const char* name : {"unit", "rows_per_person", "person_bound", "silos_per_person"}) {
-    const nlohmann::json of_report = told(report["privacy"], name);
-    const nlohmann::json of_model = told(statement, name);
-    if (of_report == of_model) continue;
+  const auto compare = [&](const char* name, const nlohmann::json& of_report, const nlohmann::json& of_model) {
+    if (of_report == of_model) return;
     refuse(fmt::format("its {} is {}, the model's {}", name, json_text(of_report), json_text(of_model)));
+  };
+  const ReportedGuarantee& promise = *run.guarantee;
+  const PrivacyStatement& privacy = *parts.privacy;
+  using Figure = std::optional<double>;
+  for (const auto& [name, of_report, of_model] :
+       {std::tuple<const char*, Figure, Figure>{"epsilon", promise.epsilon, privacy.epsilon},
+        {"delta", promise.delta, privacy.delta},
+        {"mu", promise.mu, privacy.mu}}) {
+    if (of_report && of_model) compare(name, *of_report, *of_model);
   }
+  compare("adjacency", to_string(promise.adjacency), privacy.adjacency);
+  compare("unit", to_string(promise.unit), to_string(privacy.person ? PrivacyUnit::kPerson : PrivacyUnit::kRecord));
+  if (!privacy.person) return;
+  const auto count = [](const std::optional<std::uint64_t>& silos) { return silos ? nlohmann::json(*silos) : nullptr; };
+  compare("rows_per_person", promise.rows_per_person, privacy.person->rows);
+  compare("person_bound", to_string(promise.person_bound), to_string(privacy.person->bound));
+  compare("silos_per_person", count(promise.silos_per_person), count(privacy.person->silos));
 }
 
 }  // namespace
@@ -272,16 +259,16 @@ void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& p
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path) {
   const ClassifierParts& parts = classifier.parts();
-  const nlohmann::json statement = parse_json(metadata_of(classifier).at("privacy"));
-  if (run) check_is_of_model(statement, parts, *run, report_path);
+  if (run) check_is_of_model(parts, *run, report_path);
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
-  std::string text = front_matter(parts, name, content);
+  const TestNumbers figures = test_numbers(JsonFields(content, report_path).object("test"));
+  std::string text = front_matter(parts, name, figures);
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ");
   text += model_section(parts);
-  text += promise_section(statement, parts, run);
+  text += promise_section(parts, run);
   if (run) text += releases_section(run->blocks);
-  text += test_section(content);
+  text += test_section(figures, run && run->is_tested_on_training_rows);
   return text + loading_section(name);
 }
 

@@ -15,7 +15,7 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "fit/release_figures.hpp"
 #include "methods/training_method.hpp"
-#include "report/budget_warning.hpp"
+#include "report/explanation.hpp"
 
 namespace dpreduce {
 namespace {
@@ -83,6 +83,17 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   return json;
 }
 
+std::string weakness_of(const FitPlan& plan, PrivacyUnit unit) {
+  if (!plan.guarantee || !plan.is_private) return {};
+  return weakness_of(plan.guarantee->epsilon, plan.guarantee->delta, unit);
+}
+
+double rounded_up(double value) {
+  if (value == 0.0) return 0.0;
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 1.0);
+  return std::ceil(value / unit * (1.0 - 1e-12)) * unit;
+}
+
 std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget) {
   if (guarantee.is_pure()) {
     return fmt::format("epsilon {}, pure (delta 0); mu {}, rho {}; epsilon {} at delta {}",
@@ -105,9 +116,8 @@ void print_unit(const FitOptions& options) {
   } else if (options.silos.counted_persons) {
     silos = ", counted over all silos";
   }
-  fmt::print("unit       one person with any number of rows{}, which {} at most {} row{} together\n", silos,
-             data.clips_persons() ? "are clipped to" : "count for", data.bounded_rows(),
-             data.bounded_rows() == 1 ? "" : "s");
+  fmt::print("unit       one person with any number of rows{}, which {}\n", silos,
+             person_bound_text(data.clips_persons() ? PersonBound::kClip : PersonBound::kWeight, data.bounded_rows()));
 }
 
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {
@@ -198,6 +208,64 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
                upper_figure(terms.epsilon), upper_figure(selection_mu(terms.epsilon)));
   }
   print_expected_errors(plan, changed_row(options));
+}
+
+constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner alone, not for release";
+constexpr double kMib = 1 << 20;
+
+double multiply_adds_of(const PhaseWork& phase) {
+  return phase.product_macs + phase.round_macs;
+}
+
+struct Totals {
+  double multiply_adds = 0.0;
+  double wire_bytes = 0.0;  // of a rank
+};
+
+Totals totals_of(const RunEstimate& cost) {
+  Totals totals;
+  for (const PhaseWork& phase : cost.phases) {
+    totals.multiply_adds += multiply_adds_of(phase);
+    if (cost.job.ranks > 1) totals.wire_bytes += 8.0 * (phase.words_up + phase.words_down);
+  }
+  return totals;
+}
+
+nlohmann::json cost_json(const RunEstimate& cost) {
+  const Totals totals = totals_of(cost);
+  nlohmann::json phases = nlohmann::json::array();
+  for (const PhaseWork& phase : cost.phases) {
+    phases.push_back({{"name", phase.name}, {"multiply_adds", rounded_up(multiply_adds_of(phase))}});
+  }
+  nlohmann::json json{{"for_release", false},
+                      {"note", kNoteOnCost},
+                      {"ranks", cost.job.ranks},
+                      {"threads", cost.job.threads},
+                      {"memory_bytes_per_rank", rounded_up(static_cast<double>(cost.memory_bytes))},
+                      {"memory_bytes_available", nullptr},
+                      {"wire_bytes_per_rank", totals.wire_bytes},
+                      {"wire_bytes", totals.wire_bytes * (cost.job.ranks - 1)},
+                      {"multiply_adds", rounded_up(totals.multiply_adds)},
+                      {"phases", phases}};
+  if (cost.available_bytes) json["memory_bytes_available"] = *cost.available_bytes;
+  return json;
+}
+
+void print_cost(const RunEstimate& cost) {
+  const Totals totals = totals_of(cost);
+  fmt::print("cost       {}\n", kNoteOnCost);
+  fmt::print("cost       memory {:.0f} MiB a rank{}\n", rounded_up(static_cast<double>(cost.memory_bytes) / kMib),
+             cost.available_bytes
+                 ? fmt::format(", of {:.0f} MiB on this machine", static_cast<double>(*cost.available_bytes) / kMib)
+                 : "");
+  fmt::print("cost       wire {:.3g} MB a rank, {:.3g} MB in all\n", totals.wire_bytes / 1e6,
+             totals.wire_bytes * (cost.job.ranks - 1) / 1e6);
+  fmt::print("cost       {:.2g} multiply-adds in exact products, on {} {} of {} {}\n", rounded_up(totals.multiply_adds),
+             cost.job.ranks, cost.job.ranks == 1 ? "rank" : "ranks", cost.job.threads,
+             cost.job.threads == 1 ? "thread" : "threads");
+  for (const PhaseWork& phase : cost.phases) {
+    fmt::print("cost           {:<20} {:>8.2g} multiply-adds\n", phase.name, rounded_up(multiply_adds_of(phase)));
+  }
 }
 
 }  // namespace

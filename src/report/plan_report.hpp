@@ -1,18 +1,22 @@
 // What a fit's plan says of itself: to --dry-run and to the report.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "report/cost_report.hpp"
+#include "common/base/privacy_terms.hpp"
+#include "forecast/run_cost.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {
 
 /// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
 /// "sigma", "mu", "coordinates"}]}; one entry a block and round, sensitivity and sigma in lattice units; a symmetric
-/// block has "sigma_off_diagonal" too. A budget that promises little has a "warning" (budget_warning.hpp). Figures are
+/// block has "sigma_off_diagonal" too. A budget that promises little has a "warning" (weakness_of). Figures are
 /// null and releases empty in a non-private run.
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 
@@ -25,13 +29,34 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 /// (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 
+/// Why the plan's guarantee promises little (explanation.hpp); empty where it does not, or where the run is not private
+/// at all, and says so.
+std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
+
 /// The guarantee in one line, without the adjacency.
 std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget);
 
 /// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
-/// What --dry-run prints: the plan, and what it costs.
+/// What a run will cost. It depends on the number of rows, which is private: for the data's owner alone, never part of
+/// a report.
+struct RunEstimate {
+  JobShape job;
+  std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs most
+  std::optional<std::uint64_t> available_bytes;
+  std::vector<PhaseWork> phases;
+};
+
+/// The smallest number with two significant decimal digits that is at least `value`; 0 for 0.
+/// Precondition: value >= 0, finite.
+double rounded_up(double value);
+
+/// What --dry-run prints: the plan, and what it costs. JSON has "cost": {"for_release": false, "note", "ranks",
+/// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes", "multiply_adds",
+/// "phases": [{"name", "multiply_adds"}]}. Each rank sends its part of every sum once and gets every broadcast once;
+/// wire_bytes is that of all ranks but the coordinator. What depends on the number of rows is rounded up to two digits,
+/// so that it does not tell the number itself.
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 /// Prints a line that names the unit of privacy, where it is a person, and what silos promised or counted.

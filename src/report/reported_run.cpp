@@ -1,11 +1,10 @@
 #include "report/reported_run.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/mechanism.hpp"
@@ -169,6 +168,20 @@ Forfeits forfeits_of(const JsonFields& privacy, const ReportedRun& run) {
 }
 
 }  // namespace
+
+std::vector<std::span<const ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks) {
+  const auto terms = [](const ReportedBlock& block) {
+    return std::tie(block.name, block.sigma, block.sensitivity, block.coordinates, block.sampling_rate);
+  };
+  std::vector<std::span<const ReportedBlock>> rounds;
+  for (auto first = blocks.begin(); first != blocks.end();) {
+    const auto end =
+        std::find_if(first, blocks.end(), [&](const auto& block) { return terms(block) != terms(*first); });
+    rounds.emplace_back(first, end);
+    first = end;
+  }
+  return rounds;
+}
 
 ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   ReportedRun run{.content = std::move(content)};

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,13 +30,11 @@ struct ReportedBlock {
   double sigma = 0.0;
   double sampling_rate = 1.0;  ///< of the round that released it; 1: all rows
   bool is_symmetric = false;   ///< the upper triangle of a Gram matrix
-
-  /// Whether the two are alike in all but the number of their round.
-  bool is_another_round_of(const ReportedBlock& first) const {
-    return name == first.name && sigma == first.sigma && sensitivity == first.sensitivity &&
-           coordinates == first.coordinates && sampling_rate == first.sampling_rate;
-  }
 };
+
+/// The blocks in their order, those together that follow one another and are alike in all but the number of their
+/// round.
+std::vector<std::span<const ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks);
 
 struct ReportedSelection {
   std::string name;  ///< printable ASCII, other bytes escaped

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "common/silos/line.hpp"
-#include "report/cost_report.hpp"
+#include "report/plan_report.hpp"
 #include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"

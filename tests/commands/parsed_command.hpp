@@ -8,7 +8,6 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
-#include "commands/fit.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

@@ -1,4 +1,4 @@
-#include "commands/progress_line.hpp"
+#include "commands/run_progress.hpp"
 
 #include <cstdio>
 #include <stdexcept>
@@ -7,8 +7,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "commands/run_progress.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "commands/command_line/job_command.hpp"
+#include "commands/command_line/command_line.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "commands/commands.hpp"
-#include "commands/fit.hpp"
 #include "common/base/error.hpp"
 #include "common/base/peer_failed.hpp"
 #include "tests/mpi/mpi_test.hpp"

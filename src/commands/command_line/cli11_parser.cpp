@@ -11,6 +11,10 @@
 namespace dpreduce {
 namespace {
 
+std::string first_name(const Option& option) {
+  return option.names.substr(0, option.names.find(','));
+}
+
 // The list in the file at `path`, which is opened where the list is not known.
 const std::vector<std::string>& list_of(const Option& option, const std::string& path, NamedLists& lists) {
   const auto known = lists.find(path);
@@ -83,7 +87,7 @@ void declare(CLI::App& app, const CommandEntry& command, NamedLists& lists) {
 // command.
 CommandEntry& record_given(const CLI::App& app, CommandEntry& command) {
   for (Option& option : command.options.options()) {
-    const CLI::Option* read = app.get_option(option.names.substr(0, option.names.find(',')));
+    const CLI::Option* read = app.get_option(first_name(option));
     if (read->count() == 0) continue;
     option.given = read->results();
     if (option.values != OptionValues::kMany) option.given.erase(option.given.begin(), option.given.end() - 1);
@@ -101,45 +105,36 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// The innermost command that was named, as it was read and as it was declared.
+// The innermost command that was named, as it was read and as it was declared, and its "dpreduce ledger show".
 struct InnermostCommand {
   const CLI::App* read;
   const CommandEntry* declared;
+  std::string name;
 };
 
 InnermostCommand innermost(const CLI::App& app, const CommandEntry& root) {
-  InnermostCommand command{&app, &root};
+  InnermostCommand command{&app, &root, root.name};
   while (!command.read->get_subcommands().empty()) {
     command.read = command.read->get_subcommands().front();
     command.declared = command.declared->command(command.read->get_name());
+    command.name += " " + command.read->get_name();
   }
   return command;
 }
 
-// "dpreduce ledger show".
-std::string full_name(const CLI::App& app) {
-  std::string name = app.get_name();
-  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
-    command = command->get_subcommands().front();
-    name += " " + command->get_name();
-  }
-  return name;
-}
-
 // "--train-x, --train-y and --classes": the required options that were not given, or the commands of which one is.
-std::string missing_from(const CLI::App& app, const CommandEntry& root) {
-  const auto [read, command] = innermost(app, root);
+std::string missing_from(const InnermostCommand& command) {
   std::vector<std::string> missing;
-  for (const Option& option : command->options.options()) {
-    const std::string name = option.names.substr(0, option.names.find(','));
-    if (option.is_required && read->get_option(name)->count() == 0) missing.push_back(name);
+  for (const Option& option : command.declared->options.options()) {
+    const std::string name = first_name(option);
+    if (option.is_required && command.read->get_option(name)->count() == 0) missing.push_back(name);
   }
   if (!missing.empty()) {
     const std::string last = missing.back();
     missing.pop_back();
     return missing.empty() ? last : fmt::format("{} and {}", fmt::join(missing, ", "), last);
   }
-  for (const CommandEntry& own : command->commands) missing.push_back(own.name);
+  for (const CommandEntry& own : command.declared->commands) missing.push_back(own.name);
   return fmt::format("a command: {}", fmt::join(missing, ", "));
 }
 
@@ -147,7 +142,7 @@ constexpr std::size_t kLongestType = 12;
 
 // "--train-x FILE ...": choices that are many are told in the line beside it.
 std::string usage_of(const Option& option) {
-  const std::string name = option.names.substr(0, option.names.find(','));
+  const std::string name = first_name(option);
   if (option.values == OptionValues::kNone) return name;
   const std::string type = option.type.size() > kLongestType ? "WORD" : option.type;
   if (option.values == OptionValues::kOptional) return fmt::format("{} [{}]", name, type);
@@ -184,16 +179,13 @@ std::string first_help(const CommandEntry& command, const std::string& name) {
 }
 
 // All options of the command that was named.
-std::string whole_help(const CLI::App& app, const CommandEntry& root) {
-  const CLI::App* command = innermost(app, root).read;
-  std::string parents = full_name(app);
-  parents.resize(command == &app ? 0 : parents.size() - command->get_name().size() - 1);
-  return command->help(parents);
+std::string whole_help(const InnermostCommand& command) {
+  const std::size_t parents = command.name.rfind(' ');
+  return command.read->help(parents == std::string::npos ? "" : command.name.substr(0, parents));
 }
 
-std::string usual_help(const CLI::App& app, const CommandEntry& root) {
-  const CommandEntry& command = *innermost(app, root).declared;
-  return command.options.has_first() ? first_help(command, full_name(app)) : whole_help(app, root);
+std::string usual_help(const InnermostCommand& command) {
+  return command.declared->options.has_first() ? first_help(*command.declared, command.name) : whole_help(command);
 }
 
 }  // namespace
@@ -207,25 +199,25 @@ std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, 
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes arguments from the back
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    return PrintText{usual_help(app, root)};
+    return PrintText{usual_help(innermost(app, root))};
   } catch (const CLI::CallForAllHelp&) {
-    return PrintText{whole_help(app, root)};
+    return PrintText{whole_help(innermost(app, root))};
   } catch (const CLI::CallForVersion&) {
     return PrintText{"dpreduce " + version() + "\n"};
   } catch (const CLI::ExtrasError&) {
-    throw UsageError(
-        fmt::format("'{}' belongs to no option (see {} --help)", app.remaining(true).front(), full_name(app)));
+    throw UsageError(fmt::format("'{}' belongs to no option (see {} --help)", app.remaining(true).front(),
+                                 innermost(app, root).name));
   } catch (const CLI::RequiredError&) {
-    const std::string name = full_name(app);
-    const bool is_program = name == root.name;
+    const InnermostCommand command = innermost(app, root);
+    const bool is_program = command.declared == &root;
     throw UsageError(fmt::format("{} needs {} (see {} --help)",
-                                 is_program ? "the command line" : name.substr(root.name.size() + 1),
-                                 missing_from(app, root), name));
+                                 is_program ? "the command line" : command.name.substr(root.name.size() + 1),
+                                 missing_from(command), command.name));
   } catch (const CLI::ArgumentMismatch& error) {  // its message begins with the option: "--classes: 1 required ..."
     const std::string option = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
-    throw UsageError(fmt::format("{} needs a value (see {} --help)", option, full_name(app)));
+    throw UsageError(fmt::format("{} needs a value (see {} --help)", option, innermost(app, root).name));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), full_name(app)));
+    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), innermost(app, root).name));
   }
   return &record_given(app, root);
 }

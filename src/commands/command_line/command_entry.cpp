@@ -25,6 +25,17 @@ const CommandEntry* CommandEntry::command(const std::string& word) const {
   return nullptr;
 }
 
+NamedCommand named_command(const CommandEntry& root, const std::vector<std::string>& words) {
+  NamedCommand named{&root, {}};
+  for (const std::string& word : words) {
+    const CommandEntry* const own = named.command->command(word);
+    if (own == nullptr) break;
+    named.command = own;
+    named.names.push_back(word);
+  }
+  return named;
+}
+
 void declare_format(OptionTable& table, OutputFormat& format) {
   table.choice("--format", format, "what standard output gets").of_command_alone(SaidBy::kCommandLine);
 }

@@ -62,6 +62,14 @@ struct CommandEntry {
   const CommandEntry* command(const std::string& word) const;
 };
 
+/// The command that the first words name, each a command of the one before it, and these words; `root` and none where
+/// the first is no command.
+struct NamedCommand {
+  const CommandEntry* command;
+  std::vector<std::string> names;
+};
+NamedCommand named_command(const CommandEntry& root, const std::vector<std::string>& words);
+
 /// What the program ends with, in words.
 inline constexpr std::string_view kExitCodes =
     "0 done, 2 usage, 3 bad input, 4 budget refused,\n"

@@ -1,16 +1,15 @@
 #include "commands/command_line/command_line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
+#include <boost/serialization/map.hpp>
 #include <fmt/format.h>
 
-#include "commands/command_line/cli11_parser.hpp"
-#include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/config_file.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "common/base/error.hpp"
@@ -18,6 +17,7 @@
 #include "common/base/option_checks.hpp"
 #include "common/data/output_check.hpp"
 #include "common/ledger/ledger_key.hpp"
+#include "common/ranks/rank_archive.hpp"
 
 namespace dpreduce {
 namespace {
@@ -31,32 +31,19 @@ void let_rows_be_own(CommandEntry& root) {
   }
 }
 
-bool is_option(const std::string& argument, std::string_view option) {
-  return argument.substr(0, argument.find('=')) == option;
+bool has_option(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> options) {
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return std::ranges::find(options, argument.substr(0, argument.find('='))) != options.end();
+  });
 }
 
-bool names_own_file(const std::string& argument) {
-  return is_option(argument, "--silo-config");
-}
-
-// Whoever gives one of these is a party, and does not take its options from rank 0.
-bool is_of_a_party(const std::string& argument) {
-  constexpr std::array<std::string_view, 4> kOptions{"--secure-aggregation", "--silo-config", "--roster", "--identity"};
-  return std::any_of(kOptions.begin(), kOptions.end(),
-                     [&](std::string_view option) { return is_option(argument, option); });
-}
-
+// Whether an option is given that a party among silos has, who does not take its options from rank 0.
 bool has_party_option(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), is_of_a_party);
+  return has_option(arguments, {"--secure-aggregation", "--silo-config", "--roster", "--identity"});
 }
 
-// Whether there are words, and each names a command of the one before it.
 bool name_command_alone(const CommandEntry& root, const std::vector<std::string>& words) {
-  const CommandEntry* command = &root;
-  for (const std::string& word : words) {
-    if ((command = command->command(word)) == nullptr) return false;
-  }
-  return !words.empty();
+  return !words.empty() && named_command(root, words).names.size() == words.size();
 }
 
 // A word, with the option that it may be a value of.
@@ -121,17 +108,15 @@ bool looks_like_option(const std::string& word) {
 
 // Whether a word without dashes may be the value of an option that need not be named.
 bool takes_word(const CommandEntry& command) {
-  const auto& options = command.options.options();
-  return std::any_of(options.begin(), options.end(),
-                     [](const Option& option) { return !option.names.starts_with("-"); });
+  return std::ranges::any_of(command.options.options(),
+                             [](const Option& option) { return !option.names.starts_with("-"); });
 }
 
-[[noreturn]] void refuse_command(const std::string& word, const CommandEntry& command, const std::string& name) {
-  std::vector<std::string> names;
-  for (const CommandEntry& own : command.commands) names.push_back(own.name);
-  throw UsageError(fmt::format("'{}' is not a command{}{}{} (see dpreduce{}{} --help)", word,
-                               name.empty() ? "" : " of ", name, did_you_mean(word, names), name.empty() ? "" : " ",
-                               name));
+// "'x' is not a command of ledger; did you mean ...? (see dpreduce ledger --help)". `name` is that of the command.
+[[noreturn]] void refuse_word(const std::string& shown, const char* kind, const std::string& name,
+                              const std::string& nearest) {
+  throw UsageError(fmt::format("{} is not {}{}{}{} (see dpreduce{}{} --help)", shown, kind, name.empty() ? "" : " of ",
+                               name, nearest, name.empty() ? "" : " ", name));
 }
 
 void check_option(const std::string& word, const CommandEntry& command, const std::string& name) {
@@ -145,25 +130,21 @@ void check_option(const std::string& word, const CommandEntry& command, const st
   for (const std::string& own : command.options.long_names()) names.push_back("--" + own);
   if (name.empty()) names.insert(names.end(), {"--help", "--version"});
   if (command.options.has_first()) names.push_back("--help-all");
-  throw UsageError(fmt::format("{} is not an option{}{}{} (see dpreduce{}{} --help)", option,
-                               name.empty() ? "" : " of ", name, did_you_mean(option, names), name.empty() ? "" : " ",
-                               name));
+  refuse_word(option, "an option", name, did_you_mean(option, names));
 }
 
 // Throws UsageError where a word stands for a command or an option that there is none of, with the nearest name that
 // there is. Looked at before what is missing: a name with a typing error is why an option seems to be.
 void check_names(const CommandEntry& root, const std::vector<std::string>& arguments) {
-  const CommandEntry* command = &root;
-  std::string name;
-  auto word = arguments.begin();
-  for (; word != arguments.end() && !looks_like_option(*word); ++word) {
-    const CommandEntry* const own = command->command(*word);
-    if (own == nullptr) break;
-    command = own;
-    name += (name.empty() ? "" : " ") + own->name;
-  }
+  const auto& [command, names] = named_command(root, arguments);
+  const std::string name = fmt::format("{}", fmt::join(names, " "));
+  auto word = arguments.begin() + std::ssize(names);
   const bool is_stray = word != arguments.end() && !looks_like_option(*word);
-  if (is_stray && !command->commands.empty() && !takes_word(*command)) refuse_command(*word, *command, name);
+  if (is_stray && !command->commands.empty() && !takes_word(*command)) {
+    std::vector<std::string> commands;
+    for (const CommandEntry& own : command->commands) commands.push_back(own.name);
+    refuse_word(fmt::format("'{}'", *word), "a command", name, did_you_mean(*word, commands));
+  }
   for (; word != arguments.end(); ++word) {
     if (looks_like_option(*word)) check_option(*word, *command, name);
   }
@@ -183,6 +164,12 @@ RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& conf
 
 }  // namespace
 
+template <typename Archive>
+void serialize(Archive& archive, SaidWords& said, unsigned) {
+  auto& [words, lists] = said;
+  archive_all(archive, words, lists);
+}
+
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
   if (name_command_alone(root, arguments)) return {};
   // --config may stand in front of the command.
@@ -197,9 +184,7 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
   } catch (const UsageError& error) {
     // The command line says that it is a party, however wrong the rest is.
     if (is_fit && has_party_option(arguments)) return {.is_of_silos = true};
-    const bool has_config = std::any_of(arguments.begin(), arguments.end(),
-                                        [](const std::string& argument) { return is_option(argument, "--config"); });
-    return {.doubt = error.what() + (has_config ? reason : "")};
+    return {.doubt = error.what() + (has_option(arguments, {"--config"}) ? reason : "")};
   } catch (const Error&) {
     // Of a file that the words name: it is not in doubt what they ask for.
   }
@@ -231,7 +216,7 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
                                    std::optional<std::size_t> party, SaidWords* said) {
   check_names(root, arguments);
   const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
-  if (!party && std::any_of(configured.arguments.begin(), configured.arguments.end(), names_own_file)) {
+  if (!party && has_option(configured.arguments, {"--silo-config"})) {
     throw UsageError(
         "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
   }
@@ -253,6 +238,28 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
 RunnableCommand command_of(CommandEntry root, SaidWords said) {
   const ConfiguredArguments configured{.arguments = std::move(said.words), .common_file = {}, .own_file = {}};
   return read_command(root, configured, said.lists, true);
+}
+
+RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::string>& arguments,
+                               Communicator& ranks) {
+  RunnableCommand command;
+  std::string message;
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    SaidWords said;
+    command = parse_command_line(root, arguments, std::nullopt, &said);
+    if (ranks.size() > 1) message = archived(said);
+  });
+  if (ranks.size() == 1) return command;
+  message = ranks.broadcast_message(std::move(message));
+  ranks.together([&] {
+    if (ranks.is_coordinator()) return;
+    auto said = unarchived<SaidWords>(message);
+    const std::string unheard = unheard_words(root, arguments, said.words);
+    if (!unheard.empty()) throw UsageError(fmt::format("rank {} {}", ranks.rank(), unheard));
+    command = command_of(root, std::move(said));
+  });
+  return command;
 }
 
 }  // namespace dpreduce

@@ -8,6 +8,7 @@
 
 #include "commands/command_line/cli11_parser.hpp"
 #include "commands/command_line/command_entry.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 
@@ -52,5 +53,14 @@ std::vector<std::string> said_words(const CommandEntry& root, const std::vector<
 /// words are the name of that command alone. Throws as said_words.
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0);
+
+/// What the arguments of rank 0 ask for, on every rank of a job whose ranks trust each other. The others were started
+/// with the same words, and read the same in their --config; or with the command's name alone. What rank 0 was told,
+/// with what its files say, is sent to them, and each reads it into a `root` of its own, one that was made for this
+/// call. Collective. Not among silos, where each party reads arguments of its own. Throws as parse_command_line does
+/// (at rank 0; PeerFailed elsewhere), and UsageError where a rank was told something else than rank 0 (unheard_words),
+/// or runs another version of the program.
+RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::string>& arguments,
+                               Communicator& ranks);
 
 }  // namespace dpreduce

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <map>
 
 #include <fmt/format.h>
 
-#include "commands/command_line/option_items.hpp"
+#include "commands/command_line/keyword_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 
@@ -52,39 +51,11 @@ std::vector<TomlItem> read_items(const std::string& path, const char* flag) {
   return parse_config(text, path, flag);
 }
 
-bool names_a_command(const CommandEntry& root, const std::vector<std::string>& section) {
-  const CommandEntry* command = &root;
-  for (const std::string& name : section) {
-    command = command->command(name);
-    if (command == nullptr) return false;
-  }
-  return true;
-}
-
 bool is_given(const std::vector<std::string>& arguments, const Option& option) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
     const std::string name = argument.substr(0, argument.find('='));
     return name.starts_with("--") && option.is_named(name);
   });
-}
-
-// The command that an argument list names, and the words that name it.
-struct NamedCommand {
-  const CommandEntry* command;
-  std::vector<std::string> names;
-};
-
-// The command is the words in front of the first option.
-NamedCommand command_of(const CommandEntry& root, const Arguments& arguments) {
-  NamedCommand found{&root, {}};
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with("-")) break;
-    const CommandEntry* named = found.command->command(argument);
-    if (named == nullptr) break;
-    found.command = named;
-    found.names.push_back(argument);
-  }
-  return found;
 }
 
 // "FILE, line 3".
@@ -96,11 +67,11 @@ std::string place_of(const TomlItem& item, const std::string& file) {
 // as well keeps the value that it has there. `places` gets where those stand that were taken from the file.
 Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<TomlItem>& items,
                      const std::string& file, std::map<std::string, std::string>* places = nullptr) {
-  const NamedCommand named = command_of(root, arguments);
+  const NamedCommand named = named_command(root, arguments);
   Arguments from_file;
   std::map<const Option*, std::size_t> lines;  // of the options that the file has set so far
   for (const TomlItem& item : items) {
-    if (!item.section.empty() && !names_a_command(root, item.section)) {
+    if (named_command(root, item.section).names != item.section) {
       throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
     }
     if (!item.section.empty() && item.section != named.names) continue;

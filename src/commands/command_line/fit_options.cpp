@@ -1,10 +1,11 @@
 #include "commands/command_line/fit_options.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
-#include "commands/command_line/command_entry.hpp"
 #include "common/accounting/accountant.hpp"
 #include "common/base/error.hpp"
 #include "common/data/class_names_file.hpp"
@@ -42,8 +43,7 @@ void declare_data(OptionTable& table, DataOptions& data) {
   table
       .files("--train-y", data.train.y,
              "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
-             "ones, n "
-             "x K, with --max-labels")
+             "ones, n x K, with --max-labels")
       .required()
       .of_command_alone(SaidBy::kParty);
   table
@@ -167,16 +167,14 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
              "silos that may show the coordinator what they know, without its learning more of the others")
       .of_command_alone();
   table
-      .count(
-          "--silos-per-person", silos.silos_per_person,
-          "the most silos that have rows of one person, a promise that is public: each silo lets a person's rows count "
-          "for B over so many, or clips them to that; default: all silos")
+      .count("--silos-per-person", silos.silos_per_person,
+             "the most silos that have rows of one person, a promise that is public: each silo lets a person's rows "
+             "count for B over so many, or clips them to that; default: all silos")
       .typed("S");
   table
-      .count(
-          "--count-persons", silos.counted_persons,
-          "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks, at most "
-          "P persons a silo; each learns of whomever it can name how many rows each of the others has")
+      .count("--count-persons", silos.counted_persons,
+             "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks, at "
+             "most P persons a silo; each learns of whomever it can name how many rows each of the others has")
       .typed("P")
       .of_command_alone();
   table
@@ -237,6 +235,19 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
       .in_group("Privacy");
 }
 
+std::vector<std::string> parts_of(const std::string& text) {
+  std::istringstream ended(text + ":");
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(ended, part, ':');) parts.push_back(part);
+  return parts;
+}
+
+double read_finite(const std::string& text) {
+  const double number = read_number("", text);
+  if (!std::isfinite(number)) throw UsageError(fmt::format("{}: must be finite", text));
+  return number;
+}
+
 void declare_sensitivity(OptionTable& table, double& sensitivity) {
   table.number("--sensitivity", sensitivity, "L2 sensitivity of the released vector");
 }
@@ -277,11 +288,11 @@ void declare_rows(OptionTable& table, RowOptions& rows) {
   table.begin_group(kMethodGroup);
   table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", rows.clip_norm, "C: the clip norm");
-  table.choice("--center", rows.center,
-               fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments "
-                           "({}): by the mean in its own release, without scaling again; default: none, or what the "
-                           "method stands for",
-                           methods_that_take("--center moments")));
+  table.choice(
+      "--center", rows.center,
+      fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments ({}): by "
+                  "the mean in its own release, without scaling again; default: none, or what the method stands for",
+                  methods_that_take("--center moments")));
   table.number("--center-share", rows.center_share,
                fmt::format("share of mu^2 that the released mean takes ({})", center_shares()));
   table.count("--pca", rows.pca, "project rows on the first k principal components, of --public-x where given")

@@ -17,6 +17,12 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget);
 /// --epsilon, --delta, --rho, --mu and --accountant.
 void declare_budget(OptionTable& table, BudgetOptions& budget);
 
+/// The parts of an option's value between colons: "NAME", "D" and "W" of "NAME:D:W"; at least one.
+std::vector<std::string> parts_of(const std::string& text);
+
+/// `text` as a finite number. Throws UsageError, in whose place the caller's tells the form of the whole value.
+double read_finite(const std::string& text);
+
 /// --sensitivity.
 void declare_sensitivity(OptionTable& table, double& sensitivity);
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "common/base/error.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
 
@@ -88,7 +87,7 @@ std::string releases_table(const JsonFields& privacy) {
                at_least(release.number("sigma_off_diagonal")), at_most(release.number("mu")),
                figure(release.number("sampling_rate"))});
   }
-  return table.is_empty() ? "" : "<details>\n<summary>All releases</summary>\n" + table.html() + "</details>\n";
+  return folded("All releases", table.html());
 }
 
 std::string selections_table(const JsonFields& privacy) {
@@ -99,7 +98,7 @@ std::string selections_table(const JsonFields& privacy) {
                at_most(selection.number("mu")), figure(selection.number("candidates")),
                figure(selection.number("chosen")), figure(selection.number("groups"))});
   }
-  return table.is_empty() ? "" : table.html();
+  return table.html();
 }
 
 std::string norms_table(const JsonFields& privacy) {
@@ -110,8 +109,7 @@ std::string norms_table(const JsonFields& privacy) {
     table.add({name(release.text("release")), name(release.text("name")), figure(release.number("norm")),
                figure(release.number("noise_norm"))});
   }
-  return table.is_empty() ? ""
-                          : "<details>\n<summary>Norms of all releases</summary>\n" + table.html() + "</details>\n";
+  return folded("Norms of all releases", table.html());
 }
 
 // Of rounds whose norms the report has, the first being round 1.
@@ -157,8 +155,8 @@ std::string spectrum_chart(const JsonFields& spectrum) {
   const bool is_logarithmic = largest > kRadiiOfLogarithm * radius.get<double>();
   return chart_html({.title = fmt::format("Spectrum of the noised Gram matrix ({})", spectrum.text("release")),
                      .caption = fmt::format(
-                         "An eigenvalue counts rows of full length along one direction. Noise alone would lie "
-                         "within {:.4g} of 0, the shaded band.{}",
+                         "An eigenvalue counts rows of full length along one direction. Noise alone would lie within "
+                         "{:.4g} of 0, the shaded band.{}",
                          radius.get<double>(),
                          is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
                      .spec = {{"chart", "lines"},

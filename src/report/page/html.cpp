@@ -1,7 +1,5 @@
 #include "report/page/html.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "common/base/bound_text.hpp"
@@ -97,6 +95,17 @@ std::string paragraph(std::string_view text) {
   return "<p>" + escaped(text) + "</p>\n";
 }
 
+std::string folded(std::string_view summary, const std::string& body) {
+  return body.empty() ? "" : fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escaped(summary), body);
+}
+
+std::string facts_html(const std::vector<std::pair<std::string, std::string>>& facts) {
+  if (facts.empty()) return {};
+  std::string html = "<dl class=\"facts\">\n";
+  for (const auto& [term, value] : facts) html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", term, value);
+  return html + "</dl>\n";
+}
+
 Table::Table(std::string_view caption, const std::vector<std::string>& columns)
     : caption_(escaped(caption)), columns_(columns), is_number_(columns.size(), true) {}
 
@@ -113,6 +122,7 @@ void Table::add(const std::vector<std::string>& cells) {
 }
 
 std::string Table::html() const {
+  if (is_empty()) return {};
   std::string heads;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     const bool is_number = column > 0 && is_number_[column];

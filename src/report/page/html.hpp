@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -36,7 +37,8 @@ class Table {
   /// Cells are HTML.  @pre as many as there are columns.
   void add(const std::vector<std::string>& cells);
   bool is_empty() const { return rows_ == 0; }
-  /// In a region of its own that scrolls from side to side, by keyboard too, so that the page does not.
+  /// In a region of its own that scrolls from side to side, by keyboard too, so that the page does not; empty without
+  /// rows.
   std::string html() const;
 
  private:
@@ -58,5 +60,11 @@ std::string chart_html(const Chart& chart);
 
 /// <p> of plain text.
 std::string paragraph(std::string_view text);
+
+/// `body`, which is HTML, behind a plain summary; empty for an empty body.
+std::string folded(std::string_view summary, const std::string& body);
+
+/// A list of terms and their values, which are HTML.
+std::string facts_html(const std::vector<std::pair<std::string, std::string>>& facts);
 
 }  // namespace dpreduce

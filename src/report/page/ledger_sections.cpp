@@ -47,7 +47,7 @@ std::string releases_of_all(const JsonFields& ledger) {
     table.add({name(release.text("release")), escaped(release.text("time")), name(release.text("method")),
                at_most(release.number("mu")), at_most(release.number("rho")), figure(release.number("sampling_rate"))});
   }
-  return table.is_empty() ? "" : "<details>\n<summary>All releases</summary>\n" + table.html() + "</details>\n";
+  return folded("All releases", table.html());
 }
 
 std::string open_runs_of(const JsonFields& ledger) {
@@ -66,7 +66,7 @@ std::string open_runs_of(const JsonFields& ledger) {
     table.add({name(run.text("run")), escaped(run.text("since")), name(run.text("method")),
                remains.empty() ? "nothing" : "<ul>" + remains + "</ul>"});
   }
-  return table.is_empty() ? "" : table.html();
+  return table.html();
 }
 
 }  // namespace

@@ -1,15 +1,40 @@
 #include "report/page/page.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
+#include "common/data/mapped_file.hpp"
+#include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "report/ledger_text.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr int kDeepest = 32;
+
+bool has_all(const nlohmann::json& object, std::initializer_list<const char*> names) {
+  return object.is_object() &&
+         std::all_of(names.begin(), names.end(), [&](const char* name) { return object.contains(name); });
+}
+
+// A line of schema 1 has no kind. It is a ledger's all the same: Ledger::read then says why it is refused.
+bool is_ledger(std::string_view text) {
+  const nlohmann::json line = parse_json(text.substr(0, text.find('\n')));
+  return has_all(line, {"schema", "kind"}) || has_all(line, {"schema", "release"});
+}
+
+std::string name_of_file(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
 
 std::string base64(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -52,11 +77,10 @@ std::string title_of(const PageDocument& document) {
 
 std::string section_html(const Section& section, const std::string& id) {
   const std::string mark = section.owner_only.empty() ? "" : " <span class=\"owner\">for the data's owner</span>";
-  const std::string why = section.owner_only.empty() ? ""
-                                                     : fmt::format(
-                                                           "<p class=\"why\">For the data's owner, not for "
-                                                           "release: {}.</p>\n",
-                                                           escaped(section.owner_only));
+  const std::string why = section.owner_only.empty()
+                              ? ""
+                              : fmt::format("<p class=\"why\">For the data's owner, not for release: {}.</p>\n",
+                                            escaped(section.owner_only));
   return fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-title\"{1}>\n<h3 id=\"{0}-title\">{2}{3}</h3>\n{4}{5}</section>\n", id,
       section.owner_only.empty() ? "" : " class=\"owners\"", escaped(section.title), mark, why, section.body);
@@ -89,8 +113,7 @@ std::string head(const std::string& title) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
-      "base-uri "
-      "'none'; form-action 'none'\">\n"
+      "base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n",
@@ -98,6 +121,40 @@ std::string head(const std::string& title) {
 }
 
 }  // namespace
+
+PageDocument fit_document(nlohmann::json report, const std::string& path) {
+  return {.kind = DocumentKind::kFit, .name = name_of_file(path), .run = reported_run(std::move(report), path)};
+}
+
+PageDocument ledger_document(const std::string& path) {
+  return {.kind = DocumentKind::kLedger, .name = name_of_file(path), .content = json_of_ledger(Ledger::read(path))};
+}
+
+PageDocument document_of_json(nlohmann::json content, const std::string& path) {
+  if (has_all(content, {"privacy", "method"})) return fit_document(std::move(content), path);
+  if (has_all(content, {"runs", "methods", "epsilons"})) {
+    return {.kind = DocumentKind::kSweep, .name = name_of_file(path), .content = std::move(content)};
+  }
+  throw BadInput(path + ": give reports of fit, JSON files of sweep, or ledgers; this is none of them");
+}
+
+PageDocument document_of_file(const std::string& path) {
+  {
+    const MappedFile file(path);
+    const std::span<const std::byte> bytes = file.bytes();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (!is_ledger(text)) {
+      if (bytes.size() > kLargestReport) {
+        throw BadInput(fmt::format("{}: larger than {} MiB; is it a report?", path, kLargestReport >> 20));
+      }
+      std::optional<nlohmann::json> json = parse_json_up_to(kDeepest, text);
+      if (!json) throw BadInput(fmt::format("{}: values stand more than {} deep in one another", path, kDeepest));
+      if (json->is_discarded()) throw BadInput(path + ": not a JSON file");
+      return document_of_json(std::move(*json), path);
+    }
+  }
+  return ledger_document(path);
+}
 
 std::string source_hash(std::string_view text) {
   return "'sha256-" + base64(sha256(text)) + "'";

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/base/json_fields.hpp"
-#include "report/page/document.hpp"
+#include "report/page/page.hpp"
 
 namespace dpreduce {
 
@@ -21,9 +21,8 @@ std::vector<Section> fit_sections(const PageDocument& document);
 std::vector<Section> sweep_sections(const PageDocument& document);
 std::vector<Section> ledger_sections(const PageDocument& document);
 
-/// Of a fit: each adds nothing where the report has nothing for it.
+/// Sections of a fit: each adds nothing where the report has nothing for it.
 void add_budget(std::vector<Section>& sections, const JsonFields& report);
 void add_released_values(std::vector<Section>& sections, const JsonFields& report);
-void add_test_figures(std::vector<Section>& sections, const JsonFields& report);
 
 }  // namespace dpreduce

@@ -1,24 +1,18 @@
 // A sweep: figures over epsilon, with their spread over seeds, against those without noise.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
+#include "report/sweep_results.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr const char* kOwnerOnly =
     "an experiment with seeded noise, which is not private, and exact figures about the test rows";
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
 
 // Runs on the same rows by one method, by epsilon; those without noise apart.
 struct Series {
@@ -69,9 +63,9 @@ std::string chart_of(const JsonFields& sweep, double ratio, const std::string& m
   if (values.is_empty()) return {};
   return chart_html(
       {.title = title,
-       .caption = fmt::format("Medians over seeds at delta {:g}; shades reach from the least to the most of a "
-                              "method's seeds.",
-                              sweep.number("delta").is_number() ? sweep.number("delta").get<double>() : 0.0),
+       .caption =
+           fmt::format("Medians over seeds at delta {:g}; shades reach from the least to the most of a method's seeds.",
+                       sweep.number("delta").is_number() ? sweep.number("delta").get<double>() : 0.0),
        .spec = {{"chart", "groups"},
                 {"x", {{"label", "epsilon, logarithmic"}, {"scale", "log"}}},
                 {"y", {{"label", what + " on test rows"}, {"scale", "linear"}, {"unit", "share"}}},
@@ -90,18 +84,17 @@ std::string runs_table(const JsonFields& sweep) {
                percent(test.number("balanced_accuracy")), percent(test.number("minority_accuracy")),
                figure(run.number("seconds"))});
   }
-  return "<details>\n<summary>All runs</summary>\n" + table.html() + "</details>\n";
+  return folded("All runs", table.html());
 }
 
 }  // namespace
 
 std::vector<Section> sweep_sections(const PageDocument& document) {
   const JsonFields sweep(document.content, document.name);
-  std::string promise =
-      "<p class=\"alarm\">None of these runs is private.</p>\n" +
-      paragraph(
-          "A sweep is an experiment. Its noise has a seed, so that anyone can compute it, and nothing "
-          "is charged to a ledger. It tells what a budget would cost in accuracy.");
+  std::string promise = "<p class=\"alarm\">None of these runs is private.</p>\n" +
+                        paragraph(
+                            "A sweep is an experiment. Its noise has a seed, so that anyone can compute it, and "
+                            "nothing is charged to a ledger. It tells what a budget would cost in accuracy.");
   if (sweep.has("warning")) promise += "<p class=\"alarm\">" + escaped(sweep.text("warning")) + "</p>\n";
   std::vector<Section> sections{{"What is promised, and to whom", promise}};
   std::string charts;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -80,6 +82,64 @@ TEST(KeywordOptions, OfPrivacyAreThoseOfItsSubcommands) {
   EXPECT_THROW(result_of_call(compose_command(), std::vector{keyword("gaussian", {"10"})}), UsageError);
   EXPECT_THROW(result_of_call(convert_command(), std::vector{keyword("mu", {"1"}), keyword("format", {"json"})}),
                UsageError);
+}
+
+// The result of `command` on an option with that text, or its refusal.
+nlohmann::json result_of(CommandEntry command, const std::string& option, const std::string& text) {
+  const bool is_split = command.name == "split";
+  try {
+    return parse_json(result_of_call(
+        std::move(command),
+        std::vector{keyword(option, {text}), is_split ? keyword("mu", {"1"}) : keyword("delta", {"1e-6"})}));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+TEST(KeywordOptions, MechanismsHaveTheirParametersAndACountThatIsOneWhereLeftOut) {
+  for (const auto& [option, text, described, count] :
+       std::vector<std::tuple<const char*, const char*, const char*, int>>{
+           {"gaussian", "1.5:10", "1.5", 10},
+           {"gaussian", "4", "4", 1},
+           {"subsampled", "1e1:1e-2:1000", "0.01", 1000},
+           {"subsampled", "4:0.5", "0.5", 1},
+           {"exponential", ".5:3", "0.5", 3},
+           {"laplace", "0.2:2", "0.2", 2},
+           {"pure", "0.25:1", "0.25", 1}}) {
+    const nlohmann::json part = result_of(compose_command(), option, text)["mechanisms"][0];
+    EXPECT_THAT(part["mechanism"].get<std::string>(), HasSubstr(described)) << option << " " << text;
+    EXPECT_EQ(part["count"], count) << option << " " << text;
+  }
+}
+
+TEST(KeywordOptions, WhatIsNoMechanismIsRefusedWithItsOptionAndForm) {
+  for (const auto& [option, head, form] : {std::tuple<std::string, std::string, std::string>{"gaussian", "1", "Z[:K]"},
+                                           {"subsampled", "1:0.5", "Z:Q[:K]"},
+                                           {"exponential", "1", "E[:K]"},
+                                           {"laplace", "1", "E[:K]"},
+                                           {"pure", "1", "E[:K]"}}) {
+    for (const std::string& text :
+         {std::string(), std::string(":"), std::string("a"), std::string("nan"), std::string("inf"),
+          std::string("1e999"), std::string(" 1"), std::string("1,5"), std::string("0x"), head + ":", head + ":0",
+          head + ":-1", head + ":1.5", head + ":18446744073709551616", head + ":1:1", head + ":1 ", ":" + head}) {
+      EXPECT_THAT(result_of(compose_command(), option, text).dump(),
+                  HasSubstr(option + " " + text + ": must be " + form));
+    }
+  }
+  EXPECT_THAT(result_of(compose_command(), "subsampled", "1").dump(), HasSubstr("must be Z:Q[:K]"));
+  EXPECT_THAT(result_of(compose_command(), "subsampled", "1:nan").dump(), HasSubstr("must be Z:Q[:K]"));
+}
+
+TEST(KeywordOptions, BlocksHaveNameSensitivityAndWeight) {
+  const nlohmann::json block = result_of(split_command(), "block", "class sums:1.5:768")["blocks"][0];
+  EXPECT_EQ(block["name"], "class sums");
+  EXPECT_EQ(block["sensitivity"], 1.5);
+  EXPECT_EQ(block["loss_weight"], 768);
+  EXPECT_EQ(result_of(split_command(), "block", "a:2")["blocks"][0]["loss_weight"], 1);
+  for (const char* text : {"", "a", ":1", "a:", "a:b", "a:0", "a:-1", "a:nan", "a:inf", "a:1:", "a:1:0", "a:1:-1",
+                           "a:1:inf", "a:1:1:1", "1:2:"}) {
+    EXPECT_THAT(result_of(split_command(), "block", text).dump(), HasSubstr("must be NAME:D[:W]")) << text;
+  }
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "commands/command_line/specs.hpp"
 #include "common/accounting/accountant.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
@@ -19,8 +18,8 @@ namespace {
 template <typename E>
 class Choices : public testing::Test {};
 
-using AllChoices = testing::Types<OutputFormat, Metric, Centering, Normalize, BadRows, Adjacency, Accountant,
-                                  MechanismKind, ClassMeans>;
+using AllChoices =
+    testing::Types<OutputFormat, Metric, Centering, Normalize, BadRows, Adjacency, Accountant, ClassMeans>;
 TYPED_TEST_SUITE(Choices, AllChoices);
 
 TYPED_TEST(Choices, EverySpellingReadsBackAndIsUsedOnce) {

@@ -1,4 +1,4 @@
-#include "report/page/document.hpp"
+#include "report/page/page.hpp"
 
 #include <filesystem>
 #include <fstream>
