@@ -19,7 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands/command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/job.hpp"
+#include "common/base/standard_output.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "tests/cli/process_watch.hpp"
+
+extern "C" void __gcov_dump() __attribute__((weak));  // where launch/coverage has built
 
 namespace dpreduce {
 namespace {
@@ -76,13 +84,42 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
                                  std::to_string(options.first_rank_late_seconds) + "; exec \"$0\" \"$@\""});
   }
   line.push_back(program_path());
-  const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
-  line.insert(line.end(), given.begin(), given.end());
+  line.insert(line.end(), arguments.begin(), arguments.end());
   return line;
 }
 
-// In the child: from here to the program. Returns only where something failed.
-void become_program(const std::vector<std::string>& line, const RunOptions& options) {
+const char* other_program() {
+  return std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
+}
+
+bool needs_processes(const std::vector<std::string>& arguments, const RunOptions& options) {
+  if (other_program() != nullptr || options.privileges != Privileges::kOwn || !options.environment.empty()) return true;
+  if (options.ranks == 0) return false;
+  return !options.launcher_options.empty() || options.first_rank_late_seconds > 0.0 ||
+         std::ranges::any_of(arguments,
+                             [](const std::string& word) { return word.find(".h5") != std::string::npos; }) ||
+         asked_job(dpreduce_command(), arguments).is_of_silos;
+}
+
+// What main comes to (src/main.cpp), on ranks that are threads of this process.
+int run_on_threads(const std::vector<std::string>& arguments, int ranks) {
+  keep_errors_of_standard_output();
+  const auto job = [&] {
+    if (ranks == 0) {
+      Communicator alone = Communicator::alone();
+      return run_job(arguments, alone);
+    }
+    ::setenv("OMPI_COMM_WORLD_RANK", "0", 1);  // as under a launcher: one thread a rank unless --threads says more
+    std::vector<int> codes(static_cast<std::size_t>(ranks));
+    Communicator::on_threads(
+        ranks, [&](Communicator& rank) { codes[static_cast<std::size_t>(rank.rank())] = run_job(arguments, rank); });
+    return *std::ranges::max_element(codes);
+  };
+  return closed_standard_output(run_guarded(job, AtomicFile::remove_unfinished));
+}
+
+// In the child: from here to the program's end, in whichever form. Returns only where something failed.
+void become_program(const std::vector<std::string>& arguments, const RunOptions& options, Form form) {
   if (::chdir(options.folder.c_str()) != 0) return;
   ::setpgid(0, 0);
   for (const std::string& entry : split_arguments(DPREDUCE_MPI_ENVIRONMENT)) {
@@ -98,6 +135,12 @@ void become_program(const std::vector<std::string>& line, const RunOptions& opti
       ::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) != 0) {
     return;  // with these bits root is an ordinary user after exec
   }
+  if (form == Form::kFork && !needs_processes(arguments, options)) {
+    const int code = run_on_threads(arguments, options.ranks);
+    if (__gcov_dump != nullptr) __gcov_dump();
+    ::_exit(code);  // what tests have made is not this child's to destroy
+  }
+  const std::vector<std::string> line = command_line(arguments, options);
   std::vector<char*> argv;
   for (const std::string& word : line) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -115,11 +158,11 @@ int exit_code_of(int status) {
 
 }  // namespace
 
-RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options)
+RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options, Form form)
     : mark_(std::string(kMarkName) + "=" + next_mark()),
       timeout_seconds_(options.timeout_seconds),
       started_(seconds_now()) {
-  const std::vector<std::string> line = command_line(arguments, options);
+  const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
   const int in = input_file(options.input);
   const Pipe out;
   const Pipe err;
@@ -130,7 +173,7 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
     ::dup2(in, STDIN_FILENO);
     ::dup2(out.write_end, STDOUT_FILENO);
     ::dup2(err.write_end, STDERR_FILENO);
-    become_program(line, options);
+    become_program(given, options, form);
     std::perror("cannot start the program");
     ::_exit(127);
   }
@@ -190,12 +233,11 @@ ProgramRun RunningProgram::finish() {
 }
 
 std::string program_path() {
-  const char* const other = std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
-  return other != nullptr ? other : DPREDUCE_PROGRAM;
+  return other_program() != nullptr ? other_program() : DPREDUCE_PROGRAM;
 }
 
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
-  return RunningProgram(arguments, options).finish();
+  return RunningProgram(arguments, options, options.form).finish();
 }
 
 double seconds_now() {
