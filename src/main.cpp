@@ -1,5 +1,4 @@
 // dpreduce: one program, alone or under mpirun. Join the ranks, parse, run the command, end together.
-#include <cstdio>
 #include <exception>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/job.hpp"
 #include "commands/silo_party.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
@@ -23,37 +23,10 @@ namespace {
 
 using namespace dpreduce;
 
-int report_error(const char* message, ExitCode code) {
-  std::fprintf(stderr, "dpreduce: %s\n", message);
-  return static_cast<int>(code);
-}
-
-// A failure that the ranks have not agreed on would leave the others waiting: the job is ended.
-int end_with(Communicator& ranks, const char* message, ExitCode code) {
-  report_error(message, code);
-  if (ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(code);
-  return static_cast<int>(code);
-}
-
-// Ranks that trust each other: all run the command that rank 0 was asked for.
-int run_job(const std::vector<std::string>& arguments, Communicator ranks) {
-  try {
-    command_of_job(dpreduce_command(), arguments, ranks)(ranks);
-    return static_cast<int>(ExitCode::kDone);
-  } catch (const PeerFailed& failure) {
-    return static_cast<int>(failure.code());
-  } catch (const Error& error) {
-    return end_with(ranks, error.what(), error.code());
-  } catch (const std::bad_alloc&) {
-    return end_with(ranks, "out of memory; use more ranks, or a smaller --memory", ExitCode::kInternal);
-  } catch (const std::exception& error) {
-    return end_with(ranks, error.what(), ExitCode::kInternal);
-  }
-}
-
 int join_and_run(const std::vector<std::string>& arguments, const std::string& doubt) {
   try {
-    return run_job(arguments, Communicator::join(doubt));
+    Communicator ranks = Communicator::join(doubt);
+    return run_job(arguments, ranks);
   } catch (const PeerFailed& failure) {
     return static_cast<int>(failure.code());
   } catch (const Error& error) {

@@ -13,13 +13,23 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands/command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/job.hpp"
+#include "common/base/standard_output.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "tests/cli/process_watch.hpp"
+
+extern "C" void __gcov_dump() __attribute__((weak));  // where launch/coverage has built
 
 namespace dpreduce {
 namespace {
@@ -76,13 +86,51 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
                                  std::to_string(options.first_rank_late_seconds) + "; exec \"$0\" \"$@\""});
   }
   line.push_back(program_path());
-  const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
-  line.insert(line.end(), given.begin(), given.end());
+  line.insert(line.end(), arguments.begin(), arguments.end());
   return line;
 }
 
-// In the child: from here to the program. Returns only where something failed.
-void become_program(const std::vector<std::string>& line, const RunOptions& options) {
+const char* other_program() {
+  return std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
+}
+
+bool needs_processes(const std::vector<std::string>& arguments, const RunOptions& options) {
+  if (other_program() != nullptr || !options.environment.empty()) return true;
+  if (options.ranks == 0) return false;
+  return !options.launcher_options.empty() || options.first_rank_late_seconds > 0.0 ||
+         std::ranges::any_of(
+             arguments, [](const std::string& word) { return word == ":" || word.find(".h5") != std::string::npos; }) ||
+         asked_job(dpreduce_command(), arguments).is_of_silos;
+}
+
+// What main comes to (src/main.cpp), on ranks that are threads of this process.
+int run_on_threads(const std::vector<std::string>& arguments, int ranks) {
+  keep_errors_of_standard_output();
+  const auto job = [&] {
+    if (ranks == 0) {
+      Communicator alone = Communicator::alone();
+      return run_job(arguments, alone);
+    }
+    ::setenv("OMPI_COMM_WORLD_RANK", "0", 1);  // as under a launcher: one thread a rank unless --threads says more
+    std::vector<int> codes(static_cast<std::size_t>(ranks));
+    Communicator::on_threads(
+        ranks, [&](Communicator& rank) { codes[static_cast<std::size_t>(rank.rank())] = run_job(arguments, rank); });
+    return *std::ranges::max_element(codes);
+  };
+  return closed_standard_output(run_guarded(job, AtomicFile::remove_unfinished));
+}
+
+// With these bits root is an ordinary user after exec; without capabilities it is one at once.
+bool give_privileges_up() {
+  if (::geteuid() != 0) return true;
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  const __user_cap_data_struct none[2]{};
+  return ::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) == 0 &&
+         ::syscall(SYS_capset, &header, none) == 0;
+}
+
+// In the child: from here to the program's end, in whichever form. Returns only where something failed.
+void become_program(const std::vector<std::string>& arguments, const RunOptions& options) {
   if (::chdir(options.folder.c_str()) != 0) return;
   ::setpgid(0, 0);
   for (const std::string& entry : split_arguments(DPREDUCE_MPI_ENVIRONMENT)) {
@@ -94,10 +142,13 @@ void become_program(const std::vector<std::string>& line, const RunOptions& opti
     const struct rlimit limit { *options.largest_file, *options.largest_file };
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return;
   }
-  if (options.privileges == Privileges::kNone && ::geteuid() == 0 &&
-      ::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) != 0) {
-    return;  // with these bits root is an ordinary user after exec
+  if (options.privileges == Privileges::kNone && !give_privileges_up()) return;
+  if (options.form == Form::kFork && !needs_processes(arguments, options)) {
+    const int code = run_on_threads(arguments, options.ranks);
+    if (__gcov_dump != nullptr) __gcov_dump();
+    ::_exit(code);  // what tests have made is not this child's to destroy
   }
+  const std::vector<std::string> line = command_line(arguments, options);
   std::vector<char*> argv;
   for (const std::string& word : line) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -119,7 +170,7 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
     : mark_(std::string(kMarkName) + "=" + next_mark()),
       timeout_seconds_(options.timeout_seconds),
       started_(seconds_now()) {
-  const std::vector<std::string> line = command_line(arguments, options);
+  const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
   const int in = input_file(options.input);
   const Pipe out;
   const Pipe err;
@@ -130,7 +181,7 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
     ::dup2(in, STDIN_FILENO);
     ::dup2(out.write_end, STDOUT_FILENO);
     ::dup2(err.write_end, STDERR_FILENO);
-    become_program(line, options);
+    become_program(given, options);
     std::perror("cannot start the program");
     ::_exit(127);
   }
@@ -190,8 +241,7 @@ ProgramRun RunningProgram::finish() {
 }
 
 std::string program_path() {
-  const char* const other = std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
-  return other != nullptr ? other : DPREDUCE_PROGRAM;
+  return other_program() != nullptr ? other_program() : DPREDUCE_PROGRAM;
 }
 
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
@@ -205,7 +255,10 @@ double seconds_now() {
 std::vector<std::string> split_arguments(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> found;
-  for (std::string word; stream >> word;) found.push_back(word);
+  for (std::string word; stream >> word;) {
+    std::ranges::replace(word, '~', ' ');
+    found.push_back(word);
+  }
   return found;
 }
 
@@ -219,6 +272,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> found;
   for (std::string line; std::getline(stream, line);) found.push_back(line);
   return found;
+}
+
+std::vector<std::string> messages_in(const std::string& text) {
+  std::vector<std::string> messages = lines_of(text);
+  std::erase_if(messages, [](const std::string& line) { return !line.starts_with("dpreduce: "); });
+  return messages;
 }
 
 std::vector<std::string> charges_in(const std::string& text) {
