@@ -27,6 +27,7 @@
 #include "common/base/standard_output.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "tests/cli/forked_parties.hpp"
 #include "tests/cli/process_watch.hpp"
 
 extern "C" void __gcov_dump() __attribute__((weak));  // where launch/coverage has built
@@ -98,14 +99,18 @@ bool needs_processes(const std::vector<std::string>& arguments, const RunOptions
   if (other_program() != nullptr || !options.environment.empty()) return true;
   if (options.ranks == 0) return false;
   return !options.launcher_options.empty() || options.first_rank_late_seconds > 0.0 ||
-         std::ranges::any_of(
-             arguments, [](const std::string& word) { return word == ":" || word.find(".h5") != std::string::npos; }) ||
-         asked_job(dpreduce_command(), arguments).is_of_silos;
+         std::ranges::any_of(arguments,
+                             [](const std::string& word) { return word.find(".h5") != std::string::npos; }) ||
+         (asked_job(dpreduce_command(), arguments).is_of_silos ? arguments_of_parties(arguments, options.ranks).empty()
+                                                               : std::ranges::find(arguments, ":") != arguments.end());
 }
 
-// What main comes to (src/main.cpp), on ranks that are threads of this process.
-int run_on_threads(const std::vector<std::string>& arguments, int ranks) {
+// What main comes to (src/main.cpp), on ranks that are threads of this process, or for parties that are forks of it.
+int run_in_fork(const std::vector<std::string>& arguments, int ranks) {
   keep_errors_of_standard_output();
+  if (ranks > 0 && asked_job(dpreduce_command(), arguments).is_of_silos) {
+    return closed_standard_output(run_forked_parties(arguments_of_parties(arguments, ranks)));
+  }
   const auto job = [&] {
     if (ranks == 0) {
       Communicator alone = Communicator::alone();
@@ -144,7 +149,7 @@ void become_program(const std::vector<std::string>& arguments, const RunOptions&
   }
   if (options.privileges == Privileges::kNone && !give_privileges_up()) return;
   if (options.form == Form::kFork && !needs_processes(arguments, options)) {
-    const int code = run_on_threads(arguments, options.ranks);
+    const int code = run_in_fork(arguments, options.ranks);
     if (__gcov_dump != nullptr) __gcov_dump();
     ::_exit(code);  // what tests have made is not this child's to destroy
   }

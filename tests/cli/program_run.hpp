@@ -1,9 +1,9 @@
 // Runs the program, alone or on ranks, and keeps what its users would see: exit code, output, time.
 //
-// Most runs are forks of this process that call what main calls (commands/job.hpp), with threads for ranks: a start of
-// the program costs 0.16 seconds of processor time, 0.9 on two ranks under mpirun, most of it for libraries. The built
-// program runs where a test is about processes (MPI, signals, what a launcher sets), and once for each kind of whole
-// path.
+// Most runs are forks of this process that call what main calls (commands/job.hpp), with threads for ranks and forks
+// for silos: a start of the program costs 0.16 seconds of processor time, 0.9 on two ranks under mpirun, most of it for
+// libraries. The built program runs where a test is about processes (MPI, signals, what a launcher sets), and once for
+// each kind of whole path.
 #pragma once
 
 #include <optional>
@@ -81,7 +81,8 @@ class RunningProgram {
 /// The program that is run.
 std::string program_path();
 
-/// Runs to the end.
+/// Runs to the end. On ranks that read HDF5 files (Debian's library is not for threads), with options that
+/// are about processes, and where another program is tested, it is the built program whatever `options.form` says.
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options);
 
 /// Seconds of a clock that never goes back.
