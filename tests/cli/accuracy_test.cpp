@@ -3,20 +3,12 @@
 // numbers; 20,000 test rows of the distribution of the training rows, so that 0.1 point are 20 rows.
 #include <fstream>
 #include <memory>
-#include <string>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "common/randomness/signing_key.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace accuracy_test {
-
-using nlohmann::json;
 
 constexpr double kLatticeCost = 0.001;
 constexpr double kBesideScikitLearn = 0.003;

@@ -1,31 +1,21 @@
 // `audit` as its users see it. That it catches bugs is shown in tests/audit.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace audit_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-
-class AuditCommandTest : public testing::Test {
+class AuditCommandTest : public ProgramTest {
  protected:
-  ProgramRun run(const std::string& arguments, int ranks = 0) {
+  ProgramRun run(const std::string& arguments, int ranks = 0) const override {
     // Half a minute of computing, on a machine that others use.
     return run_program(split_arguments("audit " + arguments),
                        {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = 240.0});
   }
-  const TemporaryFolder folder_;
 };
 
 TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
-  const ProgramRun done = run("--method mean --epsilon 2 --delta 1e-5 --metric euclidean --trials 600 --format json");
-  ASSERT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_EQ(done.err, "");
+  const ProgramRun done =
+      succeed("--method mean --epsilon 2 --delta 1e-5 --metric euclidean --trials 600 --format json");
   const json report = done.json();
   EXPECT_EQ(report["method"], "mean");
   EXPECT_EQ(report["adjacency"], "add-remove");
@@ -46,8 +36,7 @@ TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
 TEST_F(AuditCommandTest, RoundsOnSamplesClaimNoMu) {
   const std::string options =
       "--method gd --batch 0.5 --rounds 4 --epsilon 2 --delta 1e-5 --accountant rdp --trials 100";
-  const ProgramRun done = run(options + " --format json");
-  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const ProgramRun done = succeed(options + " --format json");
   EXPECT_TRUE(done.json()["claimed"]["mu"].is_null());
   EXPECT_LE(done.json()["epsilon_lower"], 2.0);
   EXPECT_THAT(run(options).out, HasSubstr("mu none"));
@@ -55,8 +44,7 @@ TEST_F(AuditCommandTest, RoundsOnSamplesClaimNoMu) {
 
 TEST_F(AuditCommandTest, ChoicesAmongPublicRowsArePure) {
   const std::string options = "--method public --epsilon 1 --trials 200";
-  const ProgramRun done = run(options + " --format json");
-  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const ProgramRun done = succeed(options + " --format json");
   const json report = done.json();
   EXPECT_EQ(report["method"], "public");
   EXPECT_EQ(report["claimed"]["epsilon"], 1.0);
@@ -73,8 +61,7 @@ TEST_F(AuditCommandTest, TakesPrototypesAndWhatTheyAreComparedWith) {
   for (const std::string method :
        {"public --top-k 2 --adjacency replace-one", "public --d-min 1", "public --center public", "prototypes --auto",
         "coinpress", "global-adapt --rounds 2", "auto --objective balanced --rounds 2"}) {
-    const ProgramRun done = run("--trials 100 --mu 1 --format json --method " + method);
-    ASSERT_EQ(done.exit_code, 0) << method << ": " << done.err;
+    const ProgramRun done = succeed("--trials 100 --mu 1 --format json --method " + method);
     EXPECT_LE(done.json()["mu_lower"], 1.0) << method;
   }
 }
@@ -86,8 +73,7 @@ TEST_F(AuditCommandTest, HidesCanariesAmongTheUsersRows) {
   write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(60, 8)")) + element_bytes(x));
   write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(60,)")) + element_bytes(y));
   const std::string rows = "--method mean --one-run --train-x x.npy --train-y y.npy --classes 3 --canaries 200 --mu 1 ";
-  const ProgramRun done = run(rows + "--format json");
-  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const ProgramRun done = succeed(rows + "--format json");
   const json report = done.json();
   EXPECT_EQ(report["trials"], 1);
   EXPECT_EQ(report["canaries"], 200);
@@ -100,10 +86,8 @@ TEST_F(AuditCommandTest, HidesCanariesAmongTheUsersRows) {
 
 TEST_F(AuditCommandTest, ReducedRowsAreAuditedAsTheyAreReleased) {
   for (const std::string method : {"fisher", "fisher --select 2", "ls --shared-gram --select 3", "mean --pca 3"}) {
-    const ProgramRun one_run = run("--one-run --canaries 200 --mu 1 --method " + method);
-    EXPECT_EQ(one_run.exit_code, 0) << method << ": " << one_run.err;
-    const ProgramRun many_runs = run("--trials 100 --mu 1 --method " + method);
-    EXPECT_EQ(many_runs.exit_code, 0) << method << ": " << many_runs.err;
+    succeed("--one-run --canaries 200 --mu 1 --method " + method);
+    succeed("--trials 100 --mu 1 --method " + method);
   }
   EXPECT_THAT(run("--one-run --mu 1 --method fc --select 2").err, HasSubstr("releases no class sums"));
 }
@@ -125,23 +109,15 @@ TEST_F(AuditCommandTest, RefusesWhatItCannotDo) {
       {"--mu 1 --method fc --one-run", "no class sums"},
       {"--mu 1 --method fc --rounds 0", "--rounds 0"},
       {"--mu 1 --method magic", "magic"}};
-  for (const auto& [arguments, message] : cases) {
-    const ProgramRun refused = run(arguments);
-    EXPECT_EQ(refused.exit_code, 2) << arguments << refused.out;
-    EXPECT_THAT(refused.err, HasSubstr(message)) << arguments;
-    EXPECT_EQ(refused.out, "") << arguments;
-  }
+  for (const auto& [arguments, message] : cases) expect_refused(arguments, 2, message);
 }
 
 TEST_F(AuditCommandTest, RunsWithoutALauncher) {
-  const ProgramRun refused = run("--mu 1 --trials 1000", 2);
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("without mpirun"));
+  expect_refused("--mu 1 --trials 1000", 2, "without mpirun", 2);
 }
 
 TEST_F(AuditCommandTest, HelpHasExamples) {
-  const ProgramRun help = run("--help");
-  EXPECT_EQ(help.exit_code, 0);
+  const ProgramRun help = succeed("--help");
   EXPECT_THAT(help.out, HasSubstr("Examples:"));
   EXPECT_THAT(help.out, HasSubstr("dpreduce audit --method mean --one-run"));
 }

@@ -2,16 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
 
-#include "tests/cli/program_run.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 
-/// Where a case is tried. Those that differ from another one only in what a file or option holds are spared the time
-/// that mpirun takes.
+/// Where a case is tried.
 enum class Launch { kAloneAndOnRanks, kAloneOnly, kOnRanksOnly };
 
 /// Every case starts in a folder of its own with x.npy (12 x 4), y.npy (classes 0 to 2), and model.safetensors,

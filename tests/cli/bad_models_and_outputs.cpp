@@ -44,7 +44,7 @@ std::vector<BadCase> bad_models_and_outputs() {
       {"ModelOfANewerProgram", kPredict + "bad.safetensors", 3, "a newer dpreduce wrote this",
        model_with("\"format_version\":\"1\"", "\"format_version\":\"3\"")},
       {"ModelOfAnOlderProgram", kPredict + "bad.safetensors", 3, "format version 0 is unknown",
-       model_with("\"format_version\":\"1\"", "\"format_version\":\"0\""), Launch::kAloneOnly},
+       model_with("\"format_version\":\"1\"", "\"format_version\":\"0\"")},
       {"ModelTruncated", kPredict + "bad.safetensors", 3, "bad.safetensors: ",
        [](const Folder& folder) {
          fs::copy_file(folder / "model.safetensors", folder / "bad.safetensors");
@@ -56,8 +56,7 @@ std::vector<BadCase> bad_models_and_outputs() {
        [](const Folder& folder) {
          write_bytes(folder / "bad.safetensors",
                      safetensors(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", std::string(8, '\0')));
-       },
-       Launch::kAloneOnly},
+       }},
       {"ModelThatIsADirectory", kPredict + ".", 3, ".: "},
       {"PredictOnOtherFeatures", "predict --model model.safetensors --x wide.npy --out labels.npy", 3,
        "wide.npy: rows have 5 features, but the model was trained on 4", wider_rows},
@@ -69,12 +68,7 @@ std::vector<BadCase> bad_models_and_outputs() {
          write_label_file(folder / "bad.npy", {0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
        }},
       {"TestFeaturesMissing", kGoodFit + "--test-x absent.npy --test-y y.npy", 3, "absent.npy: No such file"},
-      {"TestLabelsMissing",
-       kGoodFit + "--test-x x.npy --test-y absent.npy",
-       3,
-       "absent.npy: No such file",
-       {},
-       Launch::kAloneOnly},
+      {"TestLabelsMissing", kGoodFit + "--test-x x.npy --test-y absent.npy", 3, "absent.npy: No such file"},
       {"TestOnOtherFeatures", kGoodFit + "--test-x wide.npy --test-y wide_y.npy", 3, "wide.npy: rows have 5 features",
        wider_rows},
       {"ModelIntoMissingFolder", kGoodFit + "--out absent/model.safetensors", 3, "absent/model.safetensors: cannot be"},
@@ -94,7 +88,7 @@ std::vector<BadCase> bad_models_and_outputs() {
          write_bytes(folder / "ledger.jsonl", text);
        }},
       {"LedgerOfGarbage", kGoodFit, 6, "ledger.jsonl:1: not a ledger line",
-       [](const Folder& folder) { write_bytes(folder / "ledger.jsonl", "no ledger\n"); }, Launch::kAloneOnly},
+       [](const Folder& folder) { write_bytes(folder / "ledger.jsonl", "no ledger\n"); }},
       {"LedgerTorn", kGoodFit, 6, "the last line is torn",
        [](const Folder& folder) {
          fs::resize_file(folder / "ledger.jsonl", fs::file_size(folder / "ledger.jsonl") - 1);
@@ -102,12 +96,8 @@ std::vector<BadCase> bad_models_and_outputs() {
       {"LedgerNotWritable", kGoodFit, 3, "ledger.jsonl: cannot be written",
        [](const Folder& folder) { fs::permissions(folder / "ledger.jsonl", fs::perms::owner_read); },
        Launch::kAloneAndOnRanks, Privileges::kNone},
-      {"LedgerIntoMissingFolder",
-       kGoodFit + "--ledger absent/ledger.jsonl",
-       3,
-       "absent/ledger.jsonl: cannot be written",
-       {},
-       Launch::kAloneOnly},
+      {"LedgerIntoMissingFolder", kGoodFit + "--ledger absent/ledger.jsonl", 3,
+       "absent/ledger.jsonl: cannot be written"},
       {"LedgerIntoClosedFolder", kGoodFit + "--ledger closed/ledger.jsonl", 3, "closed/ledger.jsonl: cannot be written",
        read_only_folder, Launch::kAloneAndOnRanks, Privileges::kNone},
       {"LedgerThatIsADirectory", kGoodFit + "--ledger folder", 3, "folder: the ledger must be a regular file",

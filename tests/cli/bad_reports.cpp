@@ -48,7 +48,7 @@ json& first_release(json& report) {
 }  // namespace
 
 std::vector<BadCase> bad_reports() {
-  std::vector<BadCase> cases{
+  return {
       {"ReportMissing", "privacy explain absent.json", 3, "absent.json: cannot be opened"},
       {"ReportThatIsADirectory", "privacy explain .", 3, ".: is a directory"},
       {"ReportThatIsADevice", "privacy explain /dev/zero", 3, "/dev/zero: is not a regular file"},
@@ -103,12 +103,6 @@ std::vector<BadCase> bad_reports() {
       {"ReportOfABlockBeyondTheRun", kExplain, 3, "contradicts itself: block class_sums alone has mu",
        report_with([](json& report) { first_release(report)["sigma"] = 1.0; })},
   };
-  // On ranks, one case for each way out.
-  for (BadCase& bad : cases) {
-    const bool also_on_ranks = bad.name == "ReportMissing" || bad.name == "ReportOfGarbage";
-    bad.launch = also_on_ranks ? Launch::kAloneAndOnRanks : Launch::kAloneOnly;
-  }
-  return cases;
 }
 
 }  // namespace dpreduce

@@ -4,22 +4,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <random>
 #include <set>
-#include <string>
 #include <thread>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/cli/process_watch.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/slow_tests.hpp"
 
@@ -27,19 +19,16 @@ namespace dpreduce {
 namespace checkpoint_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 constexpr int kKillsOfARun = 5;
 
 const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --checkpoint run ";
 
-class CheckpointTest : public testing::Test {
+class CheckpointTest : public ProgramTest {
  protected:
-  CheckpointTest() : rows_(make_rows({900, 700, 500}, 24)) { write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy"); }
+  CheckpointTest() : rows_(make_rows({900, 700, 500}, 24)) { write_rows(rows_); }
 
-  ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run_program(split_arguments(kFit + options), {.folder = folder_.path(), .ranks = ranks});
-  }
+  ProgramRun fit(const std::string& options, int ranks = 0) const { return run(kFit + options, ranks); }
 
   // Makes all releases and its model; then its report cannot be written: it has ended by an error, may be resumed, and
   // so has its journal. Kept in "kept".
@@ -55,25 +44,13 @@ class CheckpointTest : public testing::Test {
 
   static bool is_of_the_run(const std::string& name) { return name == "run" || name.starts_with("ledger.jsonl"); }
 
-  void expect_done(const std::string& options, int ranks = 0) const {
-    const ProgramRun run = fit(options, ranks);
-    EXPECT_EQ(run.exit_code, 0) << options << "\n" << run.err;
-    EXPECT_EQ(run.err, "");
-  }
+  void expect_done(const std::string& options, int ranks = 0) const { succeed(kFit + options, ranks); }
 
-  std::string model() const { return read_bytes(folder_ / "model.safetensors"); }
-
-  std::vector<std::string> journals() const {
-    std::vector<std::string> found;
-    for (const std::string& name : folder_.names()) {
-      if (name.ends_with(".journal")) found.push_back(name);
-    }
-    return found;
-  }
+  std::string model() const { return bytes("model.safetensors"); }
 
   std::vector<std::string> release_files() const {
     std::vector<std::string> files;
-    if (!fs::exists(folder_ / "run")) return files;
+    if (!has("run")) return files;
     for (const auto& entry : fs::directory_iterator(folder_ / "run")) {
       const std::string name = entry.path().filename();
       if (name.starts_with("releases-")) files.push_back(name);
@@ -92,16 +69,14 @@ class CheckpointTest : public testing::Test {
     const std::vector<std::string> files = release_files();
     for (std::size_t k = recorded; k < files.size(); ++k) fs::remove(folder_ / ("run/" + files[k]));
     cut_lines("ledger.jsonl", "\"kind\":\"charge\"", charged);
-    for (const std::string& name : folder_.names()) {
-      if (name.ends_with(".journal")) cut_lines(name, "charge ", charged);
-    }
+    for (const std::string& name : journals()) cut_lines(name, "charge ", charged);
   }
 
   // Cuts the file off behind its line number `most` of those that hold `text`.
   void cut_lines(const std::string& name, const std::string& text, std::size_t most) const {
     std::string kept;
     std::size_t found = 0;
-    for (const std::string& line : lines_of(read_bytes(folder_ / name))) {
+    for (const std::string& line : lines_of(bytes(name))) {
       const bool is_one = line.find(text) != std::string::npos;
       if ((is_one && found == most) || line.find("\"kind\":\"end\"") != std::string::npos) break;
       found += is_one ? 1 : 0;
@@ -126,10 +101,9 @@ class CheckpointTest : public testing::Test {
     EXPECT_EQ(state.charges().size(), releases);
     EXPECT_EQ(ids.size(), releases);
     EXPECT_TRUE(state.open_runs().empty());
-    for (const std::string& name : folder_.names()) EXPECT_FALSE(name.ends_with(".journal")) << name;
+    EXPECT_TRUE(journals().empty());
   }
 
-  TemporaryFolder folder_;
   TrainingRows rows_;
 };
 
@@ -150,12 +124,9 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
     const std::string whole = model();
     ASSERT_EQ(release_files().size(), releases);
     if (!seed.empty()) {  // a checkpoint changes nothing
-      const ProgramRun without = run_program(
-          split_arguments(
-              "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
-              seed + GetParam().options),
-          {.folder = folder_.path()});
-      ASSERT_EQ(without.exit_code, 0) << without.err;
+      const ProgramRun without =
+          succeed("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
+                  seed + GetParam().options);
       EXPECT_TRUE(model() == whole);
     }
     struct Kill {
@@ -205,7 +176,7 @@ TEST_F(CheckpointTest, AChoiceIsRepeatedAtNoCharge) {
 // Of a release in parts some classes are recorded: they are taken, the others are made with the noise that they would
 // have had, on other ranks and so in another order.
 TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
-  write_npy(make_rows({300, 200, 100}, 24), folder_ / "other_x.npy", folder_ / "other_y.npy");
+  write_rows(make_rows({300, 200, 100}, 24), "other_x.npy", "other_y.npy");
   const std::string tail = "--method ls --center dp --choose --validation-x other_x.npy --validation-y other_y.npy ";
   for (const std::string seed : {"--seed 5 ", ""}) {
     SCOPED_TRACE(seed.empty() ? "with a secret of its own" : "seeded");
@@ -215,12 +186,9 @@ TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
     const std::string whole = model();
     ASSERT_EQ(release_files().size(), 4u) << "the center, and three classes";
     if (!seed.empty()) {  // a checkpoint changes nothing
-      const ProgramRun without = run_program(
-          split_arguments(
-              "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
-              options),
-          {.folder = folder_.path(), .ranks = 2});
-      ASSERT_EQ(without.exit_code, 0) << without.err;
+      succeed(
+          "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " + options,
+          2);
       EXPECT_TRUE(model() == whole);
     }
     struct Kill {
@@ -260,12 +228,13 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
     clear();
     for (int kill_number = 0; kill_number < kKillsOfARun; ++kill_number) {
       const int ranks = kill_number % 3 == 2 ? 2 : 0;
-      RunningProgram program(split_arguments(kFit + options + "--resume"), {.folder = folder_.path(), .ranks = ranks});
+      RunningProgram program(split_arguments(kFit + options + "--resume"),
+                             {.folder = folder_.path(), .ranks = ranks, .form = Form::kProgram});
       // At a random moment, or a moment after so many releases are on disk.
       const std::size_t target = release_files().size() + engine() % 3;
       const bool by_time = engine() % 3 == 0;
       const double end = seconds_now() + (by_time ? share(engine) : 3.0) * timed.seconds + (ranks > 0 ? 0.5 : 0.0);
-      while (seconds_now() < end && !fs::exists(folder_ / "model.safetensors")) {
+      while (seconds_now() < end && !has("model.safetensors")) {
         if (!by_time && release_files().size() >= target) break;
         std::this_thread::sleep_for(std::chrono::microseconds(200));
       }
@@ -275,7 +244,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
       const ProgramRun ended = program.finish();
       EXPECT_FALSE(ended.timed_out);
       Ledger::read(folder_ / "ledger.jsonl");  // throws where a line is torn
-      if (fs::exists(folder_ / "model.safetensors")) break;
+      if (has("model.safetensors")) break;
       if (!release_files().empty()) ++killed_on_the_way;
     }
     // To its report, which cannot be written; then the same in one go: nothing recorded, every release repeated.
@@ -302,10 +271,10 @@ TEST_F(CheckpointTest, ARunThatEndedBeforeItsFirstReleaseBeginsAgain) {
   const std::string options = "--method gd --rounds 3 --resume ";
   TrainingRows bad = rows_;
   bad.features[7] = std::numeric_limits<float>::quiet_NaN();
-  write_npy(bad, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(bad);
   EXPECT_EQ(fit(options).exit_code, 3);
   EXPECT_TRUE(journals().empty());
-  write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows_);
   expect_done(options);
   expect_charged_once(3);
 }
@@ -315,11 +284,11 @@ TEST_F(CheckpointTest, AFinishedRunWritesItsModelAgainAndPaysNothing) {
   expect_done(options);
   const std::string whole = model();
   fs::remove(folder_ / "model.safetensors");
-  const auto ledger = read_bytes(folder_ / "ledger.jsonl");
+  const auto ledger = bytes("ledger.jsonl");
   expect_done(options + "--resume", 2);
   EXPECT_TRUE(model() == whole);
-  EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), ledger);
-  const auto report = nlohmann::json::parse(read_bytes(folder_ / "report.json"));
+  EXPECT_EQ(bytes("ledger.jsonl"), ledger);
+  const auto report = document("report.json");
   EXPECT_EQ(report["checkpoint"]["resumed_releases"], 3);
 }
 
@@ -339,21 +308,20 @@ TEST_F(CheckpointTest, WhereAndHowFastItRunsIsFree) {
   stop_with_all(options + "--threads 1 --memory 1");
   const std::string whole = model();
   cut(2, 2);
-  write_npy(rows_.part(0, 1000), folder_ / "part_0.npy", folder_ / "label_0.npy");
-  write_npy(rows_.part(1000, 1100), folder_ / "part_1.npy", folder_ / "label_1.npy");
-  const ProgramRun run = run_program(
-      split_arguments("fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta "
-                      "1e-6 --checkpoint run --resume "
-                      "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
-                      options),
-      {.folder = folder_.path(), .ranks = 2});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(read_bytes(folder_ / "other.safetensors") == whole);
+  write_rows(rows_.part(0, 1000), "part_0.npy", "label_0.npy");
+  write_rows(rows_.part(1000, 1100), "part_1.npy", "label_1.npy");
+  succeed(
+      "fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta "
+      "1e-6 --checkpoint run --resume "
+      "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
+          options,
+      2);
+  EXPECT_TRUE(bytes("other.safetensors") == whole);
   expect_charged_once(3);
 }
 
 TEST_F(CheckpointTest, OtherPublicRowsAreRefused) {
-  write_npy(make_rows({50, 60, 70}, 24), folder_ / "public.npy", folder_ / "unused.npy");
+  write_rows(make_rows({50, 60, 70}, 24), "public.npy", "unused.npy");
   const std::string options = "--method gd --rounds 3 --pca 5 --public-x public.npy ";
   stop_with_all(options);
   const std::string whole = model();
@@ -361,10 +329,8 @@ TEST_F(CheckpointTest, OtherPublicRowsAreRefused) {
   expect_done(options + "--resume", 3);
   EXPECT_TRUE(model() == whole);
   cut(2, 1);
-  write_npy(make_rows({50, 60, 71}, 24), folder_ / "public.npy", folder_ / "unused.npy");
-  const ProgramRun refused = fit(options + "--resume");
-  EXPECT_EQ(refused.exit_code, 7);
-  EXPECT_THAT(refused.err, HasSubstr("--public-x"));
+  write_rows(make_rows({50, 60, 71}, 24), "public.npy", "unused.npy");
+  expect_refused(kFit + options + "--resume", 7, "--public-x");
 }
 
 class CheckpointRefusalTest : public CheckpointTest {
@@ -376,19 +342,8 @@ class CheckpointRefusalTest : public CheckpointTest {
     cut(2, 2);
   }
 
-  // One line, that code, and nothing changed on disk.
-  void expect_refused(const std::string& options, int exit_code, const std::string& message, int ranks = 0,
-                      Privileges privileges = Privileges::kOwn) const {
-    SCOPED_TRACE(options);
-    const auto before = content_of(folder_.path());
-    const ProgramRun run = run_program(split_arguments(kFit + options),
-                                       {.folder = folder_.path(), .ranks = ranks, .privileges = privileges});
-    EXPECT_EQ(run.exit_code, exit_code) << run.err;
-    int messages = 0;
-    for (const std::string& line : lines_of(run.err)) messages += line.starts_with("dpreduce: ") ? 1 : 0;
-    EXPECT_EQ(messages, 1) << run.err;
-    EXPECT_THAT(run.err, HasSubstr(message));
-    EXPECT_TRUE(content_of(folder_.path()) == before);
+  void expect_refused(const std::string& options, int code, const std::string& message, int ranks = 0) const {
+    ProgramTest::expect_refused(kFit + options, code, message, ranks);
   }
 };
 
@@ -421,10 +376,10 @@ TEST_F(CheckpointRefusalTest, AnotherRunIsExitSeven) {
 
 TEST_F(CheckpointRefusalTest, OtherRowsAreExitSeven) {
   rows_.labels[7] = (rows_.labels[7] + 1) % 3;
-  write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows_);
   expect_refused(std::string(kOptions) + "--resume", 7, "other training rows");
   rows_.labels[7] = (rows_.labels[7] + 2) % 3;
-  write_npy(rows_.part(0, 2099), folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows_.part(0, 2099));
   expect_refused(std::string(kOptions) + "--resume", 7, "other training rows", 2);
 }
 
@@ -489,21 +444,18 @@ TEST_F(CheckpointRefusalTest, AFolderThatCannotBeWrittenIsBadInput) {
 TEST_F(CheckpointRefusalTest, OptionsThatDoNotFitAreUsage) {
   const std::string plain = "fit --train-x x.npy --train-y y.npy --classes 3 ";
   const auto refused = [&](const std::string& options, const std::string& message) {
-    const ProgramRun run = run_program(split_arguments(plain + options), {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 2) << options;
-    EXPECT_THAT(run.err, HasSubstr(message));
+    ProgramTest::expect_refused(plain + options, 2, message);
   };
   refused("--non-private --checkpoint new", "--checkpoint with --non-private");
   refused("--mu 1 --checkpoint-every 3", "--checkpoint-every goes with --checkpoint");
   refused("--mu 1 --checkpoint new --checkpoint-every -1", "--checkpoint-every -1");
   refused("--mu 1 --checkpoint model.safetensors", "--out and --checkpoint are both");
-  EXPECT_FALSE(fs::exists(folder_ / "new"));
 }
 
 // Public values only: not the secret, no digest of rows, not how many there are.
 TEST_F(CheckpointRefusalTest, HoldsNoSecretNoDigestOfRowsAndNoNumberOfThem) {
   std::vector<std::string> secrets;
-  for (const std::string& line : lines_of(read_bytes(folder_ / journals().at(0)))) {
+  for (const std::string& line : lines_of(bytes(journals().at(0)))) {
     if (line.starts_with("secret ") || line.starts_with("rows ") || line.starts_with("charge ")) {
       const std::size_t first = line.starts_with("secret ") ? line.rfind(' ') + 1 : line.find(' ') + 1;
       secrets.push_back(line.substr(first, 16));

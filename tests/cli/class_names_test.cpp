@@ -1,32 +1,20 @@
 // Labels that are names: from files of strings and a list of classes to a model that keeps the names.
 #include <fstream>
 #include <map>
-#include <string>
-#include <vector>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace class_names_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
-
 const std::vector<std::string> kNames = {"oak", "élm, wych", "ash"};
-constexpr const char* kFit =
+const std::string kFit =
     "fit --train-x x.npy --method mean --mu 2 --seed 3 --ledger ledger --report report.json --out model.safetensors";
 
-class ClassNames : public testing::Test {
+class ClassNames : public ProgramTest {
  protected:
   ClassNames() : rows_(make_rows({40, 30, 20}, 8)) {
-    write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+    write_rows(rows_);
     write_names("names.txt", kNames);
     write_labels("strings.npy", rows_.labels);
   }
@@ -39,55 +27,45 @@ class ClassNames : public testing::Test {
   // Names of labels as NumPy's strings of 12 bytes.
   void write_labels(const std::string& name, const std::vector<std::int64_t>& labels) const {
     constexpr std::size_t kLength = 12;
-    std::string bytes;
+    std::string all;
     for (const std::int64_t label : labels) {
       std::string one = kNames[static_cast<std::size_t>(label)];
       one.resize(kLength, '\0');
-      bytes += one;
+      all += one;
     }
-    write_bytes(folder_ / name, npy_header_bytes(npy_text("|S12", fmt::format("({},)", labels.size()))) + bytes);
+    write_bytes(folder_ / name, npy_header_bytes(npy_text("|S12", fmt::format("({},)", labels.size()))) + all);
   }
 
-  ProgramRun run(const std::string& arguments, int ranks = 0) const {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
-  }
-  ProgramRun succeed(const std::string& arguments, int ranks = 0) const {
-    ProgramRun done = run(arguments, ranks);
-    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
-    std::filesystem::remove(folder_ / "ledger");
-    return done;
-  }
-  std::string model() const { return read_bytes(folder_ / "model.safetensors"); }
+  std::string model() const { return bytes("model.safetensors"); }
 
-  const TemporaryFolder folder_;
   const TrainingRows rows_;
 };
 
 TEST_F(ClassNames, StringsAndTheirNumbersMakeOneModelForAnyNumberOfRanks) {
-  succeed(std::string(kFit) + " --train-y y.npy --class-names names.txt");
+  succeed(kFit + " --train-y y.npy --class-names names.txt");
   const std::string of_numbers = model();
   for (const int ranks : {0, 3}) {
-    succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt", ranks);
+    succeed(kFit + " --train-y strings.npy --class-names names.txt", ranks);
     EXPECT_TRUE(model() == of_numbers) << ranks;
   }
-  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt --classes 3");
+  succeed(kFit + " --train-y strings.npy --class-names names.txt --classes 3");
   EXPECT_TRUE(model() == of_numbers);
-  succeed(std::string(kFit) + " --train-y y.npy --classes 3");
+  succeed(kFit + " --train-y y.npy --classes 3");
   EXPECT_FALSE(model() == of_numbers);  // without the names
 }
 
 TEST_F(ClassNames, ModelAndReportKeepTheList) {
-  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt --test-x x.npy --test-y strings.npy");
-  const json report = json::parse(read_bytes(folder_ / "report.json"));
+  succeed(kFit + " --train-y strings.npy --class-names names.txt --test-x x.npy --test-y strings.npy");
+  const json report = document("report.json");
   EXPECT_EQ(report["class_names"], json(kNames));
   EXPECT_EQ(report["classes"], 3);
   EXPECT_GT(report["test"]["accuracy"], 0.9);
-  succeed(std::string(kFit) + " --train-y y.npy --classes 3");
-  EXPECT_FALSE(json::parse(read_bytes(folder_ / "report.json")).contains("class_names"));
+  succeed(kFit + " --train-y y.npy --classes 3");
+  EXPECT_FALSE(document("report.json").contains("class_names"));
 }
 
 TEST_F(ClassNames, PredictionsAndTablesSayThem) {
-  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt");
+  succeed(kFit + " --train-y strings.npy --class-names names.txt");
   const std::vector<std::string> printed = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
   ASSERT_EQ(printed.size(), rows_.rows());
   std::size_t right = 0;
@@ -99,13 +77,13 @@ TEST_F(ClassNames, PredictionsAndTablesSayThem) {
   EXPECT_THAT(succeed("predict --model model.safetensors --x x.npy --top-k 2", 3).out, HasSubstr("oak\t"));
 
   succeed("predict --model model.safetensors --x x.npy --out labels.csv --scores scores.csv");
-  const std::vector<std::string> table_of_labels = lines_of(read_bytes(folder_ / "labels.csv"));
+  const std::vector<std::string> table_of_labels = lines_of(bytes("labels.csv"));
   ASSERT_EQ(table_of_labels.size(), printed.size() + 1);
   for (std::size_t row = 0; row < printed.size(); ++row) {
     const bool has_comma = printed[row].find(',') != std::string::npos;
     EXPECT_EQ(table_of_labels[row + 1], has_comma ? "\"" + printed[row] + "\"" : printed[row]);
   }
-  EXPECT_EQ(lines_of(read_bytes(folder_ / "scores.csv")).front(), "oak,\"élm, wych\",ash");
+  EXPECT_EQ(lines_of(bytes("scores.csv")).front(), "oak,\"élm, wych\",ash");
 
   for (const char* labels : {"strings.npy", "y.npy"}) {
     const json figures =
@@ -132,10 +110,8 @@ TEST_F(ClassNames, InspectDoubtsLabelsThatCountFromOne) {
   write_label_file(folder_ / "one.npy", from_one);
   const json figures = succeed("inspect --x x.npy --y one.npy --classes 4 --format json").json();
   EXPECT_THAT(figures["doubt"].get<std::string>(), HasSubstr("labels count from 0"));
-  const ProgramRun fitted = run(std::string(kFit) + " --train-y one.npy --classes 3");
-  EXPECT_EQ(fitted.exit_code, 3);
-  EXPECT_THAT(fitted.err,
-              HasSubstr("has label 3, outside 0 to 2: labels count from 0; if yours count from 1, subtract"));
+  expect_refused(kFit + " --train-y one.npy --classes 3", 3,
+                 "has label 3, outside 0 to 2: labels count from 0; if yours count from 1, subtract");
 }
 
 TEST_F(ClassNames, SweepsTakeThem) {
@@ -143,14 +119,14 @@ TEST_F(ClassNames, SweepsTakeThem) {
       "sweep --train-x x.npy --train-y strings.npy --test-x x.npy --test-y strings.npy --class-names names.txt "
       "--methods "
       "mean --epsilons 1 --out swept");
-  EXPECT_GT(json::parse(read_bytes(folder_ / "swept.json"))["runs"].size(), 0u);
+  EXPECT_GT(document("swept.json")["runs"].size(), 0u);
 }
 
 TEST_F(ClassNames, AnOrderOfItsOwnIsAnotherModel) {
   write_names("turned.txt", {kNames[2], kNames[1], kNames[0]});
-  succeed(std::string(kFit) + " --train-y strings.npy --class-names turned.txt");
+  succeed(kFit + " --train-y strings.npy --class-names turned.txt");
   const std::vector<std::string> printed = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
-  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt");
+  succeed(kFit + " --train-y strings.npy --class-names names.txt");
   const std::vector<std::string> usual = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
   std::size_t same = 0;
   for (std::size_t row = 0; row < usual.size(); ++row) same += printed[row] == usual[row] ? 1 : 0;
@@ -179,36 +155,24 @@ TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
        "--class-names twice.txt, line 3: \"oak\" stands in line 1 already"},
       {" --train-y y.npy", 2, "fit needs --classes"}};
   for (const Case& one : cases) {
-    for (const int ranks : {0, 3}) {
-      SCOPED_TRACE(one.options);
-      const ProgramRun refused = run(kFit + one.options, ranks);
-      EXPECT_EQ(refused.exit_code, one.exit_code) << refused.err;
-      EXPECT_THAT(refused.err, HasSubstr(one.message));
-      std::size_t reports = 0;
-      for (const std::string& line : lines_of(refused.err)) reports += line.starts_with("dpreduce: ") ? 1 : 0;
-      EXPECT_EQ(reports, 1u) << refused.err;
-      EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
-    }
+    for (const int ranks : {0, 3}) expect_refused(kFit + one.options, one.exit_code, one.message, ranks);
   }
 }
 
 TEST_F(ClassNames, AModelWithoutNamesTakesNoStringsToTestOn) {
-  succeed(std::string(kFit) + " --train-y y.npy --classes 3");
-  const ProgramRun refused = run("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy");
-  EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("strings.npy: labels are names"));
+  succeed(kFit + " --train-y y.npy --classes 3");
+  expect_refused("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy", 3,
+                 "strings.npy: labels are names");
 }
 
 TEST_F(ClassNames, Rank0AloneReadsTheList) {
   const TemporaryFolder elsewhere;
   const std::string files = fmt::format(" --train-x {0}/x.npy --train-y {0}/strings.npy", folder_.path());
   const std::string fit = "fit --method mean --mu 2 --seed 3 --ledger ledger --out model.safetensors";
-  const ProgramRun done = run_program(split_arguments(fmt::format("{}{} --class-names names.txt : -n 2 -wdir {} {} fit",
-                                                                  fit, files, elsewhere.path(), program_path())),
-                                      {.folder = folder_.path(), .ranks = 1});
-  ASSERT_EQ(done.exit_code, 0) << done.err;
+  succeed(
+      fmt::format("{}{} --class-names names.txt : -n 2 -wdir {} {} fit", fit, files, elsewhere.path(), program_path()),
+      1);
   const std::string of_ranks = model();
-  std::filesystem::remove(folder_ / "ledger");
   succeed(fit + files + " --class-names names.txt");
   EXPECT_TRUE(model() == of_ranks);
 }
@@ -217,7 +181,7 @@ TEST_F(ClassNames, Rank0AloneReadsTheList) {
 TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
   for (const std::size_t silo : {1, 2, 3}) {
     const TrainingRows part = rows_.part(30 * (silo - 1), 30);
-    write_npy(part, folder_ / fmt::format("x{}.npy", silo), folder_ / fmt::format("unused{}.npy", silo));
+    write_rows(part, fmt::format("x{}.npy", silo), fmt::format("unused{}.npy", silo));
     write_labels(fmt::format("s{}.npy", silo), part.labels);
     write_names(fmt::format("names{}.txt", silo), kNames);
   }
@@ -238,7 +202,7 @@ TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
   const ProgramRun agreed = started("names3.txt");
   ASSERT_EQ(agreed.exit_code, 0) << agreed.err;
   const std::string of_silos = model();
-  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt");
+  succeed(kFit + " --train-y strings.npy --class-names names.txt");
   EXPECT_TRUE(model() == of_silos);
 
   write_names("names3.txt", {kNames[1], kNames[0], kNames[2]});
@@ -246,13 +210,13 @@ TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
   const ProgramRun refused = started("names3.txt");
   EXPECT_EQ(refused.exit_code, 5) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("other options than this silo"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+  EXPECT_FALSE(has("model.safetensors"));
   EXPECT_THAT(refused.err, Not(HasSubstr("x3.npy")));
 }
 
 TEST_F(ClassNames, ARunGoesOnWithTheListThatItBeganWith) {
-  const std::string fit = std::string(kFit) + " --train-y y.npy --checkpoint kept --class-names ";
-  ASSERT_EQ(run(fit + "names.txt").exit_code, 0);
+  const std::string fit = kFit + " --train-y y.npy --checkpoint kept --class-names ";
+  succeed(fit + "names.txt");
   const std::string first = model();
   EXPECT_EQ(run(fit + "names.txt --resume").exit_code, 0);
   EXPECT_TRUE(model() == first);
@@ -267,7 +231,7 @@ TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
   }
   write_bytes(folder_ / "sets.npy",
               npy_header_bytes(npy_text("|i1", fmt::format("({}, 3)", rows_.rows()))) + element_bytes(sets));
-  succeed(std::string(kFit) + " --train-y sets.npy --class-names names.txt --max-labels 2");
+  succeed(kFit + " --train-y sets.npy --class-names names.txt --max-labels 2");
   EXPECT_THAT(kNames, testing::Contains(lines_of(succeed("predict --model model.safetensors --x x.npy").out).front()));
 }
 

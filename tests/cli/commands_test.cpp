@@ -1,25 +1,17 @@
 // Every command but fit: what it prints and writes, alone and on several ranks.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <sstream>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/data/sharded_array.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/common/accounting/vector_table.hpp"
-#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace commands_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr std::size_t kClasses = 4;
@@ -38,19 +30,7 @@ std::vector<std::uint64_t> counts_of(const std::vector<std::int32_t>& labels, st
   return counts;
 }
 
-class CommandsTest : public testing::Test {
- protected:
-  ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
-  }
-  ProgramRun succeed(const std::string& arguments, int ranks = 0) {
-    ProgramRun done = run(arguments, ranks);
-    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
-    EXPECT_EQ(done.err, "") << arguments;
-    return done;
-  }
-  const TemporaryFolder folder_;
-};
+class CommandsTest : public ProgramTest {};
 
 // With data and a model of it.
 class ModelCommandsTest : public CommandsTest {
@@ -74,7 +54,7 @@ TEST_F(ModelCommandsTest, PredictedLabelsAreTheSameOnScreenInFilesAndOnRanks) {
   EXPECT_EQ(succeed(predict + " --out labels.npy").out, "");
   EXPECT_EQ(labels_in(folder_ / "labels.npy", kClasses), labels);
   succeed(predict + " --out labels_3.npy", 3);
-  EXPECT_TRUE(read_bytes(folder_ / "labels_3.npy") == read_bytes(folder_ / "labels.npy"));
+  EXPECT_TRUE(bytes("labels_3.npy") == bytes("labels.npy"));
 }
 
 TEST_F(ModelCommandsTest, TheLargestScoreIsThePredictedLabel) {
@@ -82,7 +62,7 @@ TEST_F(ModelCommandsTest, TheLargestScoreIsThePredictedLabel) {
   succeed(predict + "labels.npy");
   succeed(predict + "scores.npy --scores");
   succeed(predict + "scores_3.npy --scores", 3);
-  EXPECT_TRUE(read_bytes(folder_ / "scores_3.npy") == read_bytes(folder_ / "scores.npy"));
+  EXPECT_TRUE(bytes("scores_3.npy") == bytes("scores.npy"));
 
   ShardedArray array({folder_ / "scores.npy"}, ArrayRole::kFeatures);
   ASSERT_EQ(array.rows(), kTestRows);
@@ -112,8 +92,8 @@ TEST_F(ModelCommandsTest, TablesHoldTheSameWhateverTheirFormat) {
     EXPECT_EQ(succeed(predict + "--out labels.csv --scores scores.csv", ranks).out, "");
     EXPECT_EQ(succeed(predict + "--out labels.npy --scores scores.npy", ranks).out, "");
     const std::vector<std::int32_t> labels = labels_in(folder_ / "labels.npy", kClasses);
-    const auto lines = fields_of(read_bytes(folder_ / "labels.csv"));
-    const auto scores = fields_of(read_bytes(folder_ / "scores.csv"));
+    const auto lines = fields_of(bytes("labels.csv"));
+    const auto scores = fields_of(bytes("scores.csv"));
     ASSERT_EQ(lines.size(), kTestRows + 1);
     ASSERT_EQ(scores.size(), kTestRows + 1);
     EXPECT_EQ(lines.front(), std::vector<std::string>{"label"});
@@ -130,27 +110,27 @@ TEST_F(ModelCommandsTest, TablesHoldTheSameWhateverTheirFormat) {
     }
   }
   succeed(predict + "--out best.csv --top-k 2");
-  EXPECT_EQ(fields_of(read_bytes(folder_ / "best.csv")).front(), (std::vector<std::string>{"label_1", "label_2"}));
-  EXPECT_EQ(fields_of(read_bytes(folder_ / "best.csv")).size(), kTestRows + 1);
+  EXPECT_EQ(fields_of(bytes("best.csv")).front(), (std::vector<std::string>{"label_1", "label_2"}));
+  EXPECT_EQ(fields_of(bytes("best.csv")).size(), kTestRows + 1);
   succeed(predict + "--out sets.csv --sets --threshold 0");
-  EXPECT_EQ(fields_of(read_bytes(folder_ / "sets.csv"))[1].size(), kClasses);
+  EXPECT_EQ(fields_of(bytes("sets.csv"))[1].size(), kClasses);
 }
 
 TEST_F(ModelCommandsTest, LabelsBesideScoresAreThoseWithoutThem) {
   const std::string predict = "predict --model model.safetensors --x test_x.npy ";
   succeed(predict + "--out alone.npy");
   succeed(predict + "--out beside.npy --scores scores.npy", 3);
-  EXPECT_TRUE(read_bytes(folder_ / "beside.npy") == read_bytes(folder_ / "alone.npy"));
+  EXPECT_TRUE(bytes("beside.npy") == bytes("alone.npy"));
   succeed(predict + "--out scores_of_old.npy --scores");  // without a file of their own they take that of labels
-  EXPECT_TRUE(read_bytes(folder_ / "scores_of_old.npy") == read_bytes(folder_ / "scores.npy"));
+  EXPECT_TRUE(bytes("scores_of_old.npy") == bytes("scores.npy"));
   succeed(predict + "--scores only.npy");
-  EXPECT_TRUE(read_bytes(folder_ / "only.npy") == read_bytes(folder_ / "scores.npy"));
+  EXPECT_TRUE(bytes("only.npy") == bytes("scores.npy"));
 }
 
 TEST_F(ModelCommandsTest, ProbabilitiesAreThoseOfTheLoss) {
   const auto table = [&](const std::string& name) {
     std::vector<double> numbers;
-    const auto rows = fields_of(read_bytes(folder_ / name));
+    const auto rows = fields_of(bytes(name));
     for (std::size_t row = 1; row < rows.size(); ++row) {
       for (const std::string& field : rows[row]) numbers.push_back(std::stod(field));
     }
@@ -186,16 +166,14 @@ TEST_F(ModelCommandsTest, ProbabilitiesAreThoseOfTheLoss) {
 
 TEST_F(ModelCommandsTest, WhatHasNoProbabilitiesSaysSo) {
   const auto refused = [&](const std::string& options, const std::string& message) {
-    const ProgramRun run_of = run("predict --model model.safetensors --x test_x.npy " + options);
-    EXPECT_EQ(run_of.exit_code, 2) << options;
-    EXPECT_NE(run_of.err.find(message), std::string::npos) << run_of.err;
+    expect_refused("predict --model model.safetensors --x test_x.npy " + options, 2, message);
   };
   refused("--probabilities p.csv", "--probabilities: model.safetensors has none: scores of method mean only rank");
   refused("--out labels.txt", "--out labels.txt: tables are written as .npy or .csv");
   refused("--scores s.parquet", "--scores s.parquet: tables are written as .npy or .csv");
   refused("--out t.csv --scores ./t.csv", "must be different files");
   refused("--scores", "--scores needs --out, or a file of its own");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "p.csv"));
+  EXPECT_FALSE(has("p.csv"));
 }
 
 TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
@@ -225,7 +203,7 @@ TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
   for (std::size_t c = 0; c < kClasses; ++c) EXPECT_DOUBLE_EQ(figures["per_class"][c].get<double>(), recalls[c]);
   EXPECT_EQ(figures["minority_classes"], json({3}));  // the tail of the long tail
   EXPECT_DOUBLE_EQ(figures["minority_accuracy"].get<double>(), recalls[3]);
-  EXPECT_EQ(json::parse(read_bytes(folder_ / "evaluation.json")), figures);
+  EXPECT_EQ(document("evaluation.json"), figures);
 
   json on_ranks = succeed(evaluate, 3).json();
   EXPECT_EQ(on_ranks["ranks"], 3);
@@ -241,7 +219,7 @@ TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {
       "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json "
       "--test-x "
       "test_x.npy --test-y test_y.npy");
-  const json report = json::parse(read_bytes(folder_ / "report.json"));
+  const json report = document("report.json");
   const json figures =
       succeed("evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json").json();
   for (const char* key : {"accuracy", "balanced_accuracy", "per_class"}) EXPECT_EQ(report["test"][key], figures[key]);
@@ -275,7 +253,7 @@ TEST_F(CommandsTest, InspectCountsRowsThatAFitWouldRefuse) {
   TrainingRows rows = make_rows({5, 5}, 4);
   rows.features[4] = std::numeric_limits<float>::quiet_NaN();
   std::fill_n(rows.features.begin() + 8, 4, 0.0F);
-  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows);
   const json figures = succeed("inspect --x x.npy --y y.npy --classes 2 --format json").json();
   EXPECT_EQ(figures["rows"], 10);
   EXPECT_EQ(figures["rows_not_finite"], 1);
@@ -291,7 +269,7 @@ TEST_F(CommandsTest, SynthWritesWhatItSays) {
   EXPECT_EQ(lines_of(run.out).size(), names.size());
   for (const std::string& name : names) {
     EXPECT_THAT(run.out, HasSubstr("made/" + name));
-    EXPECT_TRUE(std::filesystem::exists(folder_ / ("made/" + name)));
+    EXPECT_TRUE(has(("made/" + name)));
   }
   std::vector<std::string> x;
   std::vector<std::int32_t> labels;
@@ -377,11 +355,11 @@ TEST_F(CommandsTest, SanitizingAgainGivesOtherNoiseUnlessItIsSeeded) {
   const std::string sanitize = "synth sanitize --x train_x.npy --epsilon 1 --delta 1e-5 --out ";
   succeed(sanitize + "a");
   succeed(sanitize + "b", 2);
-  EXPECT_NE(read_bytes(folder_ / "a/x.npy"), read_bytes(folder_ / "b/x.npy"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "a/y.npy"));
+  EXPECT_NE(bytes("a/x.npy"), bytes("b/x.npy"));
+  EXPECT_FALSE(has("a/y.npy"));
   const ProgramRun seeded = succeed(sanitize + "a --seed 3");
   succeed(sanitize + "b --seed 3", 2);
-  EXPECT_EQ(read_bytes(folder_ / "a/x.npy"), read_bytes(folder_ / "b/x.npy"));
+  EXPECT_EQ(bytes("a/x.npy"), bytes("b/x.npy"));
   EXPECT_THAT(seeded.out, HasSubstr("NOT private"));
 }
 

@@ -3,43 +3,28 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <set>
-#include <string>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include "common/silos/line.hpp"
 #include "report/cost_report.hpp"
 #include "tests/cli/process_watch.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace cost_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
-
-class CostTest : public testing::Test {
+class CostTest : public ProgramTest {
  protected:
-  CostTest() { write_npy(make_rows({300, 200, 100}, 16), folder_ / "x.npy", folder_ / "y.npy"); }
+  CostTest() { write_rows(make_rows({300, 200, 100}, 16)); }
 
-  ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
-  }
   ProgramRun plan(const std::string& options, int ranks = 0) {
-    ProgramRun done = run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run " + options, ranks);
-    EXPECT_EQ(done.exit_code, 0) << done.err;
+    const ProgramRun done =
+        succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run " + options, ranks);
     return done;
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(CostTest, ADryRunTellsMemoryWireAndWork) {
@@ -64,7 +49,7 @@ TEST_F(CostTest, ADryRunTellsMemoryWireAndWork) {
 TEST_F(CostTest, EveryLineThatTheNumberOfRowsDecidesIsMarked) {
   const std::string few = plan("").out;
   EXPECT_THAT(few, HasSubstr("not for release"));
-  write_npy(make_rows({3000, 2000, 1000}, 16), folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(make_rows({3000, 2000, 1000}, 16));
   const auto unmarked = [](const std::string& text) {
     std::vector<std::string> lines;
     for (const std::string& line : lines_of(text)) {
@@ -76,9 +61,9 @@ TEST_F(CostTest, EveryLineThatTheNumberOfRowsDecidesIsMarked) {
 }
 
 TEST_F(CostTest, ARealRunTellsNothingOfIt) {
-  const ProgramRun real = run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --report r.json");
-  ASSERT_EQ(real.exit_code, 0) << real.err;
-  EXPECT_FALSE(json::parse(read_bytes(folder_ / "r.json")).contains("cost"));
+  const ProgramRun real =
+      succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --report r.json");
+  EXPECT_FALSE(document("r.json").contains("cost"));
   EXPECT_THAT(real.out, Not(HasSubstr("cost")));
 }
 
@@ -86,7 +71,7 @@ TEST_F(CostTest, ADryRunReadsNoRows) {
   TrainingRows rows = make_rows({300, 200, 100}, 16);
   rows.features[5] = std::numeric_limits<float>::quiet_NaN();
   rows.labels[7] = 99;
-  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows);
   plan("");
   EXPECT_EQ(run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
 }
@@ -94,15 +79,12 @@ TEST_F(CostTest, ADryRunReadsNoRows) {
 TEST_F(CostTest, WhatCannotFitIsRefusedBeforeAnythingIsReadOrWritten) {
   // The Gram matrix of a million features: 16 TB.
   TrainingRows rows{1'000'000, std::vector<float>(2'000'000, std::numeric_limits<float>::quiet_NaN()), {0, 1}};
-  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows);
   const auto before = folder_.names();
   for (const std::string dry : {"", " --dry-run"}) {
     for (const int ranks : {0, 2}) {
-      const ProgramRun refused =
-          run("fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method ls --shared-gram" + dry, ranks);
-      EXPECT_EQ(refused.exit_code, 2) << refused.err;
-      EXPECT_THAT(refused.err, HasSubstr("not enough memory: a rank needs"));
-      EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+      expect_refused("fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method ls --shared-gram" + dry, 2,
+                     "not enough memory: a rank needs", ranks);
       EXPECT_EQ(folder_.names(), before);
     }
   }
@@ -112,8 +94,7 @@ TEST_F(CostTest, WhatCannotFitIsRefusedBeforeAnythingIsReadOrWritten) {
 
 TEST_F(CostTest, BenchRoundTellsItsFiguresOnAnyNumberOfRanks) {
   for (const int ranks : {0, 1, 3}) {
-    const ProgramRun done = run("bench round --rows 100 --dim 16 --classes 5 --threads 2 --format json", ranks);
-    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const ProgramRun done = succeed("bench round --rows 100 --dim 16 --classes 5 --threads 2 --format json", ranks);
     const json round = done.json();
     EXPECT_EQ(round["ranks"], std::max(ranks, 1));
     EXPECT_EQ(round["classes"], 5);
@@ -202,11 +183,11 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
 TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
   const ScriptRun done = script("launch/scaling out 1 2");
   ASSERT_EQ(done.exit_code, 0) << done.out;
-  const auto rows = lines_of(read_bytes(folder_ / "out/scaling.csv"));
+  const auto rows = lines_of(bytes("out/scaling.csv"));
   ASSERT_EQ(rows.size(), 9u) << "a header; Gram and round, strong and weak, 1 and 2 ranks";
   EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));
   EXPECT_THAT(rows[8], testing::MatchesRegex("round,weak,2,1,128,8,3,[0-9.e-]+,[0-9.e-]+,[0-9.]+"));
-  EXPECT_THAT(read_bytes(folder_ / "out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr("round strong")));
+  EXPECT_THAT(bytes("out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr("round strong")));
 }
 
 // OpenBLAS' kernels round differently, and its own choice of them depends on its version.
@@ -216,14 +197,15 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
       "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method ls --shared-gram --seed 7 --out ";
   const ScriptRun launched = script("launch/local 1 " + arguments + "launched");
   ASSERT_EQ(launched.exit_code, 0) << launched.out;
-  ASSERT_EQ(run(arguments + "bare").exit_code, 0);
-  EXPECT_EQ(read_bytes(folder_ / "launched"), read_bytes(folder_ / "bare"));
+  succeed(arguments + "bare");
+  EXPECT_EQ(bytes("launched"), bytes("bare"));
 }
 
 // Whoever looks for dpreduce among processes finds it, also where it has started itself once more.
 TEST_F(LauncherTest, AStartWithoutALauncherKeepsTheProgramsName) {
   unsetenv("OPENBLAS_CORETYPE");
-  RunningProgram program({"bench", "noise", "--sigma", "4096", "--count", "20000000"}, {.folder = folder_.path()});
+  RunningProgram program({"bench", "noise", "--sigma", "4096", "--count", "20000000"},
+                         {.folder = folder_.path(), .form = Form::kProgram});
   std::set<std::string> names;
   const double give_up = seconds_now() + 30.0;
   for (bool runs = true; runs && seconds_now() < give_up;) {
@@ -238,17 +220,17 @@ TEST_F(LauncherTest, AStartWithoutALauncherKeepsTheProgramsName) {
 
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
-  ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
+  succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
   const ScriptRun done = script(
       "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean "
       "--method fedavg --rounds 6 --out table");
   ASSERT_EQ(done.exit_code, 0) << done.out;
-  const auto rows = lines_of(read_bytes(folder_ / "table/silos.md"));
+  const auto rows = lines_of(bytes("table/silos.md"));
   ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
   EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*"));
   EXPECT_THAT(rows[6],
               testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 7 \\|.*"));
-  const json summary = json::parse(read_bytes(folder_ / "table/silos.json"));
+  const json summary = document("table/silos.json");
   ASSERT_EQ(summary.size(), 3u);
   // The center: d + 1 words up, d down. A round: K (d + 1) words up and down.
   EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
@@ -256,14 +238,14 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
 }
 
 TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
-  ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
+  succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
   const std::string arguments = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
   const ScriptRun whole = script(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.out;
-  const auto rows = lines_of(read_bytes(folder_ / "whole/silos.md"));
+  const auto rows = lines_of(bytes("whole/silos.md"));
   EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*\\| - \\|"));
   // Messages take the time that the model says, and silos theirs: an offer may come before its silo has a line.
-  const json counted = json::parse(read_bytes(folder_ / "whole/silos.json"))[0];
+  const json counted = document("whole/silos.json")[0];
   EXPECT_GT(counted["bytes_per_silo"], 8 * (45 + 24));
   const LineTerms line{.round_trip = 0.05, .bandwidth = 1000e6 / 8, .loss = 0.01};
   const double on_the_way = counted["round_trips"].get<int>() * line.round_trip;
@@ -276,11 +258,11 @@ TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   const ScriptRun lost =
       script(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
   ASSERT_EQ(lost.exit_code, 0) << lost.out;
-  const json summary = json::parse(read_bytes(folder_ / "lost/silos.json"));
+  const json summary = document("lost/silos.json");
   EXPECT_EQ(summary[0]["lost"], json::array({2}));
   const ScriptRun refused = script(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
   ASSERT_EQ(refused.exit_code, 0) << refused.out;
-  EXPECT_THAT(read_bytes(folder_ / "refused/silos.md"), HasSubstr("refused: too few silos left"));
+  EXPECT_THAT(bytes("refused/silos.md"), HasSubstr("refused: too few silos left"));
 }
 
 TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {

@@ -3,21 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <random>
 #include <set>
-#include <string>
 #include <thread>
 #include <utility>
 
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/slow_tests.hpp"
 
@@ -257,8 +251,7 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
       std::string::npos)
       << shown.out;
   EXPECT_NE(shown.out.find(" at delta 1e-05 together (rho 0.03625)\n"), std::string::npos) << shown.out;
-  const nlohmann::json json =
-      run_program(split_arguments("ledger show --format json"), {.folder = site.folder().path()}).json();
+  const json json = run_program(split_arguments("ledger show --format json"), {.folder = site.folder().path()}).json();
   EXPECT_TRUE(json["releases"][0]["mu"].is_null());
   EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");
   EXPECT_NEAR(json["mu"].get<double>(), 0.1, 1e-9);

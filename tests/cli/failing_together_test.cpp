@@ -5,24 +5,18 @@
 // is repeated.
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <memory>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "common/model/classifier_file.hpp"
 #include "tests/cli/process_watch.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace failing_together_test {
 
-using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr double kSecondsToEnd = 5.0;
@@ -71,6 +65,7 @@ class FailingTogetherTest : public testing::Test {
           joined(fit(), split_arguments(further)),
           RunOptions{.folder = run_folder_.path(),
                      .ranks = ranks,
+                     .form = Form::kProgram,
                      .environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "1"}}});  // seconds, as users have it
       const pid_t launched = caught.program->pid();
       const std::string& mark = caught.program->mark();
@@ -214,7 +209,7 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
     const ProgramRun run =
         run_program(split_arguments("fit --method mean --classes 3 --mu 1 --memory 1 --metric " + metric +
                                     " --train-x " + (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
-                    {.folder = run_folder_.path(), .ranks = kRanks});
+                    {.folder = run_folder_.path(), .ranks = kRanks, .form = Form::kProgram});
     EXPECT_EQ(run.exit_code, 3);
     EXPECT_LT(run.seconds, kSecondsToEnd);
     EXPECT_THAT(lines_of(run.err),
@@ -241,7 +236,7 @@ TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
   }
   const ProgramRun run = run_program(split_arguments("fit --classes 3 --mu 1 --train-x " + (silos / "x{rank}.npy") +
                                                      " --train-y " + (silos / "y{rank}.npy")),
-                                     {.folder = run_folder_.path(), .ranks = kRanks});
+                                     {.folder = run_folder_.path(), .ranks = kRanks, .form = Form::kProgram});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   expect_nothing_charged();

@@ -1,30 +1,21 @@
 // A record counts once: no two ranks, and no two silos of one machine, train on one file.
 #include <algorithm>
-#include <filesystem>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <hdf5.h>
 
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace files_once_test {
 
-using testing::HasSubstr;
-
 constexpr double kSecondsToEnd = 30.0;
 
-class FilesOnceTest : public testing::Test {
+class FilesOnceTest : public ProgramTest {
  protected:
   FilesOnceTest() {
     const TrainingRows rows = make_rows({60, 60, 60}, 5);
     for (std::size_t silo = 0; silo <= 3; ++silo) {
-      write_npy(rows.part(40 * silo, 40 + silo), folder_ / fmt::format("x{}.npy", silo),
-                folder_ / fmt::format("y{}.npy", silo));
+      write_rows(rows.part(40 * silo, 40 + silo), fmt::format("x{}.npy", silo), fmt::format("y{}.npy", silo));
       write_hdf5(rows.part(40 * silo, 40 + silo), folder_ / fmt::format("d{}.h5", silo));
     }
   }
@@ -34,29 +25,16 @@ class FilesOnceTest : public testing::Test {
                                        " --train-y " + y + " " + options),
                        {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = kSecondsToEnd});
   }
-  // Of the command under test, without what launchers say.
-  static std::vector<std::string> messages(const ProgramRun& run) {
-    std::vector<std::string> found;
-    for (const std::string& line : lines_of(run.err)) {
-      if (line.starts_with("dpreduce: ")) found.push_back(line);
-    }
-    return found;
-  }
   void expect_refused(const ProgramRun& run, const std::vector<std::string>& said) const {
-    EXPECT_EQ(run.exit_code, 3) << run.err;
-    ASSERT_EQ(messages(run).size(), 1u) << run.err;
-    for (const std::string& part : said) EXPECT_THAT(messages(run).front(), HasSubstr(part));
-    EXPECT_EQ(run.out, "");
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger")) << "nothing was charged";
+    expect_refusal(run, 3, said);
+    EXPECT_FALSE(has("model"));
+    EXPECT_FALSE(has("ledger")) << "nothing was charged";
   }
   void link(const std::string& from, const std::string& to, bool hard) const {
     std::filesystem::remove(folder_ / to);
     hard ? std::filesystem::create_hard_link(folder_ / from, folder_ / to)
          : std::filesystem::create_symlink(folder_ / from, folder_ / to);
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(FilesOnceTest, RanksThatLinkToOneFileAreRefusedWithBothNames) {
@@ -75,7 +53,7 @@ TEST_F(FilesOnceTest, OneRankAloneIsRefusedWithTheSameCode) {
 }
 
 TEST_F(FilesOnceTest, LabelsOfTwoRanksAreTwoFiles) {
-  write_npy(make_rows({20, 10, 10}, 5), folder_ / "x1.npy", folder_ / "y1.npy");
+  write_rows(make_rows({20, 10, 10}, 5), "x1.npy", "y1.npy");
   link("y0.npy", "y1.npy", false);
   expect_refused(fit("x{rank}.npy", "y{rank}.npy", 2), {"y0.npy (rank 0) and y1.npy (rank 1) are one file"});
 }
@@ -112,7 +90,7 @@ TEST_F(FilesOnceTest, DataSetsOfOneHdf5FileAreTheirOwn) {
 
 TEST_F(FilesOnceTest, RanksThatShareAListCutIt) {
   EXPECT_EQ(fit("x0.npy x1.npy", "y0.npy y1.npy", 3).exit_code, 0);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "model"));
+  EXPECT_TRUE(has("model"));
 }
 
 // Two machines on which the same arguments name other files.

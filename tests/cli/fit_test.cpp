@@ -1,14 +1,8 @@
 // The same rows, options and seed give the same model, byte for byte, however the rows are stored and spread.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace fit_test {

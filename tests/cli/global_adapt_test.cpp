@@ -1,59 +1,42 @@
 // --method global-adapt: gradient descent whose bound on residuals follows a released share.
 #include <cmath>
-#include <filesystem>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace global_adapt_test {
-
-using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
 
 constexpr std::size_t kDim = 12;
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kRounds = 5;
 constexpr double kSquaredNorm = 32767.0 * 32767.0;
 
-class GlobalAdaptTest : public testing::Test {
+class GlobalAdaptTest : public ProgramTest {
  protected:
   GlobalAdaptTest() {
     const TrainingRows all = make_rows({1800, 1500, 1200}, kDim);
-    write_npy(all.part(0, 3500), folder_ / "x.npy", folder_ / "y.npy");
-    write_npy(all.part(3500, 1000), folder_ / "test_x.npy", folder_ / "test_y.npy");
+    write_rows(all.part(0, 3500));
+    write_rows(all.part(3500, 1000), "test_x.npy", "test_y.npy");
   }
 
-  ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run_program(
-        split_arguments("fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json "
-                        "--out model --ledger ledger " +
-                        options),
-        {.folder = folder_.path(), .ranks = ranks});
-  }
+  const std::string fit_ =
+      "fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json --out model "
+      "--ledger ledger ";
 
   json report(const std::string& options, int ranks = 0) const {
-    const ProgramRun run = fit(options, ranks);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    succeed(fit_ + options, ranks);
+    return document("report.json");
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(GlobalAdaptTest, IsTheSameOnAnyNumberOfRanks) {
   for (const std::string options :
        {"--mu 1 --rounds 5 --seed 3", "--mu 1 --rounds 5 --seed 3 --adjacency replace-one"}) {
     report(options);
-    const std::string alone = read_bytes(folder_ / "model");
+    const std::string alone = bytes("model");
     for (const int ranks : {1, 3}) {
       report(options, ranks);
-      EXPECT_EQ(read_bytes(folder_ / "model"), alone) << ranks;
+      EXPECT_EQ(bytes("model"), alone) << ranks;
     }
   }
 }
@@ -82,22 +65,19 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
   EXPECT_NEAR(gradients, 0.98, 1e-6);
   EXPECT_NEAR(counts, 0.02, 1e-6);
 
-  const ProgramRun shown = run_program(split_arguments("ledger show --ledger ledger"), {.folder = folder_.path()});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger")).size(), kRounds);
+  const ProgramRun shown = succeed("ledger show --ledger ledger");
+  EXPECT_EQ(charges_in(bytes("ledger")).size(), kRounds);
   EXPECT_THAT(shown.out,
               AllOf(HasSubstr("gradient/1 to 5: mu 0.4473 each"), HasSubstr("at delta 1e-05 together (mu 1)")));
 }
 
 TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {
   const auto accuracy = [&](const std::string& method) {
-    const ProgramRun run = run_program(
-        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
-                        "--non-private --rounds 40 --format json --method " +
-                        method),
-        {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.json()["test"]["accuracy"].get<double>();
+    return figures(
+               "fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
+               "--non-private --rounds 40 --method " +
+               method)["test"]["accuracy"]
+        .get<double>();
   };
   const double descent = accuracy("gd");
   EXPECT_GT(descent, 0.9);
@@ -112,17 +92,8 @@ TEST_F(GlobalAdaptTest, OptionsThatDoNotGoWithItAreRefusedBeforeAnythingIsCharge
                                                                {"--gram-share 0.5", "--gram-share goes with"},
                                                                {"--rounds 0", "--rounds 0"},
                                                                {"--top-k 2", "--top-k goes with"}};
-  for (const auto& [options, message] : cases) {
-    for (const int ranks : {0, 3}) {
-      const ProgramRun run = fit("--mu 1 " + options, ranks);
-      EXPECT_EQ(run.exit_code, 2) << options;
-      EXPECT_THAT(run.err, HasSubstr(message));
-      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
-      if (options != "--batch 0.1") break;  // the same code speaks on every rank
-    }
-  }
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+  for (const auto& [options, message] : cases) expect_refused(fit_ + "--mu 1 " + options, 2, message);
+  expect_refused(fit_ + "--mu 1 --batch 0.1", 2, "--batch", 3);  // the same code speaks on every rank
 }
 
 }  // namespace global_adapt_test

@@ -1,63 +1,46 @@
 // --imbalance-ratio: the same part of the rows everywhere, and what is told of it.
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace imbalance_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-
-class ImbalanceTest : public testing::Test {
+class ImbalanceTest : public ProgramTest {
  protected:
   ImbalanceTest() {
     const TrainingRows all = make_rows({1500, 1500, 1500, 1500, 1500}, 12);
-    write_npy(all.part(0, 6000), folder_ / "x.npy", folder_ / "y.npy");
-    write_npy(all.part(6000, 1500), folder_ / "test_x.npy", folder_ / "test_y.npy");
+    write_rows(all.part(0, 6000));
+    write_rows(all.part(6000, 1500), "test_x.npy", "test_y.npy");
     const TrainingRows first = all.part(0, 2500);
     const TrainingRows second = all.part(2500, 3500);
-    write_npy(first, folder_ / "part0_x.npy", folder_ / "part0_y.npy");
-    write_npy(second, folder_ / "part1_x.npy", folder_ / "part1_y.npy");
+    write_rows(first, "part0_x.npy", "part0_y.npy");
+    write_rows(second, "part1_x.npy", "part1_y.npy");
   }
 
   json report(const std::string& options, int ranks = 0,
               const std::string& rows = "--train-x x.npy --train-y y.npy ") const {
-    const ProgramRun run = run_program(
-        split_arguments(
-            "fit --method mean --mu 1 --classes 5 --test-x test_x.npy --test-y test_y.npy --report report.json " +
-            rows + options),
-        {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    succeed("fit --method mean --mu 1 --classes 5 --test-x test_x.npy --test-y test_y.npy --report report.json " +
+                rows + options,
+            ranks);
+    return document("report.json");
   }
 
   // What `sweep` finds of `methods` (a space in one written as ~) on half of `rows` Gaussian rows of ten classes and
   // 128 features; the other half is public.
   json sweep_of_mixture(const std::string& rows, const std::string& spread, const std::string& methods,
                         const std::string& settings) const {
-    const ProgramRun made =
-        run_program(split_arguments("synth --out syn --kind gaussian-mixture --test-rows 4000 --dim 128 "
-                                    "--classes 10 --separation 1 --seed 3 --shards 2 --rows " +
-                                    rows + " --spread " + spread),
-                    {.folder = folder_.path()});
-    EXPECT_EQ(made.exit_code, 0) << made.err;
-    std::vector<std::string> line = split_arguments(
+    succeed(
+        "synth --out syn --kind gaussian-mixture --test-rows 4000 --dim 128 "
+        "--classes 10 --separation 1 --seed 3 --shards 2 --rows " +
+        rows + " --spread " + spread);
+    succeed(
         "sweep --train-x syn/train_x_0.npy --train-y syn/train_y_0.npy --public-x syn/train_x_1.npy --test-x "
         "syn/test_x.npy --test-y syn/test_y.npy --classes 10 --methods " +
-        methods + " " + settings);
-    for (std::string& word : line) std::replace(word.begin(), word.end(), '~', ' ');
-    const ProgramRun run = run_program(line, {.folder = folder_.path(), .ranks = 2});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "sweep.json"));
+            methods + " " + settings,
+        2);
+    return document("sweep.json");
   }
 
   static double median(const json& swept, const std::string& method, double ratio, double epsilon, const char* figure) {
@@ -70,8 +53,6 @@ class ImbalanceTest : public testing::Test {
     std::sort(values.begin(), values.end());
     return values.at(values.size() / 2);
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(ImbalanceTest, TheReportHasTheLawTheMinorityAndATableByClass) {
@@ -81,7 +62,7 @@ TEST_F(ImbalanceTest, TheReportHasTheLawTheMinorityAndATableByClass) {
   EXPECT_EQ(report["imbalance"]["seed"], 1);
   EXPECT_THAT(report["imbalance"]["note"].get<std::string>(), HasSubstr("experiment"));
   // Whether a row is kept hangs on no other row, so that neighbors stay neighbors (long_tail_test).
-  const std::string explained = run_program({"privacy", "explain", "report.json"}, {.folder = folder_.path()}).out;
+  const std::string explained = succeed("privacy explain report.json").out;
   EXPECT_THAT(explained, HasSubstr("it is for all rows, also those that were left out for the long tail"));
   EXPECT_THAT(explained, testing::Not(HasSubstr("depends on all of them")));
   const json& test = report["test"];
@@ -108,25 +89,23 @@ TEST_F(ImbalanceTest, AllRowsAreNoImbalance) {
 TEST_F(ImbalanceTest, ModelsAreTheSameForAnyNumberOfRanksAndFiles) {
   const std::string options = "--imbalance-ratio 16 --imbalance-seed 3 --seed 5 --out model ";
   report(options);
-  const std::string alone = read_bytes(folder_ / "model");
+  const std::string alone = bytes("model");
   for (const int ranks : {2, 3, 5}) {
     report(options, ranks);
-    EXPECT_EQ(read_bytes(folder_ / "model"), alone) << ranks;
+    EXPECT_EQ(bytes("model"), alone) << ranks;
   }
   report(options, 2, "--train-x part{rank}_x.npy --train-y part{rank}_y.npy ");
-  EXPECT_EQ(read_bytes(folder_ / "model"), alone);
+  EXPECT_EQ(bytes("model"), alone);
   report("--imbalance-ratio 16 --imbalance-seed 4 --seed 5 --out model ");
-  EXPECT_NE(read_bytes(folder_ / "model"), alone);
+  EXPECT_NE(bytes("model"), alone);
 }
 
 TEST_F(ImbalanceTest, SampledRoundsAreTheSameForAnyNumberOfRanks) {
   const std::string options =
       "--method gd --batch 0.25 --rounds 4 --epsilon 1 --delta 1e-5 --imbalance-ratio 16 --seed 5 --out model ";
   const auto model = [&](int ranks) {
-    const ProgramRun run = run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 5 " + options),
-                                       {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return read_bytes(folder_ / "model");
+    succeed("fit --train-x x.npy --train-y y.npy --classes 5 " + options, ranks);
+    return bytes("model");
   };
   const std::string alone = model(0);
   EXPECT_EQ(model(3), alone);
@@ -136,19 +115,17 @@ TEST_F(ImbalanceTest, SampledRoundsAreTheSameForAnyNumberOfRanks) {
 // becomes 0.797 balanced; half of that is asked for.
 TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItReleased) {
   const auto trained = [&](const std::string& options, int ranks = 0) {
-    const ProgramRun run = run_program(
-        split_arguments(
-            "fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y "
-            "test_y.npy --epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out "
-            "model " +
-            options),
-        {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    succeed(
+        "fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y "
+        "test_y.npy --epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out "
+        "model " +
+            options,
+        ranks);
+    return document("report.json");
   };
   const json plain = trained("");
   const json balanced = trained("--objective balanced");
-  const std::string alone = read_bytes(folder_ / "model");
+  const std::string alone = bytes("model");
   EXPECT_FALSE(plain.contains("objective"));
   EXPECT_EQ(balanced["objective"], "balanced");
   EXPECT_EQ(balanced["method"], "fc");
@@ -160,23 +137,21 @@ TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItRel
   EXPECT_GE(balanced["test"]["balanced_accuracy"].get<double>(),
             plain["test"]["balanced_accuracy"].get<double>() + 0.02);
   trained("--objective balanced", 3);
-  EXPECT_EQ(read_bytes(folder_ / "model"), alone);
+  EXPECT_EQ(bytes("model"), alone);
 }
 
 // Rounds whose scores public rows refine: 64 rows of the smallest class stand out of the noise (mu n_s > 2 sqrt(log
 // K)).
 TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
   const auto model = [&](int ranks, const std::string& more) {
-    const ProgramRun run = run_program(
-        split_arguments(
-            "fit --method auto --objective balanced --classes 5 --train-x x.npy --train-y y.npy --public-x test_x.npy "
-            "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out "
-            "model " +
-            more),
-        {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_EQ(json::parse(read_bytes(folder_ / "report.json"))["method"], "fc");
-    return read_bytes(folder_ / "model");
+    succeed(
+        "fit --method auto --objective balanced --classes 5 --train-x x.npy --train-y y.npy --public-x test_x.npy "
+        "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out "
+        "model " +
+            more,
+        ranks);
+    EXPECT_EQ(document("report.json")["method"], "fc");
+    return bytes("model");
   };
   const std::string alone = model(0, "");
   for (const int ranks : {2, 3, 5}) EXPECT_EQ(model(ranks, ""), alone) << ranks;

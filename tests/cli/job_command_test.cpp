@@ -1,76 +1,54 @@
 // Ranks that trust each other are started with the same words, or with the command's name alone; what only one of them
 // is told ends the job. A rank that may be a silo trusts nobody.
-#include <filesystem>
 #include <fstream>
-#include <string>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace job_command_test {
 
-using testing::HasSubstr;
-
 constexpr double kSecondsToEnd = 20.0;
 
-class JobCommandTest : public testing::Test {
+class JobCommandTest : public ProgramTest {
  protected:
   JobCommandTest() {
     for (int rank = 0; rank < 3; ++rank) {
-      write_npy(make_rows({40, 30, 20}, 8), folder_ / fmt::format("x{}.npy", rank),
-                folder_ / fmt::format("y{}.npy", rank));
+      write_rows(make_rows({40, 30, 20}, 8), fmt::format("x{}.npy", rank), fmt::format("y{}.npy", rank));
     }
-    write_npy(make_rows({40, 30, 20}, 8), folder_ / "x.npy", folder_ / "y.npy");
+    write_rows(make_rows({40, 30, 20}, 8));
     std::ofstream(folder_ / "run.toml") << fmt::format(
         "train-x = '{0}/x.npy'\ntrain-y = '{0}/y.npy'\nclasses = 3\nmethod = 'mean'\nmu = 1.0\nseed = 3\n",
         folder_.path());
   }
 
   // Rank 0 with arguments of its own, in the folder of run.toml; ranks 1 and 2 with others, in a folder without it.
-  ProgramRun run(const std::string& of_rank_0, const std::string& of_others, bool keeps_files = false) const {
-    return run_program(split_arguments(fmt::format("{} : -n 2 -wdir {} {} {}", of_rank_0, elsewhere_.path(),
-                                                   program_path(), of_others)),
-                       {.folder = folder_.path(), .ranks = 1, .keeps_files = keeps_files});
+  std::string words(const std::string& of_rank_0, const std::string& of_others) const {
+    return fmt::format("{} : -n 2 -wdir {} {} {}", of_rank_0, elsewhere_.path(), program_path(), of_others);
   }
 
   std::string model_of(const std::string& of_rank_0, const std::string& of_others) const {
-    const ProgramRun ended = run(of_rank_0 + " --out model --ledger ledger --overwrite", of_others, true);
+    const ProgramRun ended =
+        run_program(split_arguments(words(of_rank_0 + " --out model --ledger ledger --overwrite", of_others)),
+                    {.folder = folder_.path(), .ranks = 1, .keeps_files = true});
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_EQ(elsewhere_.names(), decltype(elsewhere_.names()){});  // rank 0 alone writes
-    return read_bytes(folder_ / "model");
+    return bytes("model");
   }
 
   // Nothing runs, and one rank says why.
   void expect_refused(const std::string& of_rank_0, const std::string& of_others, const std::string& message) const {
     SCOPED_TRACE(of_rank_0 + " : " + of_others);
-    const ProgramRun ended = run(of_rank_0, of_others);
-    EXPECT_EQ(ended.exit_code, 2) << ended.err;
+    const ProgramRun ended = run(words(of_rank_0, of_others), 1);
+    expect_refusal(ended, 2, {message});
     EXPECT_LT(ended.seconds, kSecondsToEnd);
-    int reports = 0;
-    for (const std::string& line : lines_of(ended.err)) {
-      if (!line.starts_with("dpreduce: ")) continue;
-      ++reports;
-      EXPECT_THAT(line, HasSubstr(message));
-    }
-    EXPECT_EQ(reports, 1) << ended.err;
-    EXPECT_EQ(ended.out, "");
   }
 
-  const TemporaryFolder folder_;
   const TemporaryFolder elsewhere_;
 };
 
 TEST_F(JobCommandTest, OnlyRank0NeedsTheConfigurationFile) {
-  const ProgramRun alone =
-      run_program(split_arguments("fit --config run.toml --out alone --ledger other"), {.folder = folder_.path()});
-  ASSERT_EQ(alone.exit_code, 0) << alone.err;
-  const std::string expected = read_bytes(folder_ / "alone");
+  succeed("fit --config run.toml --out alone --ledger other");
+  const std::string expected = bytes("alone");
   EXPECT_TRUE(model_of("fit --config run.toml", "fit") == expected);
 }
 
@@ -83,7 +61,7 @@ TEST_F(JobCommandTest, ARankThatCannotReadItsOwnConfigurationFileEndsTheJob) {
                  "--config run.toml: " + message);
   std::ofstream(elsewhere_ / "run.toml") << "secure-aggregaton = true\n";
   expect_refused("fit --config run.toml --ledger ledger", "fit --config run.toml", "'secure-aggregaton'");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+  EXPECT_FALSE(has("ledger"));
 }
 
 TEST_F(JobCommandTest, RanksMayBeStartedWithTheSameWordsOrTheCommandsNameAlone) {
@@ -106,18 +84,15 @@ TEST_F(JobCommandTest, WhatOnlyOneRankIsToldEndsTheJob) {
   expect_refused(of_rank_0, of_rank_0 + " --mu 100",
                  "rank 1 was started with '--seed' where rank 0 was started with '--mu'");
   expect_refused(of_rank_0, "predict", "rank 1 was started with 'predict' where rank 0 was started with 'fit'");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+  EXPECT_FALSE(has("ledger"));
 }
 
 TEST_F(JobCommandTest, EachRankPutsItsOwnNumberIntoPaths) {
   const std::string own = fmt::format(" --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy", folder_.path());
-  const ProgramRun whole = run_program(
-      split_arguments(
-          "fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy "
-          "y1.npy y2.npy"),
-      {.folder = folder_.path()});
-  ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  EXPECT_TRUE(model_of("fit --config run.toml" + own, "fit") == read_bytes(folder_ / "alone"));
+  succeed(
+      "fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy "
+      "y1.npy y2.npy");
+  EXPECT_TRUE(model_of("fit --config run.toml" + own, "fit") == bytes("alone"));
 }
 
 TEST_F(JobCommandTest, WhatIsWrongIsToldOnceAndEndsAllRanks) {

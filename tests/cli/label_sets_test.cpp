@@ -1,18 +1,10 @@
 // Rows of several classes, of one and of none, from files to models.
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "common/data/sharded_array.hpp"
 #include "common/model/classifier_file.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/elimination.hpp"
 
 namespace dpreduce {
@@ -22,7 +14,7 @@ constexpr std::size_t kClasses = 4;
 constexpr std::size_t kDim = 6;
 using Matrix = std::vector<std::vector<double>>;
 
-class LabelSets : public testing::Test {
+class LabelSets : public ProgramTest {
  protected:
   void SetUp() override {
     rows_ = make_rows({40, 30, 20, 25}, kDim);
@@ -32,11 +24,11 @@ class LabelSets : public testing::Test {
       if (row % 7 != 3) set(row, label);                             // every seventh row is of no class
       if (row % 3 == 0) set(row, (label + 1 + row % 2) % kClasses);  // every third one of another, too
     }
-    write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+    write_rows(rows_);
     write_sets("sets.npy", sets_);
     TrainingRows other = rows_;  // not the training rows, and not far from them
     other.features.front() += 1.0F;
-    write_npy(other, folder_ / "other_x.npy", folder_ / "other_y.npy");
+    write_rows(other, "other_x.npy", "other_y.npy");
     write_sets("other_sets.npy", sets_);
   }
 
@@ -48,17 +40,15 @@ class LabelSets : public testing::Test {
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    ProgramRun run = run_program(
-        split_arguments("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger " + options),
-        {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << options << " " << run.err;
+    const ProgramRun run =
+        succeed("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger " + options, ranks);
     std::filesystem::remove(folder_ / "ledger");
     return run;
   }
 
   std::string model(const std::string& options, int ranks = 0) const {
     fit(options, ranks);
-    return read_bytes(folder_ / "model");
+    return bytes("model");
   }
 
   // q / scale of every row, n x d: as lattices are defined.
@@ -105,7 +95,6 @@ class LabelSets : public testing::Test {
     return largest;
   }
 
-  TemporaryFolder folder_;
   TrainingRows rows_;
   std::vector<std::uint8_t> sets_;
 };
@@ -163,7 +152,7 @@ TEST_F(LabelSets, ARowOfMoreLabelsThanTheBoundMayCountNowhere) {
   others.features.erase(others.features.begin() + 5 * kDim, others.features.begin() + 6 * kDim);
   others.labels.erase(others.labels.begin() + 5);
   sets_.erase(sets_.begin() + 5 * kClasses, sets_.begin() + 6 * kClasses);
-  write_npy(others, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(others);
   write_sets("sets.npy", sets_);
   EXPECT_EQ(model(options + "sets.npy"), with_it);
 }
@@ -171,11 +160,11 @@ TEST_F(LabelSets, ARowOfMoreLabelsThanTheBoundMayCountNowhere) {
 TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   const std::string options =
       "--train-y sets.npy --max-labels 2 --mu 50 --seed 3 --test-x x.npy --test-y sets.npy --report report";
-  const nlohmann::json report = fit(options).json();
+  const json report = fit(options).json();
   EXPECT_EQ(report["method"], "fc");
   EXPECT_EQ(report["loss"], "sigmoid");
   EXPECT_EQ(report["max_labels"], 2);
-  const nlohmann::json& test = report["test"];
+  const json& test = report["test"];
   EXPECT_EQ(test["rows"], 115);
   EXPECT_EQ(test["threshold"], 0.0);
   EXPECT_GT(test["mean_average_precision"].get<double>(), 0.6);
@@ -184,20 +173,16 @@ TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   EXPECT_EQ(fit(options, 3).json()["test"], test) << "the same figures from three ranks";
 
   for (const int ranks : {0, 2}) {
-    const ProgramRun run = run_program(split_arguments("evaluate --model model --x x.npy --y sets.npy --format json"),
-                                       {.folder = folder_.path(), .ranks = ranks});
-    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const ProgramRun run = succeed("evaluate --model model --x x.npy --y sets.npy --format json", ranks);
     EXPECT_EQ(run.json()["mean_average_precision"], test["mean_average_precision"]);
     EXPECT_EQ(run.json()["per_class_support"], test["per_class_support"]);
   }
-  const ProgramRun refused = run_program(
-      split_arguments("evaluate --model model --x x.npy --y sets.npy --train-y sets.npy"), {.folder = folder_.path()});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("minority accuracy is about rows of one class"), std::string::npos) << refused.err;
+  expect_refused("evaluate --model model --x x.npy --y sets.npy --train-y sets.npy", 2,
+                 "minority accuracy is about rows of one class");
 }
 
 TEST_F(LabelSets, TheChosenAlphaHasItsOwnThreshold) {
-  const nlohmann::json report =
+  const json report =
       fit("--train-y sets.npy --max-labels 2 --non-private --method ls --alpha 2 --choose --report report").json();
   double alpha = 0.0;
   const std::string setting = report["choice"]["setting"];
@@ -225,14 +210,11 @@ TEST_F(LabelSets, ValidationRowsMayHaveAnyNumberOfLabels) {
 TEST_F(LabelSets, ValidationRowsAreCheckedBeforeAnythingIsSpent) {
   sets_[7] = 2;
   write_sets("twos.npy", sets_);
-  const ProgramRun run = run_program(
-      split_arguments(
-          "fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
-          "ledger --validation-x other_x.npy --validation-y twos.npy"),
-      {.folder = folder_.path()});
-  EXPECT_EQ(run.exit_code, 3);
-  EXPECT_NE(run.err.find("twos.npy: row 1 has entry 2"), std::string::npos) << run.err;
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+  expect_refused(
+      "fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
+      "ledger --validation-x other_x.npy --validation-y twos.npy",
+      3, "twos.npy: row 1 has entry 2");
+  EXPECT_FALSE(has("ledger"));
 }
 
 TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {
@@ -250,10 +232,8 @@ TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {
 }
 
 TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
-  const ProgramRun run = run_program(split_arguments("inspect --x x.npy --y sets.npy --classes 4 --format json"),
-                                     {.folder = folder_.path(), .ranks = 2});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  const nlohmann::json json = run.json();
+  const ProgramRun run = succeed("inspect --x x.npy --y sets.npy --classes 4 --format json", 2);
+  const json json = run.json();
   std::vector<std::uint64_t> by_number(3, 0);
   std::vector<std::uint64_t> by_class(kClasses, 0);
   for (std::size_t row = 0; row < rows_.rows(); ++row) {
@@ -270,8 +250,7 @@ TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
 // From made files to figures. What is predicted as sets is right in each pair of row and class when it is the truth.
 TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
   const auto run = [&](const std::string& command, int ranks = 0) {
-    ProgramRun done = run_program(split_arguments(command), {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(done.exit_code, 0) << command << "\n" << done.err;
+    const ProgramRun done = succeed(command, ranks);
     return done;
   };
   run("synth --out made --rows 3000 --test-rows 500 --dim 24 --classes 8 --stochastic 0.05 --test-stochastic 0.05 "
@@ -280,24 +259,24 @@ TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
       "made/train_y_1.npy --max-labels 2 --mu 2 --seed 1 --method ls --shared-gram --out model",
       2);
   const std::string evaluate = "evaluate --model model --x made/test_x.npy --format json --y ";
-  const nlohmann::json figures = run(evaluate + "made/test_y.npy --top-k 2").json();
+  const json figures = run(evaluate + "made/test_y.npy --top-k 2").json();
   EXPECT_GT(figures["hit_rate"].get<double>(), 0.9);
   EXPECT_EQ(figures["top_k"], 2);
   EXPECT_GT(figures["recall_at_k"].get<double>(), 0.8);
   EXPECT_GT(figures["precision_at_k"].get<double>(), 0.6) << "of two guesses a row, where a half has one class";
   EXPECT_EQ(run(evaluate + "made/test_y.npy --top-k 2", 3).json()["precision_at_k"], figures["precision_at_k"]);
-  const nlohmann::json one = run(evaluate + "made/test_y.npy --top-k 1").json();
+  const json one = run(evaluate + "made/test_y.npy --top-k 1").json();
   EXPECT_EQ(one["precision_at_k"], one["hit_rate"]);
 
   const std::string predict = "predict --model model --x made/test_x.npy ";
   for (const std::string threshold : {"", " --threshold 0.3"}) {
     run(predict + "--sets --out predicted.npy" + threshold);
-    const nlohmann::json right = run(evaluate + "predicted.npy" + threshold).json();
+    const json right = run(evaluate + "predicted.npy" + threshold).json();
     EXPECT_EQ(right["micro_f1"], 1.0) << threshold;
     EXPECT_EQ(right["macro_f1"], 1.0);
     EXPECT_EQ(right["threshold"], threshold.empty() ? 0.5 : 0.3);
     run(predict + "--sets --out predicted_3.npy" + threshold, 3);
-    EXPECT_TRUE(read_bytes(folder_ / "predicted_3.npy") == read_bytes(folder_ / "predicted.npy"));
+    EXPECT_TRUE(bytes("predicted_3.npy") == bytes("predicted.npy"));
   }
 
   const std::vector<std::string> best = lines_of(run(predict).out);
@@ -315,28 +294,20 @@ TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
 TEST_F(LabelSets, WhatAModelHasNotIsRefused) {
   fit("--train-y sets.npy --max-labels 2 --mu 5 --method mean");
   const auto refused = [&](const std::string& command, const std::string& message) {
-    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 2) << command;
-    EXPECT_NE(run.err.find(message), std::string::npos) << run.err;
+    expect_refused(command, 2, message);
   };
   refused("predict --model model --x x.npy --sets --out o", "--sets: model has no threshold");
   refused("predict --model model --x x.npy --top-k 5", "--top-k 5: must be at most 4");
   refused("evaluate --model model --x x.npy --y sets.npy --top-k 5", "--top-k 5: must be at most 4");
   refused("evaluate --model model --x x.npy --y y.npy --top-k 2", "--top-k: --y has one class index a row");
   refused("evaluate --model model --x x.npy --y y.npy --threshold 2", "--threshold: --y has one class index a row");
-  const ProgramRun run =
-      run_program(split_arguments("evaluate --model model --x x.npy --y sets.npy --threshold 0.2 --top-k 2"),
-                  {.folder = folder_.path()});
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const ProgramRun run = succeed("evaluate --model model --x x.npy --y sets.npy --threshold 0.2 --top-k 2");
   EXPECT_NE(run.out.find("precision at 2"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("micro F1"), std::string::npos) << "at the threshold that was given\n" << run.out;
 }
 
 TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {
-  const ProgramRun run = run_program(split_arguments("synth sanitize --x x.npy --y sets.npy --mu 1 --out made"),
-                                     {.folder = folder_.path()});
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_NE(run.err.find("leave n x K labels out"), std::string::npos) << run.err;
+  expect_refused("synth sanitize --x x.npy --y sets.npy --mu 1 --out made", 2, "leave n x K labels out");
 }
 
 }  // namespace label_sets_test

@@ -1,27 +1,17 @@
 // A launcher that has started several processes which do not find each other: each would make a whole run, and charge
 // it.
-#include <filesystem>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace launcher_test {
 
-using testing::AllOf;
-using testing::HasSubstr;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-class SingleProcessTest : public testing::Test {
+class SingleProcessTest : public ProgramTest {
  protected:
-  SingleProcessTest() { write_npy(make_rows({40, 30, 20}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
+  SingleProcessTest() { write_rows(make_rows({40, 30, 20}, 8)); }
 
   ProgramRun fit(const Environment& environment, int ranks = 0, std::vector<std::string> launcher_options = {}) const {
     return run_program(
@@ -29,19 +19,15 @@ class SingleProcessTest : public testing::Test {
                         "--ledger ledger"),
         {.folder = folder_.path(),
          .ranks = ranks,
+         .form = Form::kProgram,
          .launcher_options = std::move(launcher_options),
          .environment = environment});
   }
   void expect_refused(const ProgramRun& run, const std::string& variable) const {
     SCOPED_TRACE(variable);
-    EXPECT_EQ(run.exit_code, 2) << run.err;
-    EXPECT_THAT(run.err, AllOf(HasSubstr("dpreduce: " + variable), HasSubstr("alone in its job"),
-                               HasSubstr("DPREDUCE_SINGLE_PROCESS=1")));
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+    expect_refusal(run, 2, {"dpreduce: " + variable, "alone in its job", "DPREDUCE_SINGLE_PROCESS=1"});
+    EXPECT_FALSE(has("ledger") || has("model"));
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(SingleProcessTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {

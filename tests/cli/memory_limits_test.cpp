@@ -1,22 +1,13 @@
 // Where a process may not have the memory that a fit takes, it ends before anything is charged.
 #include <array>
 #include <cstdio>
-#include <filesystem>
-#include <string>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace memory_limits_test {
-
-using testing::HasSubstr;
 
 class MemoryLimitsTest : public testing::Test {
  protected:

@@ -11,14 +11,7 @@
 // noise (sigma = 3.2) that is nothing yet, at 50 it is the figure's trend.
 //
 // Data and noise are seeded: the same figures in every run.
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/slow_tests.hpp"
 
 namespace dpreduce {

@@ -3,23 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <filesystem>
 #include <functional>
 #include <set>
 #include <span>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "aggregator/release/block_noise.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/signing_key.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace noise_recovery_test {

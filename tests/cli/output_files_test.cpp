@@ -1,54 +1,29 @@
 // Files that a command would write: none that it reads is touched, and none that is finished is replaced unasked.
 #include <cstdlib>
-#include <filesystem>
-#include <string>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace output_files_test {
 
-using testing::HasSubstr;
-
-class OutputFilesTest : public testing::Test {
+class OutputFilesTest : public ProgramTest {
  protected:
   OutputFilesTest() {
-    write_npy(make_rows({30, 30}, 4), folder_ / "x.npy", folder_ / "y.npy");
+    write_rows(make_rows({30, 30}, 4));
     std::filesystem::create_symlink("x.npy", folder_ / "soft");
     std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard");
   }
 
-  ProgramRun run(const std::string& arguments, int ranks = 0) const {
+  ProgramRun run(const std::string& arguments, int ranks = 0) const override {
     return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
-  }
-
-  // The command ends with the code, says why, and changes nothing.
-  void expect_refused(const std::string& arguments, int code, const std::string& message, int ranks = 0) const {
-    SCOPED_TRACE(arguments);
-    const auto names = folder_.names();
-    std::string before;
-    for (const std::string& name : names) before += read_bytes(folder_ / name);
-    const ProgramRun ended = run(arguments, ranks);
-    EXPECT_EQ(ended.exit_code, code) << ended.err;
-    EXPECT_THAT(ended.err, HasSubstr(message));
-    EXPECT_EQ(folder_.names(), names);
-    std::string after;
-    for (const std::string& name : names) after += read_bytes(folder_ / name);
-    EXPECT_TRUE(before == after);
   }
 
   const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 1 ";
   const std::string sweep_ =
       "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 2 --methods mean --epsilons 1 "
       "--seeds 1 ";
-  TemporaryFolder folder_;
 };
 
 TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
@@ -63,7 +38,7 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
     expect_refused(fit_ + "--test-x t.npy --test-y y.npy --out t.npy" + overwrite, 3, "t.npy");
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
   }
-  ASSERT_EQ(run(fit_ + "--report report.json").exit_code, 0);
+  succeed(fit_ + "--report report.json");
   std::filesystem::create_hard_link(folder_ / "model.safetensors", folder_ / "model.npy");
   std::filesystem::create_symlink("report.json", folder_ / "page.html");
   for (const char* overwrite : {"", " --overwrite"}) {
@@ -97,7 +72,7 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
       2, "--out names.csv: is the input names.csv");
   expect_refused(fit_ + "--train-person y.npy --out y.npy --overwrite", 2, "--out y.npy: is the input y.npy");
   expect_refused(fit_ + "--train-person y*.npy --out hard --overwrite", 2, "--out hard: is the input y.npy");
-  ASSERT_EQ(run(fit_ + "--report r.json").exit_code, 0);
+  succeed(fit_ + "--report r.json");
   for (const std::string& command : {fit_ + "--out l.jsonl.signing-key", fit_ + "--report ledger.jsonl.signing-key",
                                      std::string("report r.json --out ledger.jsonl.signing-key")}) {
     expect_refused(command + " --overwrite", 2, "names that end so are those of ledgers' keys");
@@ -105,44 +80,42 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
 }
 
 TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
-  ASSERT_EQ(run(fit_ + "--report report.json --seed 1").exit_code, 0);
-  const std::string model = read_bytes(folder_ / "model.safetensors");
-  const std::string ledger = read_bytes(folder_ / "ledger.jsonl");
+  succeed(fit_ + "--report report.json --seed 1");
+  const std::string model = bytes("model.safetensors");
   for (const int ranks : {0, 2}) {
     expect_refused(fit_, 3, "model.safetensors: is there already", ranks);
     expect_refused(fit_ + "--out other --report report.json", 3, "report.json: is there already", ranks);
     expect_refused(fit_ + "--out other --html report.json", 3, "report.json: is there already", ranks);
   }
-  EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), ledger) << "refused before anything is charged";
   EXPECT_EQ(run(fit_ + "--report report.json --seed 2 --overwrite").exit_code, 0);
-  EXPECT_FALSE(read_bytes(folder_ / "model.safetensors") == model);
+  EXPECT_FALSE(bytes("model.safetensors") == model);
 
   const std::string predict = "predict --model model.safetensors --x x.npy --out labels.npy";
-  ASSERT_EQ(run(predict).exit_code, 0);
+  succeed(predict);
   expect_refused(predict, 3, "labels.npy: is there already");
   EXPECT_EQ(run(predict + " --overwrite").exit_code, 0);
-  ASSERT_EQ(run("predict --model model.safetensors --x x.npy --scores scores.csv").exit_code, 0);
+  succeed("predict --model model.safetensors --x x.npy --scores scores.csv");
   expect_refused("predict --model model.safetensors --x x.npy --out new.csv --scores scores.csv", 3,
                  "scores.csv: is there already");
 
-  ASSERT_EQ(run(sweep_).exit_code, 0);
+  succeed(sweep_);
   expect_refused(sweep_, 3, "sweep.csv: is there already");
   expect_refused(sweep_ + "--out other --html report.json", 3, "report.json: is there already");
   EXPECT_EQ(run(sweep_ + "--overwrite").exit_code, 0);
 
   const std::string page = "report report.json ledger.jsonl sweep.json --out page.html";
-  ASSERT_EQ(run(page).exit_code, 0);
+  succeed(page);
   expect_refused(page, 3, "page.html: is there already");
   EXPECT_EQ(run(page + " --overwrite").exit_code, 0);
 
-  ASSERT_EQ(run("synth --out made --rows 30").exit_code, 0);
+  succeed("synth --out made --rows 30");
   EXPECT_EQ(run("synth --out made --rows 30").exit_code, 3);
   EXPECT_EQ(run("synth --out made --rows 30 --overwrite").exit_code, 0);
 }
 
 // A batch script that always says --resume does not pay twice, and loses nothing.
 TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
-  ASSERT_EQ(run(fit_ + "--resume").exit_code, 0);
+  succeed(fit_ + "--resume");
   for (int start = 0; start < 2; ++start) {
     expect_refused(fit_ + "--resume", 3, "model.safetensors: is there already");
   }
@@ -151,21 +124,17 @@ TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
 // A run that fails after its model was written has paid for it: the next start replaces the model without being asked.
 TEST_F(OutputFilesTest, OfARunThatGoesOnAreReplaced) {
   ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
-  const std::string model = read_bytes(folder_ / "model.safetensors");
+  const std::string model = bytes("model.safetensors");
   expect_refused(fit_ + "--report report.json", 3, "model.safetensors: is there already");
-  const ProgramRun resumed = run(fit_ + "--report report.json --resume");
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_TRUE(read_bytes(folder_ / "model.safetensors") == model) << "it repeats what it has paid for";
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "report.json"));
+  succeed(fit_ + "--report report.json --resume");
+  EXPECT_TRUE(bytes("model.safetensors") == model) << "it repeats what it has paid for";
+  EXPECT_TRUE(has("report.json"));
 }
 
 TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
   ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
   write_bytes(folder_ / "model.safetensors", "of another run");
-  const ProgramRun refused = run(fit_ + "--resume");
-  EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("model.safetensors: is there already, and is the model of another run"));
-  EXPECT_EQ(read_bytes(folder_ / "model.safetensors"), "of another run");
+  expect_refused(fit_ + "--resume", 3, "model.safetensors: is there already, and is the model of another run");
   for (const char* report : {"no report", "{\"ledger\":{\"run\":\"0123456789abcdef0123456789abcdef\"}}", "[]"}) {
     write_bytes(folder_ / "r.json", report);
     expect_refused(fit_ + "--out m --report r.json --resume", 3,
@@ -177,8 +146,7 @@ TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
 // Killed between its report and its end: the report is its own, and is written again.
 TEST_F(OutputFilesTest, OfTheRunThatGoesOnMayBeItsReport) {
   ASSERT_EQ(run(fit_ + "--checkpoint kept --report r.json --html /dev/full").exit_code, 3);
-  const ProgramRun again = run(fit_ + "--checkpoint kept --report r.json --resume");
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  succeed(fit_ + "--checkpoint kept --report r.json --resume");
 }
 
 TEST_F(OutputFilesTest, MayBeDevices) {
@@ -188,7 +156,7 @@ TEST_F(OutputFilesTest, MayBeDevices) {
 
 // What a command prints is an output as well.
 TEST_F(OutputFilesTest, StandardOutputThatCannotBeWrittenIsAnError) {
-  ASSERT_EQ(run(fit_ + "--seed 1").exit_code, 0);
+  succeed(fit_ + "--seed 1");
   const auto end_of = [&](const std::string& arguments, const std::string& redirected) {
     const std::string command =
         fmt::format("cd '{}' && '{}' {} 2> err {}", folder_.path(), program_path(), arguments, redirected);
@@ -200,10 +168,10 @@ TEST_F(OutputFilesTest, StandardOutputThatCannotBeWrittenIsAnError) {
                                        std::string("fit --help"), fit_ + "--seed 2 --out other"}) {
     SCOPED_TRACE(arguments);
     EXPECT_EQ(end_of(arguments, "> /dev/full"), 3);
-    EXPECT_EQ(read_bytes(folder_ / "err"), "dpreduce: standard output: cannot be written: No space left on device\n");
+    EXPECT_EQ(bytes("err"), "dpreduce: standard output: cannot be written: No space left on device\n");
   }
   EXPECT_EQ(end_of(predict, "| true"), 141);
-  EXPECT_EQ(read_bytes(folder_ / "err"), "");
+  EXPECT_EQ(bytes("err"), "");
   EXPECT_EQ(end_of(predict, "> labels"), 0);
 }
 

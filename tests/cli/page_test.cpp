@@ -1,40 +1,25 @@
 // Pages of fit, sweep and report: written whole by rank 0, told by contents, and nothing that is not in the documents.
 #include <algorithm>
-#include <filesystem>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace page_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-
-class PageTest : public testing::Test {
+class PageTest : public ProgramTest {
  protected:
   PageTest() {
-    write_npy(make_rows({500, 400, 300}, 12), folder_ / "x.npy", folder_ / "y.npy");
-    write_npy(make_rows({60, 60, 60}, 12), folder_ / "tx.npy", folder_ / "ty.npy");
+    write_rows(make_rows({500, 400, 300}, 12));
+    write_rows(make_rows({60, 60, 60}, 12), "tx.npy", "ty.npy");
   }
 
-  ProgramRun run(const std::string& line, int ranks = 0) const {
-    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = ranks});
-  }
   ProgramRun fit(const std::string& options, int ranks = 0) const {
     return run("fit --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 " + options, ranks);
   }
-  std::string bytes(const std::string& name) const { return read_bytes(folder_ / name); }
-  json report() const { return json::parse(bytes("report.json")); }
+  json report() const { return document("report.json"); }
   bool page_has(const std::string& name, const std::string& part) const {
     return bytes(name).find(part) != std::string::npos;
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(PageTest, FitWritesThePageOfItsReportAndItsLedger) {
@@ -44,7 +29,7 @@ TEST_F(PageTest, FitWritesThePageOfItsReportAndItsLedger) {
   EXPECT_TRUE(page_has("page.html", "A fit by fc"));
   EXPECT_TRUE(page_has("page.html", "A ledger"));
   EXPECT_FALSE(page_has("page.html", "Runs that have not ended"));
-  ASSERT_EQ(run("report report.json ledger.jsonl --out again.html").exit_code, 0);
+  succeed("report report.json ledger.jsonl --out again.html");
   EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
   const json report = this->report();
   for (const json& release : report["privacy"]["releases"]) {
@@ -84,28 +69,26 @@ TEST_F(PageTest, WithoutNoiseNothingIsToldOfSums) {
 }
 
 TEST_F(PageTest, SweepWritesThePageOfItsResults) {
-  const ProgramRun done =
-      run("sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean,ls "
-          "--epsilons 1,2 "
-          "--seeds 2 --imbalance 1,10 --non-private --html page.html",
-          2);
-  ASSERT_EQ(done.exit_code, 0) << done.err;
-  ASSERT_EQ(run("report sweep.json --out again.html").exit_code, 0);
+  succeed(
+      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean,ls "
+      "--epsilons 1,2 "
+      "--seeds 2 --imbalance 1,10 --non-private --html page.html",
+      2);
+  succeed("report sweep.json --out again.html");
   EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
   // Of each method 2 x 2 x 2 with noise; without noise one on all rows, and one a seed on the long tail.
-  const json runs = json::parse(bytes("sweep.json"))["runs"];
+  const json runs = document("sweep.json")["runs"];
   EXPECT_EQ(runs.size(), 2u * (2 * 2 * 2 + 1 + 2));
   EXPECT_EQ(std::count_if(runs.begin(), runs.end(), [](const json& run) { return run["epsilon"].is_null(); }), 2 * 3);
   EXPECT_TRUE(page_has("page.html", "<td><bdi>mean</bdi></td><td>without noise</td>"));
 }
 
 TEST_F(PageTest, ARunWithoutNoiseOfASweepIsTheFitOfItsWords) {
-  ASSERT_EQ(run("sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean "
-                "--epsilons 1 --seeds 1 --non-private")
-                .exit_code,
-            0);
+  succeed(
+      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean "
+      "--epsilons 1 --seeds 1 --non-private");
   ASSERT_EQ(fit("--non-private --method mean --report report.json").exit_code, 0);
-  const json runs = json::parse(bytes("sweep.json"))["runs"];
+  const json runs = document("sweep.json")["runs"];
   EXPECT_EQ(runs.back()["test"]["per_class"], report()["test"]["per_class"]);
 }
 
@@ -115,11 +98,8 @@ TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {
   ASSERT_EQ(fit("--mu 1 --method mean --report report.json").exit_code, 0);
   for (const std::string name : {"other.json", "broken.json", "x.npy", "absent.json"}) {
     const int ranks = name == "other.json" ? 2 : 0;
-    const ProgramRun done = run("report report.json " + name + " --out page.html", ranks);
-    EXPECT_EQ(done.exit_code, 3) << done.err;
-    EXPECT_THAT(done.err, HasSubstr(name));
-    EXPECT_EQ(lines_of(done.err).size(), 1u) << done.err;
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "page.html"));
+    expect_refused("report report.json " + name + " --out page.html", 3, name, ranks);
+    EXPECT_FALSE(has("page.html"));
   }
   std::string ledger = bytes("ledger.jsonl");
   ledger[ledger.find("\"mu\"") + 6] = '9';

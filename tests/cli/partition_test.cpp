@@ -4,34 +4,17 @@
 #include <numeric>
 #include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace partition_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-
 constexpr int kSilos = 3;
 
-class PartitionTest : public testing::Test {
+class PartitionTest : public ProgramTest {
  protected:
-  PartitionTest() { write_npy(make_rows({90, 60, 30}, 6), folder_ / "x.npy", folder_ / "y.npy"); }
+  PartitionTest() { write_rows(make_rows({90, 60, 30}, 6)); }
 
-  ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
-  }
-  ProgramRun succeed(const std::string& arguments, int ranks = 0) {
-    ProgramRun done = run(arguments, ranks);
-    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
-    EXPECT_EQ(done.err, "") << arguments;
-    return done;
-  }
   json partition(const std::string& out, const std::string& scheme) {
     return succeed(
                "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json "
@@ -44,8 +27,6 @@ class PartitionTest : public testing::Test {
     const std::string paths = "fit --train-x " + silos + "/silo{rank}/x.npy --train-y " + silos + "/silo{rank}/y.npy";
     return succeed(paths + " --classes 3 --format json " + options, kSilos).json();
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(PartitionTest, APartitionTellsTheClassesOfEachSilo) {
@@ -61,7 +42,7 @@ TEST_F(PartitionTest, APartitionTellsTheClassesOfEachSilo) {
       if (scheme.starts_with("classes")) {
         EXPECT_EQ(std::count(counts.begin(), counts.end(), 0u), 2);
       }
-      EXPECT_TRUE(std::filesystem::exists(folder_ / silo["x"].get<std::string>()));
+      EXPECT_TRUE(has(silo["x"].get<std::string>()));
     }
     EXPECT_EQ(sums, (std::vector<std::uint64_t>{90, 60, 30})) << scheme;
   }
@@ -75,8 +56,8 @@ TEST_F(PartitionTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
   succeed(cut + "--seed 3 --out other");
   bool differs = false;
   for (const std::string name : {"/silo1/x.npy", "/silo2/x.npy", "/silo3/y.npy"}) {
-    EXPECT_EQ(read_bytes(folder_ / ("alone" + name)), read_bytes(folder_ / ("ranks" + name)));
-    differs = differs || read_bytes(folder_ / ("alone" + name)) != read_bytes(folder_ / ("other" + name));
+    EXPECT_EQ(bytes("alone" + name), bytes("ranks" + name));
+    differs = differs || bytes("alone" + name) != bytes("other" + name);
   }
   EXPECT_TRUE(differs);
 }
@@ -84,15 +65,15 @@ TEST_F(PartitionTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
 TEST_F(PartitionTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
   const TrainingRows rows = make_rows({90, 60, 30}, 6);
   write_hdf5(rows, folder_ / "data.h5");
-  write_npy(rows.part(0, 50), folder_ / "x_0.npy", folder_ / "y_0.npy");
-  write_npy(rows.part(50, 130), folder_ / "x_1.npy", folder_ / "y_1.npy");
+  write_rows(rows.part(0, 50), "x_0.npy", "y_0.npy");
+  write_rows(rows.part(50, 130), "x_1.npy", "y_1.npy");
   const std::string cut = "synth partition --classes 3 --silos 2 --scheme quantity --alpha 1 ";
   succeed(cut + "--x x.npy --y y.npy --out plain");
   succeed(cut + "--x data.h5:/x --y data.h5:/y --out hdf5");
   succeed(cut + "--x x_0.npy --x x_1.npy --y y_0.npy --y y_1.npy --out shards");
   for (const std::string name : {"/silo1/x.npy", "/silo1/y.npy", "/silo2/x.npy", "/silo2/y.npy"}) {
-    EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("hdf5" + name)));
-    EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("shards" + name)));
+    EXPECT_EQ(bytes("plain" + name), bytes("hdf5" + name));
+    EXPECT_EQ(bytes("plain" + name), bytes("shards" + name));
   }
 }
 
@@ -101,7 +82,7 @@ TEST_F(PartitionTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
   for (const std::string method : {"mean", "ls --shared-gram --center dp", "fc --rounds 3"}) {
     succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 6 --out pooled --method " + method);
     fit("skewed", "--mu 1 --seed 6 --out spread --method " + method);
-    EXPECT_TRUE(read_bytes(folder_ / "pooled") == read_bytes(folder_ / "spread")) << method;
+    EXPECT_TRUE(bytes("pooled") == bytes("spread")) << method;
   }
 }
 
@@ -115,10 +96,10 @@ TEST_F(PartitionTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself)
   EXPECT_EQ(report["ranks"], kSilos);
   ASSERT_EQ(report["privacy"]["releases"].size(), 12u);
   EXPECT_EQ(report["privacy"]["releases"][11]["release"], "gradient/12");
-  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger.jsonl")).size(), 12u);
+  EXPECT_EQ(charges_in(bytes("ledger.jsonl")).size(), 12u);
   succeed("ledger verify ledger.jsonl");
   fit("even", fedavg + "second");
-  EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
+  EXPECT_TRUE(bytes("first") == bytes("second"));
 }
 
 TEST_F(PartitionTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
@@ -127,7 +108,7 @@ TEST_F(PartitionTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
   const std::string exact = "--method fedavg --non-private --rounds 4 --out ";
   fit("even", exact + "of_even");
   fit("skewed", exact + "of_skewed");
-  EXPECT_FALSE(read_bytes(folder_ / "of_even") == read_bytes(folder_ / "of_skewed"));
+  EXPECT_FALSE(bytes("of_even") == bytes("of_skewed"));
 }
 
 TEST_F(PartitionTest, FederatedAveragingIsPlannedAndExplained) {
@@ -158,7 +139,7 @@ TEST_F(PartitionTest, APartitionIsNumberedForTheRunThatReadsIt) {
   };
   succeed(cut + "from_one");
   succeed(cut + "from_zero --first-silo 0");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "from_one/silo0"));
+  EXPECT_FALSE(has("from_one/silo0"));
   succeed(fit_of("from_one") + " --secure-aggregation", 4);
   succeed(fit_of("from_zero"), 3);
 
@@ -192,8 +173,8 @@ TEST_F(PartitionTest, AResumedRunRepeatsWhatItHasPaidFor) {
   const ProgramRun stopped = run(paths + fedavg + "first --report /dev/full", kSilos);
   ASSERT_EQ(stopped.exit_code, 3) << stopped.err;
   fit("even", fedavg + "second --resume");
-  EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
-  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger.jsonl")).size(), 4u);
+  EXPECT_TRUE(bytes("first") == bytes("second"));
+  EXPECT_EQ(charges_in(bytes("ledger.jsonl")).size(), 4u);
 }
 
 }  // namespace partition_test

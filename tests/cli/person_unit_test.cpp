@@ -1,39 +1,28 @@
 // Whatever speaks of privacy says whom it protects: a row, or a person.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace person_unit_test {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-
-class PersonUnitTest : public testing::Test {
+class PersonUnitTest : public ProgramTest {
  protected:
   PersonUnitTest() {
     const TrainingRows rows = make_rows({40, 40, 40}, 8);
-    write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+    write_rows(rows);
     std::vector<std::int64_t> persons;
     for (std::size_t row = 0; row < rows.rows(); ++row) persons.push_back(static_cast<std::int64_t>(row % 12));
     write_label_file(folder_ / "p.npy", persons);
   }
   std::string output_of(const std::string& command) const {
-    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.out + run.err;
+    const ProgramRun done = run(command);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done.out + done.err;
   }
   std::string fit(const std::string& options) const {
     return output_of("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 " +
                      (options.find("--method") == std::string::npos ? "--method mean " + options : options));
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
@@ -41,10 +30,10 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   const std::string unit = "one person with any number of rows";
   EXPECT_THAT(fit(persons + "--dry-run"), HasSubstr(unit));
   EXPECT_THAT(fit(persons + "--report r.json --html r.html --out m.safetensors"), HasSubstr(unit));
-  const nlohmann::json report = nlohmann::json::parse(read_bytes(folder_ / "r.json"));
+  const json report = document("r.json");
   EXPECT_EQ(report["privacy"]["unit"], "person");
   EXPECT_EQ(report["privacy"]["rows_per_person"], 2);
-  EXPECT_THAT(read_bytes(folder_ / "ledger.jsonl"), HasSubstr("\"unit\":\"person\""));
+  EXPECT_THAT(bytes("ledger.jsonl"), HasSubstr("\"unit\":\"person\""));
   EXPECT_THAT(
       output_of("privacy explain r.json"),
       AllOf(HasSubstr("the unit is " + unit + ", which count for at most 2 rows together"),
@@ -58,34 +47,30 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
               AllOf(HasSubstr("add-remove of one person with any number of rows"),
                     HasSubstr("if all were about the same persons")));
   EXPECT_THAT(output_of("ledger export ledger.jsonl --dp-events"), HasSubstr("\"person\""));
-  EXPECT_THAT(read_bytes(folder_ / "r.html"),
+  EXPECT_THAT(bytes("r.html"),
               AllOf(HasSubstr("a person, with any number of rows"), HasSubstr("<dt>Several persons together</dt>"),
                     Not(HasSubstr("Several records"))));
   EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
-  EXPECT_THAT(read_bytes(folder_ / "both.html"), HasSubstr("a person, with any number of rows"));
+  EXPECT_THAT(bytes("both.html"), HasSubstr("a person, with any number of rows"));
   output_of("export m.safetensors --report r.json --card card.md");
   const std::string row = "| unit | one person, with any number of rows, which count for at most 2 rows together |";
-  EXPECT_THAT(read_bytes(folder_ / "card.md"),
+  EXPECT_THAT(bytes("card.md"),
               AllOf(HasSubstr(row), HasSubstr("### Several persons together"), Not(HasSubstr("Several records"))));
   output_of("export m.safetensors --card card.md --onnx m.onnx --overwrite");
-  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr(row));
+  EXPECT_THAT(bytes("card.md"), HasSubstr(row));
   for (const char* model : {"m.safetensors", "m.onnx"}) {
-    EXPECT_THAT(read_bytes(folder_ / model), AllOf(HasSubstr("rows_per_person"), HasSubstr("person"))) << model;
+    EXPECT_THAT(bytes(model), AllOf(HasSubstr("rows_per_person"), HasSubstr("person"))) << model;
   }
   // What rows cost does not add up with what persons cost.
-  const ProgramRun rows = run_program(
-      split_arguments(
-          "fit --train-x x.npy --train-y y.npy --classes 3 --method mean --epsilon 1 --delta 1e-5 --out n.safetensors"),
-      {.folder = folder_.path()});
+  const ProgramRun rows =
+      run("fit --train-x x.npy --train-y y.npy --classes 3 --method mean --epsilon 1 --delta 1e-5 --out n.safetensors");
   EXPECT_EQ(rows.exit_code, 4);
   EXPECT_THAT(rows.err, HasSubstr("costs of the two do not add up"));
   // A report is of a model only where both are of one unit.
   fit("--report rows.json --out n.safetensors --ledger rows.jsonl");
-  EXPECT_THAT(read_bytes(folder_ / "n.safetensors"), Not(HasSubstr("person")));
-  const ProgramRun card = run_program(split_arguments("export m.safetensors --report rows.json --card other.md"),
-                                      {.folder = folder_.path()});
-  EXPECT_EQ(card.exit_code, 3);
-  EXPECT_THAT(card.err, HasSubstr("is of another model: its unit is \"record\", the model's \"person\""));
+  EXPECT_THAT(bytes("n.safetensors"), Not(HasSubstr("person")));
+  expect_refused("export m.safetensors --report rows.json --card other.md", 3,
+                 "is of another model: its unit is \"record\", the model's \"person\"");
 }
 
 TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
@@ -96,14 +81,13 @@ TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
             HasSubstr("the unit is one record: a person with ten, also over several files or sites, is a group of 10"),
             HasSubstr("--train-person")));
   output_of("export m.safetensors --report r.json --card card.md");
-  EXPECT_THAT(read_bytes(folder_ / "card.md"),
-              AllOf(HasSubstr("| unit | one row |"), HasSubstr("### Several records of one person")));
+  EXPECT_THAT(bytes("card.md"), AllOf(HasSubstr("| unit | one row |"), HasSubstr("### Several records of one person")));
 }
 
 // In units of a row's change, not of a person's: noise is B times as large, and so are errors.
 TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
   const auto errors = [&](const std::string& method, int rows_per_person) {
-    return nlohmann::json::parse(output_of(
+    return json::parse(output_of(
         fmt::format("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 --dry-run --format json "
                     "--train-person p.npy --rows-per-person {} --method {}",
                     rows_per_person, method)))["expected_error"];
@@ -111,8 +95,8 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
   for (const std::string method : {"gd --rounds 2", "ls", "mean", "mean --center dp", "fedavg --rounds 2",
                                    "gd --adjacency replace-one", "gd --person-bound clip"}) {
     SCOPED_TRACE(method);
-    const nlohmann::json of_one = errors(method, 1);
-    const nlohmann::json of_ten = errors(method, 10);
+    const json of_one = errors(method, 1);
+    const json of_ten = errors(method, 10);
     ASSERT_EQ(of_one.size(), of_ten.size());
     ASSERT_FALSE(of_one.empty());
     for (std::size_t k = 0; k < of_one.size(); ++k) {
@@ -137,9 +121,9 @@ TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
 
 TEST_F(PersonUnitTest, OfWhatIsSpentIsToldByMetrics) {
   fit("--train-person p.npy --metrics persons.jsonl --out a --ledger a.jsonl");
-  EXPECT_THAT(read_bytes(folder_ / "persons.jsonl"), AllOf(HasSubstr("\"unit\":\"person\""), Not(HasSubstr("record"))));
+  EXPECT_THAT(bytes("persons.jsonl"), AllOf(HasSubstr("\"unit\":\"person\""), Not(HasSubstr("record"))));
   fit("--metrics rows.jsonl --out b --ledger b.jsonl");
-  EXPECT_THAT(read_bytes(folder_ / "rows.jsonl"), HasSubstr("\"unit\":\"record\""));
+  EXPECT_THAT(bytes("rows.jsonl"), HasSubstr("\"unit\":\"record\""));
 }
 
 TEST_F(PersonUnitTest, NamesTheSilosThatWerePromised) {
@@ -152,7 +136,7 @@ TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
   for (const std::string part : {"a", "b"}) {
     TrainingRows rows = make_rows({20, 20, 20}, 8);
     for (float& entry : rows.features) entry *= part == "a" ? 1.0f : 0.5f;
-    write_npy(rows, folder_ / ("x" + part + ".npy"), folder_ / ("y" + part + ".npy"));
+    write_rows(rows, ("x" + part + ".npy"), ("y" + part + ".npy"));
     std::vector<std::int64_t> persons;
     for (std::size_t row = 0; row < rows.rows(); ++row) {
       persons.push_back(static_cast<std::int64_t>(row % 12) + (part == "a" ? 0 : 5));
@@ -165,7 +149,7 @@ TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
                     "--classes 3 --epsilon 1 --delta 1e-5 --seed 3 --method gd --rounds 3 --out m.safetensors "
                     "--overwrite {2}",
                     first, second, options));
-    return read_bytes(folder_ / "m.safetensors");
+    return bytes("m.safetensors");
   };
   EXPECT_TRUE(model("", "a", "b") == model("", "b", "a"));
   EXPECT_TRUE(model("--person-bound clip", "a", "b") == model("--person-bound clip", "b", "a"));

@@ -3,43 +3,27 @@
 #include <cmath>
 #include <sstream>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/common/accounting/vector_table.hpp"
-#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace privacy_commands_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
+const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 ";
 
-class PrivacyCommandsTest : public testing::Test {
+class PrivacyCommandsTest : public ProgramTest {
  protected:
-  ProgramRun succeed(const std::string& arguments, int ranks = 0) {
-    ProgramRun done = run_program(split_arguments("privacy " + arguments), {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
-    EXPECT_EQ(done.err, "") << arguments;
-    return done;
+  ProgramRun run(const std::string& arguments, int ranks = 0) const override {
+    return ProgramTest::run("privacy " + arguments, ranks);
   }
-  json figures(const std::string& arguments) { return succeed(arguments + " --format json").json(); }
 
   // A report of a fit with these options on 12 rows.
   json report_of(const std::string& options) {
-    write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
-    const ProgramRun fit =
-        run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
-                    {.folder = folder_.path()});
+    write_rows(make_rows({4, 4, 4}, 4));
+    const ProgramRun fit = ProgramTest::run(kFit + "--report report.json " + options);
     EXPECT_EQ(fit.exit_code, 0) << fit.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    return document("report.json");
   }
-
-  const TemporaryFolder folder_;
 };
 
 // lower <= value <= upper, up to the digits that a table of doubles can promise.
@@ -357,14 +341,12 @@ TEST_F(PrivacyCommandsTest, ExplainSaysWhoAddsTheNoise) {
 }
 
 TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
-  write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
-  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --method mean --out model --ledger weak ";
+  write_rows(make_rows({4, 4, 4}, 4));
   const auto warnings = [&](const std::string& options, int ranks) {
-    const ProgramRun run = run_program(split_arguments(fit + options), {.folder = folder_.path(), .ranks = ranks});
+    const ProgramRun run = ProgramTest::run(kFit + "--method mean --out model --ledger weak " + options, ranks);
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    const std::vector<std::string> lines = lines_of(run.err);
-    return std::count_if(lines.begin(), lines.end(),
-                         [](const std::string& line) { return line.starts_with("dpreduce: warning: "); });
+    return std::ranges::count_if(lines_of(run.err),
+                                 [](const std::string& line) { return line.starts_with("dpreduce: warning: "); });
   };
   for (const int ranks : {0, 2}) {
     EXPECT_EQ(warnings("--epsilon 20 --delta 9e-4", ranks), 0);
@@ -374,12 +356,10 @@ TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
     EXPECT_EQ(warnings("--mu 4", ranks), 1);                                // epsilon 24 at 1e-5
     EXPECT_EQ(warnings("--epsilon 1000 --delta 1e-6 --seed 1", ranks), 0);  // says that it is not private
   }
-  const ProgramRun sweep =
-      run_program(split_arguments("sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy "
-                                  "--classes 3 --methods mean --epsilons 1,50 "
-                                  "--delta 1e-6 --seeds 1 --out swept"),
-                  {.folder = folder_.path()});
-  EXPECT_EQ(sweep.exit_code, 0) << sweep.err;
+  const ProgramRun sweep = ProgramTest::run(
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy "
+      "--classes 3 --methods mean --epsilons 1,50 "
+      "--delta 1e-6 --seeds 1 --out swept");
   EXPECT_THAT(sweep.err, HasSubstr("dpreduce: warning: epsilon 50 promises little"));
 }
 
@@ -404,9 +384,7 @@ TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
     EXPECT_EQ(f["adjacency"], report["privacy"]["adjacency"]) << options;
     EXPECT_EQ(f["accountant"], report["privacy"]["accountant"]) << options;
   }
-  const ProgramRun plan =
-      run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run --format json"),
-                  {.folder = folder_.path()});
+  const ProgramRun plan = ProgramTest::run(kFit + "--mu 1 --dry-run --format json");
   write_bytes(folder_ / "plan.json", plan.out);
   EXPECT_THAT(succeed("explain plan.json").out, HasSubstr("nothing: this is the plan of a dry run"));
 }

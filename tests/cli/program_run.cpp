@@ -13,9 +13,11 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,19 +96,22 @@ const char* other_program() {
 }
 
 bool needs_processes(const std::vector<std::string>& arguments, const RunOptions& options) {
-  if (other_program() != nullptr || options.privileges != Privileges::kOwn || !options.environment.empty()) return true;
+  if (other_program() != nullptr || !options.environment.empty()) return true;
   if (options.ranks == 0) return false;
-  return !options.launcher_options.empty() || options.first_rank_late_seconds > 0.0 ||
-         std::ranges::any_of(arguments,
-                             [](const std::string& word) { return word.find(".h5") != std::string::npos; }) ||
-         arguments_of_parties(arguments, options.ranks).empty();
+  if (!options.launcher_options.empty() || options.first_rank_late_seconds > 0.0) return true;
+  const auto parties = arguments_of_parties(arguments, options.ranks);
+  if (parties.empty()) return true;  // another program takes part
+  if (asked_job(dpreduce_command(), parties.front()).is_of_silos) return false;
+  return parties.size() != static_cast<std::size_t>(options.ranks) ||
+         std::ranges::any_of(arguments, [](const std::string& word) { return word.find(".h5") != std::string::npos; });
 }
 
 // What main comes to (src/main.cpp), on ranks that are threads of this process, or for parties that are forks of it.
 int run_in_fork(const std::vector<std::string>& arguments, int ranks) {
   keep_errors_of_standard_output();
-  if (ranks > 0 && asked_job(dpreduce_command(), arguments).is_of_silos) {
-    return closed_standard_output(run_forked_parties(arguments_of_parties(arguments, ranks)));
+  const auto parties = arguments_of_parties(arguments, ranks);
+  if (ranks > 0 && asked_job(dpreduce_command(), parties.front()).is_of_silos) {
+    return closed_standard_output(run_forked_parties(parties));
   }
   const auto job = [&] {
     if (ranks == 0) {
@@ -122,8 +127,17 @@ int run_in_fork(const std::vector<std::string>& arguments, int ranks) {
   return closed_standard_output(run_guarded(job, AtomicFile::remove_unfinished));
 }
 
+// With these bits root is an ordinary user after exec; without capabilities it is one at once.
+bool give_privileges_up() {
+  if (::geteuid() != 0) return true;
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  const __user_cap_data_struct none[2]{};
+  return ::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) == 0 &&
+         ::syscall(SYS_capset, &header, none) == 0;
+}
+
 // In the child: from here to the program's end, in whichever form. Returns only where something failed.
-void become_program(const std::vector<std::string>& arguments, const RunOptions& options, Form form) {
+void become_program(const std::vector<std::string>& arguments, const RunOptions& options) {
   if (::chdir(options.folder.c_str()) != 0) return;
   ::setpgid(0, 0);
   for (const std::string& entry : split_arguments(DPREDUCE_MPI_ENVIRONMENT)) {
@@ -135,11 +149,8 @@ void become_program(const std::vector<std::string>& arguments, const RunOptions&
     const struct rlimit limit { *options.largest_file, *options.largest_file };
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return;
   }
-  if (options.privileges == Privileges::kNone && ::geteuid() == 0 &&
-      ::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) != 0) {
-    return;  // with these bits root is an ordinary user after exec
-  }
-  if (form == Form::kFork && !needs_processes(arguments, options)) {
+  if (options.privileges == Privileges::kNone && !give_privileges_up()) return;
+  if (options.form == Form::kFork && !needs_processes(arguments, options)) {
     const int code = run_in_fork(arguments, options.ranks);
     if (__gcov_dump != nullptr) __gcov_dump();
     ::_exit(code);  // what tests have made is not this child's to destroy
@@ -162,7 +173,7 @@ int exit_code_of(int status) {
 
 }  // namespace
 
-RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options, Form form)
+RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options)
     : mark_(std::string(kMarkName) + "=" + next_mark()),
       timeout_seconds_(options.timeout_seconds),
       started_(seconds_now()) {
@@ -177,7 +188,7 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
     ::dup2(in, STDIN_FILENO);
     ::dup2(out.write_end, STDOUT_FILENO);
     ::dup2(err.write_end, STDERR_FILENO);
-    become_program(given, options, form);
+    become_program(given, options);
     std::perror("cannot start the program");
     ::_exit(127);
   }
@@ -241,7 +252,7 @@ std::string program_path() {
 }
 
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
-  return RunningProgram(arguments, options, options.form).finish();
+  return RunningProgram(arguments, options).finish();
 }
 
 double seconds_now() {
@@ -251,7 +262,10 @@ double seconds_now() {
 std::vector<std::string> split_arguments(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> found;
-  for (std::string word; stream >> word;) found.push_back(word);
+  for (std::string word; stream >> word;) {
+    std::ranges::replace(word, '~', ' ');
+    found.push_back(word);
+  }
   return found;
 }
 
@@ -265,6 +279,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> found;
   for (std::string line; std::getline(stream, line);) found.push_back(line);
   return found;
+}
+
+std::vector<std::string> messages_in(const std::string& text) {
+  std::vector<std::string> messages = lines_of(text);
+  std::erase_if(messages, [](const std::string& line) { return !line.starts_with("dpreduce: "); });
+  return messages;
 }
 
 std::vector<std::string> charges_in(const std::string& text) {

@@ -29,7 +29,7 @@ enum class Privileges { kOwn, kNone };
 struct RunOptions {
   std::string folder = {};                         ///< working directory
   int ranks = 0;                                   ///< 0: alone, without a launcher
-  Form form = Form::kFork;                         ///< kProgram where run_program finds that only that will do
+  Form form = Form::kFork;                         ///< kProgram where only that will do (RunningProgram)
   std::string input = {};                          ///< what standard input holds
   std::vector<std::string> launcher_options = {};  ///< further arguments for mpirun
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< beside what this process has
@@ -50,17 +50,19 @@ struct ProgramRun {
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
-/// A program that has been started and not yet waited for.
+/// A program that has been started and not yet waited for. On ranks that read HDF5 files (Debian's library is not for
+/// threads) or that a ":" gives words of their own, unless they are silos, with options that are about processes, and
+/// where another program is tested, it is the built program whatever `options.form` says.
 class RunningProgram {
  public:
-  RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options, Form form = Form::kProgram);
+  RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options);
   ~RunningProgram();  ///< kills what is left of it
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   /// The program, or mpirun where there are ranks.
   pid_t pid() const { return pid_; }
-  /// In the environment of every process of this run, and of no other.
+  /// In the environment of every process of this run that is a program of its own, and of no other.
   const std::string& mark() const { return mark_; }
   /// Waits for the end. Call it once.
   ProgramRun finish();
@@ -79,20 +81,22 @@ class RunningProgram {
 /// The program that is run.
 std::string program_path();
 
-/// Runs to the end. On ranks that read HDF5 files (Debian's library is not for threads), with options that
-/// are about processes, and where another program is tested, it is the built program whatever `options.form` says.
+/// Runs to the end.
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options);
 
 /// Seconds of a clock that never goes back.
 double seconds_now();
 
-/// "--mu 0.5" -> {"--mu", "0.5"}; an argument cannot hold spaces.
+/// "--mu 0.5" -> {"--mu", "0.5"}. A space within an argument is written as ~.
 std::vector<std::string> split_arguments(const std::string& text);
 
 /// `first`, then `second`.
 std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second);
 
 std::vector<std::string> lines_of(const std::string& text);
+
+/// The lines of standard error that are the program's own, not a launcher's.
+std::vector<std::string> messages_in(const std::string& text);
 
 /// Those lines of a ledger's text that charge a release.
 std::vector<std::string> charges_in(const std::string& text);

@@ -1,61 +1,34 @@
 // What a run tells while it goes on and when it ends: progress, metrics, and what is spent, in epsilon.
 #include <algorithm>
-#include <string>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace progress_test {
 
-using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-
-class ProgressTest : public testing::Test {
+class ProgressTest : public ProgramTest {
  protected:
-  ProgressTest() { write_npy(make_rows({300, 300, 300}, 16), folder_ / "x.npy", folder_ / "y.npy"); }
+  ProgressTest() { write_rows(make_rows({300, 300, 300}, 16)); }
 
-  ProgramRun run(const std::string& arguments, int ranks = 0) const {
-    std::vector<std::string> words = split_arguments(arguments);
-    for (std::string& word : words) std::replace(word.begin(), word.end(), '~', ' ');  // within a word
-    return run_program(words, {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
+  ProgramRun run(const std::string& arguments, int ranks = 0) const override {
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
   }
-  ProgramRun fit(const std::string& options, int ranks = 0) const {
-    ProgramRun done = run(rows_ + options, ranks);
-    EXPECT_EQ(done.exit_code, 0) << done.err;
-    return done;
-  }
+  ProgramRun fit(const std::string& options, int ranks = 0) const { return succeed(rows_ + options, ranks); }
   std::vector<json> metrics() const {
     std::vector<json> lines;
-    for (const std::string& line : lines_of(read_bytes(folder_ / "m.jsonl"))) lines.push_back(json::parse(line));
+    for (const std::string& line : lines_of(bytes("m.jsonl"))) lines.push_back(json::parse(line));
     return lines;
   }
 
-  const TemporaryFolder folder_;
   const std::string rows_ = "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-6 ";
 };
 
-TEST_F(ProgressTest, AShortRunInABatchLogTellsNothing) {
-  EXPECT_EQ(fit("--method gd --rounds 3").err, "");
-}
-
-TEST_F(ProgressTest, AQuietRunPrintsNothing) {
-  for (const int ranks : {0, 2}) {
-    const ProgramRun done = fit("--method gd --rounds 3 --quiet --overwrite", ranks);
-    EXPECT_EQ(done.out, "");
-    EXPECT_EQ(done.err, "");
-  }
-  const ProgramRun sweep =
-      run("sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean --epsilons 1 "
-          "--seeds 1 --quiet");
-  EXPECT_EQ(sweep.exit_code, 0) << sweep.err;
+TEST_F(ProgressTest, AShortRunInABatchLogTellsNothingAndAQuietOnePrintsNothing) {
+  fit("--method gd --rounds 3");  // nothing on standard error
+  for (const int ranks : {0, 2}) EXPECT_EQ(fit("--method gd --rounds 3 --quiet --overwrite", ranks).out, "");
+  const ProgramRun sweep = succeed(
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean --epsilons 1 "
+      "--seeds 1 --quiet");
   EXPECT_EQ(sweep.out, "");
   EXPECT_THAT(folder_.names(), testing::Contains("sweep.csv"));
 }
@@ -64,7 +37,7 @@ TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
   for (const int ranks : {0, 3}) {
     fit("--method fc --rounds 4 --metrics m.jsonl --report r.json --overwrite", ranks);
     const std::vector<json> lines = metrics();
-    const json report = json::parse(read_bytes(folder_ / "r.json"));
+    const json report = document("r.json");
     ASSERT_EQ(lines.back()["phase"], "end");
     double epsilon = 0.0;
     std::size_t block = 0;  // of the report
@@ -93,7 +66,7 @@ TEST_F(ProgressTest, MetricsOfASweepSayOfWhichRunTheyAre) {
       "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean,gd~--rounds~2 "
       "--epsilons 0.5,2 --delta 1e-6 --seeds 1 --non-private --quiet ";
   for (const int ranks : {0, 3}) {
-    ASSERT_EQ(run(sweep + "--metrics m.jsonl --overwrite", ranks).exit_code, 0);
+    succeed(sweep + "--metrics m.jsonl --overwrite", ranks);
     std::vector<std::string> told;
     for (const json& line : metrics()) {
       const json& of = line["run"];
@@ -113,26 +86,24 @@ TEST_F(ProgressTest, MetricsOfASweepSayOfWhichRunTheyAre) {
                                            "5 gd --rounds 2 2.0 gradient", "5 gd --rounds 2 2.0 gradient",
                                            "5 gd --rounds 2 2.0 end", "6 gd --rounds 2 null end"));
   }
-  const std::string kept = read_bytes(folder_ / "m.jsonl");
+  const std::string kept = bytes("m.jsonl");
   EXPECT_EQ(run(sweep + "--out other --metrics m.jsonl").exit_code, 3);
   EXPECT_EQ(run(sweep + "--out other --overwrite --metrics x.npy").exit_code, 2);
   EXPECT_EQ(run(sweep + "--out other --metrics other.csv").exit_code, 2);
-  EXPECT_EQ(read_bytes(folder_ / "m.jsonl"), kept);
+  EXPECT_EQ(bytes("m.jsonl"), kept);
 }
 
 TEST_F(ProgressTest, MetricsReplaceAndReadNothingUnasked) {
   fit("--method mean --metrics m.jsonl");
-  const std::string kept = read_bytes(folder_ / "m.jsonl");
+  const std::string kept = bytes("m.jsonl");
   EXPECT_EQ(run(rows_ + "--out other --metrics m.jsonl").exit_code, 3);
   EXPECT_EQ(run(rows_ + "--out other --metrics x.npy --overwrite").exit_code, 2);
   EXPECT_EQ(run(rows_ + "--out other --metrics other").exit_code, 2);
   EXPECT_EQ(run(rows_ + "--out other --metrics m.jsonl --overwrite --budget-epsilon 0.5 --budget-delta 1e-6").exit_code,
             4);
-  EXPECT_EQ(read_bytes(folder_ / "m.jsonl"), kept) << "a run that is refused";
-  const ProgramRun exact =
-      run("fit --train-x x.npy --train-y y.npy --classes 3 --out other --non-private --metrics new.jsonl");
-  EXPECT_EQ(exact.exit_code, 2);
-  EXPECT_THAT(exact.err, HasSubstr("--metrics with --non-private"));
+  EXPECT_EQ(bytes("m.jsonl"), kept) << "a run that is refused";
+  expect_refused("fit --train-x x.npy --train-y y.npy --classes 3 --out other --non-private --metrics new.jsonl", 2,
+                 "--metrics with --non-private");
 }
 
 TEST_F(ProgressTest, SpendingIsToldInEpsilonAtTheAskedDelta) {
@@ -161,8 +132,7 @@ TEST_F(ProgressTest, ADryRunTellsTheErrorOfEveryReleaseAndMemoryOnce) {
   for (const std::string method : {"gd --rounds 4", "ls --shared-gram", "ls", "fc --rounds 2", "newton --rounds 2",
                                    "coinpress", "fisher", "global-adapt --rounds 2", "mean --center dp", "auto"}) {
     SCOPED_TRACE(method);
-    const ProgramRun done = run(rows_ + "--dry-run --method " + method);
-    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const ProgramRun done = succeed(rows_ + "--dry-run --method " + method);
     EXPECT_THAT(done.out, HasSubstr("expected   "));
     const std::size_t memory = done.out.find("memory");
     ASSERT_NE(memory, std::string::npos);

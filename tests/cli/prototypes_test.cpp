@@ -1,60 +1,46 @@
 // --method public: what is chosen, what it costs, and what is told.
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace prototypes_test {
 
-using nlohmann::json;
-using testing::HasSubstr;
-
 constexpr std::size_t kDim = 16;
 
 // Training, public and test rows are of one mixture; the first 900 rows made of it are public.
-class PrototypesTest : public testing::Test {
+class PrototypesTest : public ProgramTest {
  protected:
   PrototypesTest() {
     const TrainingRows all = make_rows({3300, 2400, 2100}, kDim);
     public_ = all.part(0, 900);
-    write_npy(public_, folder_ / "public.npy", folder_ / "public_y.npy");
-    write_npy(all.part(900, 5000), folder_ / "x.npy", folder_ / "y.npy");
-    write_npy(all.part(5900, 1900), folder_ / "test_x.npy", folder_ / "test_y.npy");
+    write_rows(public_, "public.npy", "public_y.npy");
+    write_rows(all.part(900, 5000));
+    write_rows(all.part(5900, 1900), "test_x.npy", "test_y.npy");
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run_program(
-        split_arguments("fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy "
-                        "--report report.json --ledger ledger " +
-                        options),
-        {.folder = folder_.path(), .ranks = ranks});
+    return run(
+        "fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy "
+        "--report report.json --ledger ledger " +
+            options,
+        ranks);
   }
 
   json report(const std::string& options, int ranks = 0) const {
     const ProgramRun run = fit(options, ranks);
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    return document("report.json");
   }
 
-  std::string text(const std::string& command) const {
-    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.out;
-  }
+  std::string text(const std::string& command) const { return succeed(command).out; }
 
   double accuracy(const std::string& options) const {
     return report(options + " --test-x test_x.npy --test-y test_y.npy")["test"]["accuracy"].get<double>();
   }
 
-  const TemporaryFolder folder_;
   TrainingRows public_;
 };
 
@@ -93,7 +79,7 @@ TEST_F(PrototypesTest, ADeltaIsAcceptedAndStaysZero) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("epsilon 1, pure (delta 0)"));
   EXPECT_THAT(run.out, HasSubstr("--delta 0.001 is not spent"));
-  const json privacy = json::parse(read_bytes(folder_ / "report.json"))["privacy"];
+  const json privacy = document("report.json")["privacy"];
   EXPECT_EQ(privacy["delta"], 0.0);
   EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-3);
   EXPECT_THAT(privacy["note"].get<std::string>(), HasSubstr("delta stays 0"));
@@ -116,17 +102,13 @@ TEST_F(PrototypesTest, ADryRunTellsThePlanAndReadsNoRow) {
   EXPECT_THAT(said, HasSubstr("epsilon 2, pure (delta 0)"));
   EXPECT_THAT(said, HasSubstr("selection  prototypes     4 a class of 900 candidates by summed cosines"));
   EXPECT_THAT(said, HasSubstr("--delta 1e-06 is not spent"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger.jsonl"));
+  EXPECT_FALSE(has("ledger.jsonl"));
 }
 
 TEST_F(PrototypesTest, AreGoodWherePublicRowsAreOfTheSameMixture) {
-  const double exact_means = [&] {
-    const ProgramRun run =
-        run_program(split_arguments("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --test-x "
-                                    "test_x.npy --test-y test_y.npy --non-private --format json"),
-                    {.folder = folder_.path()});
-    return run.json()["test"]["accuracy"].get<double>();
-  }();
+  const double exact_means = figures(
+      "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
+      "--non-private")["test"]["accuracy"];
   EXPECT_GT(exact_means, 0.95);
   for (const std::string options : {"", " --top-k 5", " --d-min 1 --d-max 1.9", " --center public", " --pca 5"}) {
     EXPECT_GT(accuracy("--epsilon 1 --seed 5" + options), exact_means - 0.1) << options;
@@ -157,7 +139,7 @@ TEST_F(PrototypesTest, AreTheSameOnAnyNumberOfRanks) {
 
 // Ranks share the public rows: of five two have none of the three.
 TEST_F(PrototypesTest, MayBeChosenAmongFewerPublicRowsThanRanks) {
-  write_npy(public_.part(0, 3), folder_ / "public.npy", folder_ / "unused.npy");
+  write_rows(public_.part(0, 3), "public.npy", "unused.npy");
   const json expected = report("--epsilon 1 --seed 4 --top-k 2")["prototypes"];
   EXPECT_EQ(report("--epsilon 1 --seed 4 --top-k 2", 5)["prototypes"], expected);
 }
@@ -167,15 +149,12 @@ TEST_F(PrototypesTest, APublicRowThatIsNoneIsNamedByWhoeverReadsIt) {
   for (const std::size_t row : {0, 899}) {
     TrainingRows rows = public_;
     rows.features[row * kDim + 2] = std::numeric_limits<float>::quiet_NaN();
-    write_npy(rows, folder_ / "public.npy", folder_ / "unused.npy");
+    write_rows(rows, "public.npy", "unused.npy");
     for (const int ranks : {0, 3}) {
-      const ProgramRun run = fit("--epsilon 1", ranks);
-      EXPECT_EQ(run.exit_code, 3);
-      EXPECT_THAT(run.err, HasSubstr("public.npy: row " + std::to_string(row)));
-      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+      expect_refusal(fit("--epsilon 1", ranks), 3, {"public.npy: row " + std::to_string(row)});
     }
   }
-  EXPECT_TRUE(charges_in(read_bytes(folder_ / "ledger")).empty());
+  EXPECT_TRUE(charges_in(bytes("ledger")).empty());
   const json expected = report("--epsilon 1 --seed 2 --bad-rows zero")["prototypes"];
   EXPECT_EQ(report("--epsilon 1 --seed 2 --bad-rows zero", 3)["prototypes"], expected);
 }
@@ -183,75 +162,52 @@ TEST_F(PrototypesTest, APublicRowThatIsNoneIsNamedByWhoeverReadsIt) {
 TEST_F(PrototypesTest, ARunThatIsResumedChoosesTheSameAndPaysOnce) {
   // It has chosen, but cannot write its report.
   ASSERT_EQ(fit("--epsilon 0.2 --report /dev/full --out first").exit_code, 3);
-  const auto charged = charges_in(read_bytes(folder_ / "ledger"));
+  const auto charged = charges_in(bytes("ledger"));
   const json repeated = report("--epsilon 0.2 --resume --out second", 2)["prototypes"];
-  EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
-  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger")), charged);
+  EXPECT_TRUE(bytes("first") == bytes("second"));
+  EXPECT_EQ(charges_in(bytes("ledger")), charged);
   EXPECT_NE(report("--epsilon 0.2")["prototypes"], repeated);  // alike with probability below 1e-6
 }
 
 TEST_F(PrototypesTest, CountTowardTheBudgetOfTheDataSet) {
   const std::string limit = " --budget-epsilon 1.5 --budget-delta 1e-6";
   EXPECT_EQ(fit("--epsilon 1" + limit).exit_code, 0);
-  const ProgramRun refused = fit("--epsilon 1" + limit);
-  EXPECT_EQ(refused.exit_code, 4) << refused.err;
+  EXPECT_EQ(fit("--epsilon 1" + limit).exit_code, 4);
 }
 
 TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
-  const auto refusal = [&](const std::string& options, int code) {
-    for (const int ranks : {0, 2}) {
-      const ProgramRun run = fit(options, ranks);
-      EXPECT_EQ(run.exit_code, code) << run.err;
-      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
-      if (ranks == 2) return run.err;
-    }
-    return std::string();
-  };
-  write_npy(make_rows({3, 3, 3}, kDim - 1), folder_ / "narrow.npy", folder_ / "unused.npy");
-  write_npy(public_.part(0, 0), folder_ / "none.npy", folder_ / "unused.npy");
-  write_npy(public_.part(0, 4), folder_ / "four.npy", folder_ / "unused.npy");
-  write_npy(public_.part(0, 4), folder_ / "silo0.npy", folder_ / "unused.npy");
-  write_npy(public_.part(0, 4), folder_ / "silo1.npy", folder_ / "unused.npy");
-  const auto only = [&](const std::string& file, const std::string& options, int code) {
-    for (const int ranks : {0, 2}) {
-      const ProgramRun run =
-          run_program(split_arguments("fit --method public --train-x x.npy --train-y y.npy --classes 3 --epsilon "
-                                      "1 --public-x " +
-                                      file + " " + options),
-                      {.folder = folder_.path(), .ranks = ranks});
-      EXPECT_EQ(run.exit_code, code) << run.err;
-      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
-      EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger.jsonl"));
-      if (ranks == 2) return run.err;
-    }
-    return std::string();
-  };
-  EXPECT_THAT(only("narrow.npy", "", 3), HasSubstr("rows have 15 features, but training rows have 16"));
-  EXPECT_THAT(only("none.npy", "", 3), HasSubstr("none.npy: no rows"));
-  EXPECT_THAT(only("four.npy", "--top-k 5", 3), HasSubstr("4 rows to choose from, fewer than the 5 prototypes"));
-  EXPECT_THAT(only("silo{rank}.npy", "", 2), HasSubstr("without {rank}"));
-  EXPECT_THAT(refusal("--epsilon 300", 2), HasSubstr("epsilon = 300"));
+  write_rows(make_rows({3, 3, 3}, kDim - 1), "narrow.npy", "unused.npy");
+  write_rows(public_.part(0, 0), "none.npy", "unused.npy");
+  for (const char* name : {"four.npy", "silo0.npy", "silo1.npy"}) write_rows(public_.part(0, 4), name, "unused.npy");
+  const std::string fit = "fit --method public --train-x x.npy --train-y y.npy --classes 3 --ledger ledger --public-x ";
+  for (const int ranks : {0, 2}) {
+    expect_refused(fit + "narrow.npy --epsilon 1", 3, "rows have 15 features, but training rows have 16", ranks);
+    expect_refused(fit + "none.npy --epsilon 1", 3, "none.npy: no rows", ranks);
+    expect_refused(fit + "four.npy --epsilon 1 --top-k 5", 3, "4 rows to choose from, fewer than the 5 prototypes",
+                   ranks);
+    expect_refused(fit + "silo{rank}.npy --epsilon 1", 2, "without {rank}", ranks);
+    expect_refused(fit + "public.npy --epsilon 300", 2, "epsilon = 300", ranks);
+  }
 }
 
 // Which of the two a stated budget stands for, and the same model from any number of ranks.
 TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
   const auto adaptive = [&](const std::string& options, int ranks = 0) {
-    const ProgramRun run =
-        run_program(split_arguments("fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
-                                    "--public-x public.npy --report report.json --out model " +
-                                    options),
-                    {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    succeed(
+        "fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
+        "--public-x public.npy --report report.json --out model " +
+            options,
+        ranks);
+    return document("report.json");
   };
   const json means = adaptive("--epsilon 1 --delta 1e-5 --seed 3");
   EXPECT_EQ(means["method"], "mean");
   EXPECT_EQ(means["center"], "public");
   EXPECT_EQ(means["adaptive"]["method"], "prototypes");
   EXPECT_EQ(means["adaptive"]["chosen"], "mean");
-  const std::string alone = read_bytes(folder_ / "model");
+  const std::string alone = bytes("model");
   adaptive("--epsilon 1 --delta 1e-5 --seed 3", 3);
-  EXPECT_EQ(read_bytes(folder_ / "model"), alone);
+  EXPECT_EQ(bytes("model"), alone);
   const json chosen = adaptive("--epsilon 1");
   EXPECT_EQ(chosen["method"], "public");
   EXPECT_EQ(chosen["adaptive"]["chosen"], "public");
@@ -264,14 +220,13 @@ TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
 
 TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   const auto coinpress = [&](const std::string& options, int ranks) {
-    const ProgramRun run =
-        run_program(split_arguments("fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
-                                    "--test-x test_x.npy --test-y test_y.npy "
-                                    "--report report.json --out model " +
-                                    options),
-                    {.folder = folder_.path(), .ranks = ranks});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return json::parse(read_bytes(folder_ / "report.json"));
+    succeed(
+        "fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
+        "--test-x test_x.npy --test-y test_y.npy "
+        "--report report.json --out model " +
+            options,
+        ranks);
+    return document("report.json");
   };
   const json report = coinpress("--mu 1 --seed 3 --adjacency replace-one", 0);
   EXPECT_EQ(report["method"], "coinpress");
@@ -279,10 +234,10 @@ TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   EXPECT_EQ(report["privacy"]["adjacency"], "replace-one");
   ASSERT_EQ(report["privacy"]["releases"].size(), 4u);
   EXPECT_EQ(report["privacy"]["releases"][0]["sensitivity"], 2.0 * 32767.0);
-  const std::string alone = read_bytes(folder_ / "model");
+  const std::string alone = bytes("model");
   for (const int ranks : {2, 3}) {
     coinpress("--mu 1 --seed 3 --adjacency replace-one", ranks);
-    EXPECT_EQ(read_bytes(folder_ / "model"), alone) << ranks;
+    EXPECT_EQ(bytes("model"), alone) << ranks;
   }
   const double exact = coinpress("--non-private", 0)["test"]["accuracy"].get<double>();
   EXPECT_GE(report["test"]["accuracy"].get<double>(), exact - 0.05);

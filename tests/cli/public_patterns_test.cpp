@@ -6,24 +6,16 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/model/safetensors.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace public_patterns_test {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::size_t kRows = 600;
 constexpr std::size_t kDim = 4;

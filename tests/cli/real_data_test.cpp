@@ -1,12 +1,7 @@
 // The main job on real features: Fashion-MNIST by wavelet scattering, four ranks.
 #include <cstdlib>
-#include <string>
 
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace real_data_test {

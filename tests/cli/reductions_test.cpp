@@ -1,15 +1,8 @@
 // Fewer features under the same budget, on the data of the publications that ask for it.
 #include <cmath>
 #include <random>
-#include <string>
-#include <vector>
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/slow_tests.hpp"
 
 namespace dpreduce {

@@ -4,22 +4,13 @@
 #include <cmath>
 #include <fstream>
 #include <span>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "common/lattice/lattice_rows.hpp"
 #include "common/model/classifier_file.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace reference_test {
-
-using nlohmann::json;
 
 const std::string kReference = DPREDUCE_TEST_DATA "/reference/";
 constexpr double kTolerance = 1e-6;

@@ -2,30 +2,21 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace report_test {
-
-using nlohmann::json;
-using testing::HasSubstr;
 
 // Numbers that appear nowhere else: the rows, and those of each class.
 const std::vector<std::size_t> kClassRows = {5003, 3119, 1885};
 constexpr std::size_t kRows = 10007;
 
-class ReportTest : public testing::Test {
+class ReportTest : public ProgramTest {
  protected:
   ReportTest() {
-    write_npy(make_rows(kClassRows, 16), folder_ / "x.npy", folder_ / "y.npy");
-    write_npy(make_rows({100, 100, 100}, 16), folder_ / "tx.npy", folder_ / "ty.npy");
+    write_rows(make_rows(kClassRows, 16));
+    write_rows(make_rows({100, 100, 100}, 16), "tx.npy", "ty.npy");
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0, const std::vector<std::string>& launcher_options = {}) {
@@ -34,10 +25,8 @@ class ReportTest : public testing::Test {
                         options),
         {.folder = folder_.path(), .ranks = ranks, .launcher_options = launcher_options});
   }
-  json report() const { return json::parse(read_bytes(folder_ / "report.json")); }
-  std::vector<std::string> charges() const { return charges_in(read_bytes(folder_ / "ledger.jsonl")); }
-
-  const TemporaryFolder folder_;
+  json report() const { return document("report.json"); }
+  std::vector<std::string> charges() const { return charges_in(bytes("ledger.jsonl")); }
 };
 
 TEST_F(ReportTest, HasEveryKeyOfTheContract) {
@@ -69,10 +58,10 @@ TEST_F(ReportTest, SecondsAreInNoFileButTheOwnersOwn) {
   EXPECT_THAT(done.out, HasSubstr("\nseconds    open "));
   for (const char* file : {"report.json", "metrics.jsonl", "page.html"}) {
     for (const char* word : {"timings", "seconds", "Seconds"}) {
-      EXPECT_EQ(read_bytes(folder_ / file).find(word), std::string::npos) << file << ": " << word;
+      EXPECT_EQ(bytes(file).find(word), std::string::npos) << file << ": " << word;
     }
   }
-  const json seconds = json::parse(read_bytes(folder_ / "seconds.json"));
+  const json seconds = document("seconds.json");
   EXPECT_EQ(seconds["for_release"], false);
   EXPECT_THAT(seconds["note"].get<std::string>(), HasSubstr("never for release"));
   ASSERT_EQ(seconds["ranks"].size(), 3u);
@@ -83,7 +72,7 @@ TEST_F(ReportTest, SecondsAreInNoFileButTheOwnersOwn) {
   EXPECT_EQ(std::filesystem::status(folder_ / "seconds.json").permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   ASSERT_EQ(fit("--mu 1 --timings seconds.json").exit_code, 0);
-  EXPECT_FALSE(json::parse(read_bytes(folder_ / "seconds.json")).contains("ranks")) << "of one rank";
+  EXPECT_FALSE(document("seconds.json").contains("ranks")) << "of one rank";
 }
 
 TEST_F(ReportTest, NumbersAgreeWithEachOther) {
@@ -126,7 +115,7 @@ TEST_F(ReportTest, SeededAndNoiselessRunsAreNotPrivate) {
   ASSERT_EQ(fit("--mu 1 --seed 3").exit_code, 0);
   EXPECT_EQ(report()["private"], false);
   EXPECT_THAT(report()["note"].get<std::string>(), HasSubstr("NOT private"));
-  EXPECT_THAT(read_bytes(folder_ / "model.safetensors"), HasSubstr(R"(\"private\":false)"));
+  EXPECT_THAT(bytes("model.safetensors"), HasSubstr(R"(\"private\":false)"));
   EXPECT_THAT(charges().back(), HasSubstr("\"private\":false"));
 
   const ProgramRun exact = fit("--non-private");
@@ -139,7 +128,7 @@ TEST_F(ReportTest, SeededAndNoiselessRunsAreNotPrivate) {
 
   ASSERT_EQ(fit("--mu 1").exit_code, 0);
   EXPECT_EQ(report()["private"], true);
-  EXPECT_THAT(read_bytes(folder_ / "model.safetensors"), HasSubstr(R"(\"private\":true)"));
+  EXPECT_THAT(bytes("model.safetensors"), HasSubstr(R"(\"private\":true)"));
   EXPECT_THAT(charges().back(), HasSubstr("\"private\":true"));
 }
 
@@ -181,9 +170,9 @@ TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
         EXPECT_FALSE(shows_number(run.out, count)) << count << " on standard output:\n" << run.out;
         EXPECT_FALSE(shows_number(run.err, count)) << count << " on standard error:\n" << run.err;
         for (const std::string name : {"model.safetensors", "report.json", "ledger.jsonl"}) {
-          const std::string bytes = read_bytes(folder_ / name);
-          EXPECT_FALSE(shows_number(bytes, count)) << count << " in " << name;
-          EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
+          const std::string content = bytes(name);
+          EXPECT_FALSE(shows_number(content, count)) << count << " in " << name;
+          EXPECT_FALSE(holds(content, count)) << count << " in " << name;
         }
       }
     }
@@ -224,7 +213,7 @@ TEST_F(ReportTest, TheLedgerIsChargedBeforeTheModelExists) {
     EXPECT_EQ(run.exit_code, 3);
     EXPECT_THAT(run.err, HasSubstr("/dev/full"));
     EXPECT_EQ(charges().size(), 2u);
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "report.json"));
+    EXPECT_FALSE(has("report.json"));
   }
 }
 
@@ -255,7 +244,7 @@ TEST_F(ReportTest, ResumeRepeatsWhatIsChargedAndNothingElse) {
 
   TrainingRows other = make_rows(kClassRows, 16);
   other.features[0] += 0.25F;  // one entry of one record
-  write_npy(other, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(other);
   ASSERT_EQ(fit("--mu 1 --center dp --metric euclidean --resume").exit_code, 0);
   EXPECT_EQ(charges().size(), charged.size() + 2);
 }
@@ -265,7 +254,7 @@ TEST_F(ReportTest, ResumeMakesTheModelThatCouldNotBeWritten) {
   ASSERT_EQ(charges().size(), 1u);
   ASSERT_EQ(fit("--mu 1 --resume").exit_code, 0);
   EXPECT_EQ(charges().size(), 1u);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "model.safetensors"));
+  EXPECT_TRUE(has("model.safetensors"));
 }
 
 TEST_F(ReportTest, RunsAreRefusedOnceTheBudgetOfTheDataIsSpent) {
@@ -285,13 +274,13 @@ TEST_F(ReportTest, RunsAreRefusedOnceTheBudgetOfTheDataIsSpent) {
 
 TEST_F(ReportTest, TheReportSaysWhereTheLedgerStoodAndWhoseItIs) {
   ASSERT_EQ(fit("--mu 1 --report report.json").exit_code, 0);
-  const auto report = nlohmann::json::parse(read_bytes(folder_ / "report.json"));
-  const std::vector<std::string> lines = lines_of(read_bytes(folder_ / "ledger.jsonl"));
-  const nlohmann::json& ledger = report["ledger"];
-  EXPECT_EQ(ledger["public_key"], nlohmann::json::parse(lines.front())["public_key"]);
-  EXPECT_EQ(nlohmann::json::parse(lines[1])["run"], ledger["run"]);
+  const auto report = document("report.json");
+  const std::vector<std::string> lines = lines_of(bytes("ledger.jsonl"));
+  const json& ledger = report["ledger"];
+  EXPECT_EQ(ledger["public_key"], json::parse(lines.front())["public_key"]);
+  EXPECT_EQ(json::parse(lines[1])["run"], ledger["run"]);
   ASSERT_EQ(ledger["lines"], lines.size() - 1) << "all but the end of the run";
-  EXPECT_EQ(nlohmann::json::parse(lines.back())["previous"], ledger["last_line_sha256"]);
+  EXPECT_EQ(json::parse(lines.back())["previous"], ledger["last_line_sha256"]);
 }
 
 TEST_F(ReportTest, AFinishedRunLeavesNoSecretOfItsNoise) {
@@ -312,20 +301,13 @@ TEST_F(ReportTest, OnlyTheCoordinatorSpeaks) {
 
 TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
   const std::string test = " --test-x test_x.npy --test-y test_y.npy";
-  const ProgramRun synth = run_program(
-      split_arguments(
-          "synth --out . --kind gaussian-mixture --rows 4000 --test-rows 2000 --dim 16 --classes 3 --separation 2"),
-      {.folder = folder_.path()});
-  ASSERT_EQ(synth.exit_code, 0) << synth.err;
+  succeed("synth --out . --kind gaussian-mixture --rows 4000 --test-rows 2000 --dim 16 --classes 3 --separation 2");
   const std::string files = "--train-x train_x.npy --train-y train_y.npy --classes 3 --report report.json ";
   for (const std::string metric : {"cosine", "euclidean"}) {
     std::vector<double> accuracies;
     for (const std::string budget :
          {" --non-private", " --epsilon 1000 --delta 1e-6", " --epsilon 1e-4 --delta 1e-9 --seed 1"}) {
-      const ProgramRun run =
-          run_program(split_arguments("fit --method mean " + files + "--metric " + metric + budget + test),
-                      {.folder = folder_.path()});
-      ASSERT_EQ(run.exit_code, 0) << run.err;
+      succeed("fit --method mean " + files + "--metric " + metric + budget + test);
       accuracies.push_back(report()["test"]["accuracy"]);
     }
     EXPECT_GT(accuracies[0], 0.75);
@@ -351,12 +333,10 @@ TEST_F(ReportTest, RoundsOnSamplesTellTheirRateAndNoMu) {
   EXPECT_EQ(json::parse(charges().back())["sampling_rate"], 0.25);
   EXPECT_EQ(fit(options).exit_code, 4) << "the data set's budget is spent";
 
-  const ProgramRun explained = run_program(split_arguments("privacy explain report.json"), {.folder = folder_.path()});
-  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  const ProgramRun explained = succeed("privacy explain report.json");
   EXPECT_THAT(explained.out, HasSubstr("a row counts with probability 0.25"));
   EXPECT_THAT(explained.out, HasSubstr("no useful bound follows"));
-  const ProgramRun shown = run_program(split_arguments("ledger show --format json"), {.folder = folder_.path()});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const ProgramRun shown = succeed("ledger show --format json");
   EXPECT_GT(shown.json()["epsilon"], 0.5);
   EXPECT_LT(shown.json()["epsilon"], 2.0);  // at a larger delta than the budget's
 }

@@ -2,32 +2,24 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <limits>
 #include <memory>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/ledger/ledger.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace reservation_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
-class ReservationTest : public testing::Test {
+class ReservationTest : public ProgramTest {
  protected:
-  ReservationTest() { write_npy(make_rows({300, 200, 100}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
+  ReservationTest() { write_rows(make_rows({300, 200, 100}, 8)); }
 
   static std::vector<std::string> fit_arguments(const std::string& options) {
     return split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --threads 1 " + options);
@@ -38,14 +30,6 @@ class ReservationTest : public testing::Test {
   }
 
   LedgerState ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
-
-  std::vector<std::string> journals() const {
-    std::vector<std::string> found;
-    for (const std::string& name : folder_.names()) {
-      if (name.ends_with(".journal")) found.push_back(name);
-    }
-    return found;
-  }
 
   // kill -9 when so many releases are charged. Returns the run's name in the ledger.
   std::string killed_after(const std::string& options, std::size_t charges) const {
@@ -60,8 +44,6 @@ class ReservationTest : public testing::Test {
     EXPECT_EQ(state.open_runs().size(), 1U);
     return state.open_runs().empty() ? std::string() : state.open_runs().begin()->first;
   }
-
-  TemporaryFolder folder_;
 };
 
 const std::string kManyRounds = "--method gd --rounds 2000 --epsilon 0.5 --delta 1e-6 ";
@@ -82,7 +64,7 @@ TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeN
     const ProgramRun run = runs[number]->finish();
     finished += run.exit_code == 0 ? 1 : 0;
     refused += run.exit_code == 4 ? 1 : 0;
-    EXPECT_EQ(fs::exists(folder_ / (std::to_string(number) + ".safetensors")), run.exit_code == 0);
+    EXPECT_EQ(has((std::to_string(number) + ".safetensors")), run.exit_code == 0);
     if (run.exit_code == 4) {
       EXPECT_THAT(run.err, HasSubstr("budget")) << run.err;
     }
@@ -122,7 +104,7 @@ TEST_F(ReservationTest, ARunIsRefusedBeforeARowIsRead) {
   ASSERT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 0);
   TrainingRows rows = make_rows({300, 200, 100}, 8);
   rows.features[17] = std::numeric_limits<float>::quiet_NaN();
-  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  write_rows(rows);
   EXPECT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 4);
   EXPECT_EQ(fit("--method mean --epsilon 0.1 --delta 1e-6 " + kLimit).exit_code, 3);
   EXPECT_EQ(ledger().charges().size(), 1U);
@@ -134,14 +116,12 @@ TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
   const std::string run = killed_after(kManyRounds + kLimit, 3);
   const std::size_t charged = ledger().charges().size();
   ASSERT_EQ(journals().size(), 1U);
-  const ProgramRun shown = run_program(split_arguments("ledger show"), {.folder = folder_.path()});
-  EXPECT_EQ(shown.exit_code, 0);
+  const ProgramRun shown = succeed("ledger show");
   EXPECT_THAT(shown.out, HasSubstr(run));
 
   const std::string large = "--method mean --epsilon 1 --delta 1e-6 " + kLimit;
   EXPECT_EQ(fit(large).exit_code, 4) << "what the killed run may still charge counts";
-  const ProgramRun released = run_program(split_arguments("ledger release " + run), {.folder = folder_.path()});
-  EXPECT_EQ(released.exit_code, 0) << released.err;
+  succeed("ledger release " + run);
   EXPECT_TRUE(ledger().open_runs().empty());
   EXPECT_EQ(ledger().charges().size(), charged) << "what was charged stays";
   EXPECT_TRUE(journals().empty());
@@ -156,7 +136,7 @@ TEST_F(ReservationTest, AReleasedRunIsNotResumed) {
   const std::string options = "--method gd --rounds 300 --epsilon 0.5 --delta 1e-6 ";
   const std::string run = killed_after(options, 3);
   const std::size_t charged = ledger().charges().size();
-  ASSERT_EQ(run_program(split_arguments("ledger release " + run), {.folder = folder_.path()}).exit_code, 0);
+  succeed("ledger release " + run);
   ASSERT_EQ(fit(options + "--resume").exit_code, 0);
   EXPECT_EQ(ledger().charges().size(), charged + 300);
 }
@@ -165,9 +145,7 @@ TEST_F(ReservationTest, OfALivingRunIsNotReleased) {
   RunningProgram living(fit_arguments(kManyRounds), {.folder = folder_.path()});
   while (ledger().charges().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::string run = ledger().open_runs().begin()->first;
-  const ProgramRun refused = run_program(split_arguments("ledger release " + run), {.folder = folder_.path()});
-  EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("alive"));
+  expect_refused("ledger release " + run, 3, "alive");
   EXPECT_EQ(ledger().open_runs().size(), 1U);
   kill(living.pid(), SIGKILL);
   living.finish();
@@ -182,7 +160,7 @@ TEST_F(ReservationTest, AKilledRunGoesOnAndPaysOnce) {
   for (const LedgerCharge& charge : state.charges()) EXPECT_EQ(run_of(charge.entry.release_id), run);
   EXPECT_EQ(state.outcome(run), RunOutcome::kFinished);
   EXPECT_TRUE(journals().empty());
-  EXPECT_EQ(nlohmann::json::parse(read_bytes(folder_ / "report.json"))["ledger"]["run"], run);
+  EXPECT_EQ(document("report.json")["ledger"]["run"], run);
 }
 
 // Batch systems start a job again with the very same arguments.
@@ -206,10 +184,10 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
   EXPECT_THAT(failed.err, HasSubstr("--resume repeats them at no charge"));
   EXPECT_THAT(failed.err, HasSubstr("ledger release " + run));
   ASSERT_EQ(journals().size(), 1U);
-  const std::string model = read_bytes(folder_ / "model.safetensors");
+  const std::string model = bytes("model.safetensors");
   fs::remove(folder_ / "model.safetensors");
   ASSERT_EQ(fit("--method mean --mu 0.2 --resume").exit_code, 0);
-  EXPECT_TRUE(read_bytes(folder_ / "model.safetensors") == model);
+  EXPECT_TRUE(bytes("model.safetensors") == model);
   EXPECT_EQ(ledger().charges().size(), 1U);
   EXPECT_TRUE(journals().empty());
 }
@@ -217,8 +195,7 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
 TEST_F(ReservationTest, AStoppedRunIsGivenUpByItsJournal) {
   ASSERT_EQ(fit("--method mean --mu 0.2 --report /dev/full").exit_code, 3);
   const std::string run = run_of(ledger().charges().front().entry.release_id);
-  const ProgramRun released = run_program(split_arguments("ledger release " + run), {.folder = folder_.path()});
-  EXPECT_EQ(released.exit_code, 0) << released.err;
+  succeed("ledger release " + run);
   EXPECT_TRUE(journals().empty());
 }
 

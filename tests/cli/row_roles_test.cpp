@@ -1,61 +1,40 @@
 // Training rows are private: a file of theirs has no public role, whatever name leads to it. As test rows they are
 // told.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 namespace row_roles_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kTrain = "--train-x x0.npy --train-y y0.npy";
 
-class RowRolesTest : public testing::Test {
+class RowRolesTest : public ProgramTest {
  protected:
   RowRolesTest() {
     const TrainingRows rows = make_rows({80, 80, 80}, 5);
     for (std::size_t part = 0; part < 4; ++part) {
       const TrainingRows some = rows.part(60 * part, 60);
-      write_npy(some, folder_ / fmt::format("x{}.npy", part), folder_ / fmt::format("y{}.npy", part));
+      write_rows(some, fmt::format("x{}.npy", part), fmt::format("y{}.npy", part));
       write_hdf5(some, folder_ / fmt::format("d{}.h5", part));
     }
   }
 
-  ProgramRun run(const std::string& line, int ranks = 0) const {
-    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = ranks});
-  }
   ProgramRun fit(const std::string& options, int ranks = 0) const {
     return run("fit --classes 3 --mu 1 --threads 1 --out model --ledger ledger --report report.json " + options, ranks);
   }
   void expect_refused(const ProgramRun& run, const std::vector<std::string>& said) const {
-    EXPECT_EQ(run.exit_code, 3) << run.err;
-    for (const std::string& part : said) EXPECT_THAT(run.err, HasSubstr(part));
+    expect_refusal(run, 3, said);
     EXPECT_THAT(run.err, HasSubstr("training rows are private"));
-    for (const char* name : {"model", "ledger", "report.json"}) EXPECT_FALSE(fs::exists(folder_ / name)) << name;
+    for (const char* name : {"model", "ledger", "report.json"}) EXPECT_FALSE(has(name)) << name;
   }
   void expect_refused(const std::string& options, const std::vector<std::string>& said, int ranks = 0) const {
     SCOPED_TRACE(options);
     expect_refused(fit(options, ranks), said);
   }
-  std::string text_of(const std::string& name) const {
-    std::ifstream file(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  nlohmann::json report() const { return nlohmann::json::parse(text_of("report.json")); }
-
-  const TemporaryFolder folder_;
+  json report() const { return document("report.json"); }
 };
 
 TEST_F(RowRolesTest, ATrainingFileIsNoFileOfPublicRowsByWhateverName) {
@@ -116,12 +95,9 @@ TEST_F(RowRolesTest, AFileOfASiloIsFoundOnItsMachine) {
 TEST_F(RowRolesTest, ASweepIsRefusedAsAFit) {
   const std::string line = fmt::format(
       "sweep {} --test-x x1.npy --test-y y1.npy --classes 3 --epsilons 1 --seeds 1 --out swept --methods mean "
-      "--methods",
+      "--methods mean~--center~public --public-x x0.npy",
       kTrain);
-  std::vector<std::string> arguments = split_arguments(line);
-  for (const char* argument : {"mean --center public", "--public-x", "x0.npy"}) arguments.emplace_back(argument);
-  const ProgramRun swept = run_program(arguments, {.folder = folder_.path()});
-  expect_refused(swept, {"--public-x x0.npy and --train-x x0.npy are one"});
+  expect_refused(run(line), {"--public-x x0.npy and --train-x x0.npy are one"});
 }
 
 TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
@@ -134,10 +110,10 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
     EXPECT_EQ(std::ranges::count(trained.err, '\n'), 1) << trained.err;
     EXPECT_EQ(report()["test"]["rows_are_training_rows"], true);
     EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("which here are training rows"));
-    ASSERT_EQ(run("report report.json --out page.html").exit_code, 0);
-    EXPECT_THAT(text_of("page.html"), HasSubstr("exact figures about training rows"));
-    ASSERT_EQ(run("export --overwrite --card card.md --model model --report report.json").exit_code, 0);
-    EXPECT_THAT(text_of("card.md"), HasSubstr("rows that the model was trained on"));
+    succeed("report report.json --out page.html");
+    EXPECT_THAT(bytes("page.html"), HasSubstr("exact figures about training rows"));
+    succeed("export --overwrite --card card.md --model model --report report.json");
+    EXPECT_THAT(bytes("card.md"), HasSubstr("rows that the model was trained on"));
   }
   const ProgramRun other = fit(fmt::format("{} --method mean --test-x x1.npy --test-y y1.npy", kTrain));
   ASSERT_EQ(other.exit_code, 0) << other.err;
@@ -147,7 +123,7 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
 
 TEST_F(RowRolesTest, ThatRowsArePublicIsTheWordOfWhoRanIt) {
   ASSERT_EQ(fit(fmt::format("{} --method mean --center public --public-x x1.npy", kTrain)).exit_code, 0);
-  EXPECT_EQ(report()["public_by_word"], nlohmann::json({"public_x"}));
+  EXPECT_EQ(report()["public_by_word"], json({"public_x"}));
   EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("public by the word of who ran it"));
   ASSERT_EQ(fit(fmt::format("{} --method mean", kTrain)).exit_code, 0);
   EXPECT_THAT(run("privacy explain report.json").out, Not(HasSubstr("public by the word")));
