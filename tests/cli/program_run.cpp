@@ -98,18 +98,20 @@ const char* other_program() {
 bool needs_processes(const std::vector<std::string>& arguments, const RunOptions& options) {
   if (other_program() != nullptr || !options.environment.empty()) return true;
   if (options.ranks == 0) return false;
-  return !options.launcher_options.empty() || options.first_rank_late_seconds > 0.0 ||
-         std::ranges::any_of(arguments,
-                             [](const std::string& word) { return word.find(".h5") != std::string::npos; }) ||
-         (asked_job(dpreduce_command(), arguments).is_of_silos ? arguments_of_parties(arguments, options.ranks).empty()
-                                                               : std::ranges::find(arguments, ":") != arguments.end());
+  if (!options.launcher_options.empty() || options.first_rank_late_seconds > 0.0) return true;
+  const auto parties = arguments_of_parties(arguments, options.ranks);
+  if (parties.empty()) return true;  // another program takes part
+  if (asked_job(dpreduce_command(), parties.front()).is_of_silos) return false;
+  return parties.size() != static_cast<std::size_t>(options.ranks) ||
+         std::ranges::any_of(arguments, [](const std::string& word) { return word.find(".h5") != std::string::npos; });
 }
 
 // What main comes to (src/main.cpp), on ranks that are threads of this process, or for parties that are forks of it.
 int run_in_fork(const std::vector<std::string>& arguments, int ranks) {
   keep_errors_of_standard_output();
-  if (ranks > 0 && asked_job(dpreduce_command(), arguments).is_of_silos) {
-    return closed_standard_output(run_forked_parties(arguments_of_parties(arguments, ranks)));
+  const auto parties = arguments_of_parties(arguments, ranks);
+  if (ranks > 0 && asked_job(dpreduce_command(), parties.front()).is_of_silos) {
+    return closed_standard_output(run_forked_parties(parties));
   }
   const auto job = [&] {
     if (ranks == 0) {

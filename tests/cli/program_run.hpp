@@ -50,9 +50,9 @@ struct ProgramRun {
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
-/// A program that has been started and not yet waited for. Among silos, on ranks that read HDF5 files (Debian's library
-/// is not for threads) or that a ":" gives words of their own, with options that are about processes, and where another
-/// program is tested, it is the built program whatever `options.form` says.
+/// A program that has been started and not yet waited for. On ranks that read HDF5 files (Debian's library is not for
+/// threads) or that a ":" gives words of their own, unless they are silos, with options that are about processes, and
+/// where another program is tested, it is the built program whatever `options.form` says.
 class RunningProgram {
  public:
   RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options);
@@ -81,8 +81,7 @@ class RunningProgram {
 /// The program that is run.
 std::string program_path();
 
-/// Runs to the end. On ranks that read HDF5 files (Debian's library is not for threads), with options that
-/// are about processes, and where another program is tested, it is the built program whatever `options.form` says.
+/// Runs to the end.
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options);
 
 /// Seconds of a clock that never goes back.

@@ -50,9 +50,10 @@ class SilosTest : public testing::Test {
     return split_arguments("fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json --train-x " +
                            (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy") + " " + options);
   }
-  ProgramRun run_silos(std::size_t silos, const std::string& options) const {
-    return run_program(among_silos(options),
-                       {.folder = folder_.path(), .ranks = static_cast<int>(silos) + 1, .timeout_seconds = 120.0});
+  ProgramRun run_silos(std::size_t silos, const std::string& options, Form form = Form::kFork) const {
+    return run_program(
+        among_silos(options),
+        {.folder = folder_.path(), .ranks = static_cast<int>(silos) + 1, .form = form, .timeout_seconds = 120.0});
   }
 
   // The model of one process that has the rows of these silos.
@@ -167,7 +168,7 @@ TEST_F(SilosTest, AnotherValueAfterTheLastSumChangesNothing) {
 TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
   const std::string options = "--mu 2 --seed 7 --method mean";
   const ProgramRun run =
-      run_silos(3, options + " --round-trip 100 --bandwidth 10 --packet-loss 1 --timings seconds.json");
+      run_silos(3, options + " --round-trip 100 --bandwidth 10 --packet-loss 1 --timings seconds.json", Form::kProgram);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(model(), plain_model({1, 2, 3}, options));
   const json reported = report();
@@ -185,7 +186,7 @@ TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
 TEST_F(SilosTest, ASiloThatHangsEndsTheRunForAllAndDoesNotOutliveIt) {
   RunningProgram program(
       among_silos("--non-private --method mean --threshold 3 --silo-timeout 6 --fault 3:hang@masked"),
-      {.folder = folder_.path(), .ranks = 5, .timeout_seconds = 120.0});
+      {.folder = folder_.path(), .ranks = 5, .form = Form::kProgram, .timeout_seconds = 120.0});
   const ProgramRun run = program.finish();
   EXPECT_EQ(run.exit_code, 5) << run.err;
   EXPECT_THAT(run.err, HasSubstr("silo 3: alive, but no \"masked\" came within --silo-timeout 6 s"));
@@ -198,7 +199,7 @@ TEST_F(SilosTest, ASiloThatHangsEndsTheRunForAllAndDoesNotOutliveIt) {
 TEST_F(SilosTest, ASiloMayBeKilledAtAnyMoment) {
   for (const int attempt : {1, 3}) {
     RunningProgram program(among_silos("--mu 1 --method gd --rounds 20 --threshold 3"),
-                           {.folder = folder_.path(), .ranks = 5, .timeout_seconds = 120.0});
+                           {.folder = folder_.path(), .ranks = 5, .form = Form::kProgram, .timeout_seconds = 120.0});
     std::optional<pid_t> silo;
     const double give_up = seconds_now() + 30.0;
     while (!silo && seconds_now() < give_up) silo = worker_of_rank(program.mark(), 2);
@@ -227,7 +228,11 @@ TEST_F(SilosTest, ALostMachineIsLostByItsSilenceWhereTheLauncherLetsTheJobGoOn) 
   RunningProgram program(
       among_silos("--non-private --method gd --rounds 30 --threshold 3 --silo-timeout 60 --log {rank}.log --fault "
                   "1:slow=2.5@masked#3"),
-      {.folder = folder_.path(), .ranks = 5, .launcher_options = {"--enable-recovery"}, .timeout_seconds = 120.0});
+      {.folder = folder_.path(),
+       .ranks = 5,
+       .form = Form::kProgram,
+       .launcher_options = {"--enable-recovery"},
+       .timeout_seconds = 120.0});
   std::optional<pid_t> silo;
   const double give_up = seconds_now() + 30.0;
   while (!silo && seconds_now() < give_up) silo = worker_of_rank(program.mark(), 2);
@@ -250,7 +255,7 @@ TEST_F(SilosTest, ALostMachineIsLostByItsSilenceWhereTheLauncherLetsTheJobGoOn) 
 }
 
 TEST_F(SilosTest, ALostCoordinatorEndsTheRun) {
-  const ProgramRun run = run_silos(3, "--mu 1 --method mean --fault 0:kill@keys");
+  const ProgramRun run = run_silos(3, "--mu 1 --method mean --fault 0:kill@keys", Form::kProgram);
   EXPECT_EQ(run.exit_code, 5) << run.err;
   EXPECT_LT(run.seconds, kSecondsToEnd);
   EXPECT_THAT(run.err, HasSubstr("the coordinator, rank 0 was lost"));
@@ -260,7 +265,7 @@ TEST_F(SilosTest, ALostCoordinatorEndsTheRun) {
 // Its silos wait for it four times --silo-timeout, say so, and end; then its relay ends it.
 TEST_F(SilosTest, ACoordinatorThatHangsEndsTheRun) {
   RunningProgram program(among_silos("--mu 1 --method mean --silo-timeout 1 --log {rank}.log --fault 0:hang@unmask"),
-                         {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
+                         {.folder = folder_.path(), .ranks = 4, .form = Form::kProgram, .timeout_seconds = 120.0});
   const ProgramRun run = program.finish();
   EXPECT_EQ(run.exit_code, 5) << run.err;
   EXPECT_LT(run.seconds, kSecondsToEnd);
@@ -405,7 +410,7 @@ TEST_F(SiloConfigTest, ASiloWhoseLineIsSlowerThanTheTimeoutEndsTheRun) {
   std::ofstream(folder_ / "common.toml", std::ios::app) << "round-trip = 1\n";
   RunningProgram program(
       split_arguments("fit --config common.toml --silo-config silo{rank}.toml --threshold 2 --silo-timeout 3"),
-      {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
+      {.folder = folder_.path(), .ranks = 4, .form = Form::kProgram, .timeout_seconds = 120.0});
   const ProgramRun ended = program.finish();
   EXPECT_EQ(ended.exit_code, 5) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("silo 3: alive, but no \"hello\" came within --silo-timeout 3 s"));
