@@ -1,5 +1,3 @@
-#include "commands/run_progress.hpp"
-
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -7,6 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "commands/run_progress.hpp"
 
 namespace dpreduce {
 namespace {

@@ -22,7 +22,7 @@ struct CostedFit {
 };
 
 CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
-                  std::uint64_t rounds = 5) {
+                 std::uint64_t rounds = 5) {
   FitOptions options;
   options.data.classes = classes;
   options.method.name = method;

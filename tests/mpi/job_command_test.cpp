@@ -1,5 +1,3 @@
-#include "commands/command_line/command_line.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/peer_failed.hpp"

@@ -1,5 +1,3 @@
-#include "report/page/page.hpp"
-
 #include <filesystem>
 #include <fstream>
 
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "report/page/page.hpp"
 
 namespace dpreduce {
 namespace {
