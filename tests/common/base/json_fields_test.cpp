@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
 namespace {

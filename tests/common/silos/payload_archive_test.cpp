@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "common/plan/loss.hpp"
 
 namespace dpreduce {
 namespace {
