@@ -61,10 +61,6 @@ constexpr const char* kNotProtected =
     "release of its own, and mu^2 adds up (no ledger is kept)";
 
 void write_labels(WorkerRows& rows, NpyWriter& file) {
-  if (rows.has_label_sets()) {
-    throw UsageError(
-        "--y: one class index a row is copied; leave n x K labels out and copy the file (labels are public)");
-  }
   std::vector<std::int32_t> labels;
   for (std::uint64_t row = 0; row < rows.range().count; row += labels.size()) {
     labels.resize(std::min(kLabelsAtOnce, rows.range().count - row));
@@ -75,6 +71,10 @@ void write_labels(WorkerRows& rows, NpyWriter& file) {
 
 // x.npy, and y.npy where there are labels, in the folder: both or none.
 std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& rows, double sigma) {
+  if (rows.has_label_sets()) {
+    throw UsageError(
+        "--y: one class index a row is copied; leave n x K labels out and copy the file (labels are public)");
+  }
   std::error_code error;
   std::filesystem::create_directories(options.out_dir, error);
   if (error) throw BadInput(fmt::format("{}: cannot be made: {}", options.out_dir, error.message()));

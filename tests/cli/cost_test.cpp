@@ -197,7 +197,9 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
       "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method ls --shared-gram --seed 7 --out ";
   const ScriptRun launched = script("launch/local 1 " + arguments + "launched");
   ASSERT_EQ(launched.exit_code, 0) << launched.out;
-  succeed(arguments + "bare");
+  const ProgramRun bare =
+      run_program(split_arguments(arguments + "bare"), {.folder = folder_.path(), .form = Form::kProgram});
+  ASSERT_EQ(bare.exit_code, 0) << bare.err;
   EXPECT_EQ(bytes("launched"), bytes("bare"));
 }
 
