@@ -7,8 +7,7 @@
 #include "common/randomness/signing_key.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace accuracy_test {
+namespace dpreduce::accuracy_test {
 
 constexpr double kLatticeCost = 0.001;
 constexpr double kBesideScikitLearn = 0.003;
@@ -81,5 +80,4 @@ INSTANTIATE_TEST_SUITE_P(OfDataSets, AccuracyTest, testing::Range<std::size_t>(0
                            return data_sets().at(instance.param).at("name").get<std::string>();
                          });
 
-}  // namespace accuracy_test
-}  // namespace dpreduce
+}  // namespace dpreduce::accuracy_test

@@ -15,8 +15,7 @@
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/slow_tests.hpp"
 
-namespace dpreduce {
-namespace checkpoint_test {
+namespace dpreduce::checkpoint_test {
 
 namespace fs = std::filesystem;
 
@@ -104,6 +103,39 @@ class CheckpointTest : public ProgramTest {
     EXPECT_TRUE(journals().empty());
   }
 
+  // What a kill leaves, and on how many ranks the run goes on.
+  struct Kill {
+    std::size_t recorded;
+    std::size_t charged;
+    int ranks;
+  };
+
+  // Makes all releases on so many ranks, seeded or with a secret of its own, and goes on after each of the kills to the
+  // same bytes. Seeded, a checkpoint changes nothing.
+  void expect_resumed(const std::string& options, int ranks_of_whole, std::size_t files, std::size_t charges,
+                      bool is_seeded, const std::vector<Kill>& kills) const {
+    SCOPED_TRACE(is_seeded ? "seeded" : "with a secret of its own");
+    const std::string all = options + (is_seeded ? " --seed 5" : "");
+    clear();
+    stop_with_all(all, ranks_of_whole);
+    const std::string whole = model();
+    ASSERT_EQ(release_files().size(), files);
+    if (is_seeded) {
+      succeed("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " + all,
+              ranks_of_whole == 0 ? 2 : 0);
+      EXPECT_TRUE(model() == whole);
+    }
+    for (const auto& [recorded, charged, ranks] : kills) {
+      SCOPED_TRACE(fmt::format("{} recorded, {} charged, {} ranks", recorded, charged, ranks));
+      cut(recorded, charged);
+      expect_done("--resume " + all, ranks);
+      EXPECT_TRUE(model() == whole);
+      expect_charged_once(charges);
+      if (files != charges) continue;
+      EXPECT_EQ(release_files().size(), files) << "each release is one record";
+    }
+  }
+
   TrainingRows rows_;
 };
 
@@ -116,37 +148,10 @@ struct Choices {
 class CheckpointOfMethodsTest : public CheckpointTest, public testing::WithParamInterface<Choices> {};
 
 TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
-  const std::size_t releases = GetParam().releases;
-  for (const std::string seed : {"--seed 5 ", ""}) {
-    SCOPED_TRACE(seed.empty() ? "with a secret of its own" : "seeded");
-    clear();
-    stop_with_all(seed + GetParam().options, seed.empty() ? 0 : 3);
-    const std::string whole = model();
-    ASSERT_EQ(release_files().size(), releases);
-    if (!seed.empty()) {  // a checkpoint changes nothing
-      const ProgramRun without =
-          succeed("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
-                  seed + GetParam().options);
-      EXPECT_TRUE(model() == whole);
-    }
-    struct Kill {
-      std::size_t recorded;
-      std::size_t charged;
-      int ranks;
-    };
-    // All of it; between a charge and its record; before the first charge. After a record; before the first record.
-    const std::vector<Kill> kills = seed.empty() ? std::vector<Kill>{{releases - 1, releases - 1, 0}, {0, releases, 2}}
-                                                 : std::vector<Kill>{{releases, releases, 2}, {1, 2, 5}, {0, 0, 1}};
-    for (const auto& [recorded, charged, ranks] : kills) {
-      SCOPED_TRACE(std::to_string(recorded) + " recorded, " + std::to_string(charged) + " charged, " +
-                   std::to_string(ranks) + " ranks");
-      cut(recorded, charged);
-      expect_done("--resume " + seed + GetParam().options, ranks);
-      EXPECT_TRUE(model() == whole);
-      expect_charged_once(releases);
-      EXPECT_EQ(release_files().size(), releases);
-    }
-  }
+  const auto& [name, options, releases] = GetParam();
+  // After a record; before the first record. All of it; between a charge and its record; before the first charge.
+  expect_resumed(options, 0, releases, releases, false, {{releases - 1, releases - 1, 0}, {0, releases, 2}});
+  expect_resumed(options, 3, releases, releases, true, {{releases, releases, 2}, {1, 2, 5}, {0, 0, 1}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, CheckpointOfMethodsTest,
@@ -160,54 +165,19 @@ INSTANTIATE_TEST_SUITE_P(Methods, CheckpointOfMethodsTest,
                          [](const auto& tested) { return tested.param.name; });
 
 TEST_F(CheckpointTest, AChoiceIsRepeatedAtNoCharge) {
-  const std::string options = "--method gd --rounds 4 --choose";
-  stop_with_all(options, 2);
-  const std::string whole = model();  // of four rounds, one selection
-  cut(4, 5);
-  expect_done("--resume " + options, 3);
-  EXPECT_TRUE(model() == whole);
-  expect_charged_once(5);
-  cut(2, 2);
-  expect_done("--resume " + options, 0);
-  EXPECT_TRUE(model() == whole);
-  expect_charged_once(5);
+  expect_resumed("--method gd --rounds 4 --choose", 2, 4, 5, false,
+                 {{4, 5, 3}, {2, 2, 0}});  // four rounds, one selection
 }
 
 // Of a release in parts some classes are recorded: they are taken, the others are made with the noise that they would
 // have had, on other ranks and so in another order.
 TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
   write_rows(make_rows({300, 200, 100}, 24), "other_x.npy", "other_y.npy");
-  const std::string tail = "--method ls --center dp --choose --validation-x other_x.npy --validation-y other_y.npy ";
-  for (const std::string seed : {"--seed 5 ", ""}) {
-    SCOPED_TRACE(seed.empty() ? "with a secret of its own" : "seeded");
-    const std::string options = seed + tail;
-    clear();
-    stop_with_all(options);
-    const std::string whole = model();
-    ASSERT_EQ(release_files().size(), 4u) << "the center, and three classes";
-    if (!seed.empty()) {  // a checkpoint changes nothing
-      succeed(
-          "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " + options,
-          2);
-      EXPECT_TRUE(model() == whole);
-    }
-    struct Kill {
-      std::size_t recorded;
-      std::size_t charged;
-      int ranks;
-    };
-    for (const auto& [recorded, charged, ranks] :
-         {Kill{0, 0, 3}, Kill{0, 2, 0}, Kill{1, 1, 5}, Kill{1, 2, 2}, Kill{2, 2, 2}, Kill{3, 2, 5}, Kill{4, 2, 3}}) {
-      SCOPED_TRACE(std::to_string(recorded) + " recorded, " + std::to_string(charged) + " charged, " +
-                   std::to_string(ranks) + " ranks");
-      cut(recorded, charged);
-      expect_done("--resume " + options, ranks);
-      EXPECT_TRUE(model() == whole);
-      expect_charged_once(2);
-    }
-    const ProgramRun fewer = fit("--resume " + seed + "--method ls --center dp");
-    EXPECT_EQ(fewer.exit_code, 7);
-    EXPECT_THAT(fewer.err, HasSubstr("candidates is 12 there and 1 here"));
+  const std::string ridge = "--method ls --center dp";
+  for (const bool is_seeded : {true, false}) {  // the center, and three classes
+    expect_resumed(ridge + " --choose --validation-x other_x.npy --validation-y other_y.npy", 0, 4, 2, is_seeded,
+                   {{0, 0, 3}, {0, 2, 0}, {1, 1, 5}, {1, 2, 2}, {2, 2, 2}, {3, 2, 5}, {4, 2, 3}});
+    expect_refused(kFit + "--resume " + ridge + (is_seeded ? " --seed 5" : ""), 7, "candidates is 12 there and 1 here");
   }
 }
 
@@ -311,9 +281,8 @@ TEST_F(CheckpointTest, WhereAndHowFastItRunsIsFree) {
   write_rows(rows_.part(0, 1000), "part_0.npy", "label_0.npy");
   write_rows(rows_.part(1000, 1100), "part_1.npy", "label_1.npy");
   succeed(
-      "fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta "
-      "1e-6 --checkpoint run --resume "
-      "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
+      "fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta 1e-6 --checkpoint "
+      "run --resume --out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
           options,
       2);
   EXPECT_TRUE(bytes("other.safetensors") == whole);
@@ -468,5 +437,4 @@ TEST_F(CheckpointRefusalTest, HoldsNoSecretNoDigestOfRowsAndNoNumberOfThem) {
   }
 }
 
-}  // namespace checkpoint_test
-}  // namespace dpreduce
+}  // namespace dpreduce::checkpoint_test

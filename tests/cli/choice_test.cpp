@@ -3,8 +3,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace choice_test {
+namespace dpreduce::choice_test {
 
 class ChoiceTest : public ProgramTest {
  protected:
@@ -88,5 +87,4 @@ TEST_F(ChoiceTest, ValidationRowsOfAnotherKindAreRefused) {
   expect_refused(fit + "--validation-x other_x.npy --validation-y high_y.npy", 3, "high_y.npy", 2);
 }
 
-}  // namespace choice_test
-}  // namespace dpreduce
+}  // namespace dpreduce::choice_test

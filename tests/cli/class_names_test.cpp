@@ -4,8 +4,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace class_names_test {
+namespace dpreduce::class_names_test {
 
 const std::vector<std::string> kNames = {"oak", "élm, wych", "ash"};
 const std::string kFit =
@@ -117,8 +116,7 @@ TEST_F(ClassNames, InspectDoubtsLabelsThatCountFromOne) {
 TEST_F(ClassNames, SweepsTakeThem) {
   succeed(
       "sweep --train-x x.npy --train-y strings.npy --test-x x.npy --test-y strings.npy --class-names names.txt "
-      "--methods "
-      "mean --epsilons 1 --out swept");
+      "--methods mean --epsilons 1 --out swept");
   EXPECT_GT(document("swept.json")["runs"].size(), 0u);
 }
 
@@ -145,8 +143,7 @@ TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
   const std::vector<Case> cases = {
       {" --train-y strings.npy --classes 3", 3, "strings.npy: labels are names; list all classes in a file"},
       {" --train-y strings.npy --class-names near.txt", 3,
-       "label \"élm, wych\", which is not in the list of classes; did "
-       "you mean \"élm wych\"?"},
+       "label \"élm, wych\", which is not in the list of classes; did you mean \"élm wych\"?"},
       {" --train-y y.npy --class-names short.txt", 3, "has label 2, outside 0 to 1: labels count from 0"},
       {" --train-y y.npy --class-names names.txt --classes 4", 2,
        "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
@@ -235,5 +232,4 @@ TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
   EXPECT_THAT(kNames, testing::Contains(lines_of(succeed("predict --model model.safetensors --x x.npy").out).front()));
 }
 
-}  // namespace class_names_test
-}  // namespace dpreduce
+}  // namespace dpreduce::class_names_test

@@ -7,10 +7,8 @@
 
 #include "common/data/sharded_array.hpp"
 #include "tests/cli/program_test.hpp"
-#include "tests/common/accounting/vector_table.hpp"
 
-namespace dpreduce {
-namespace commands_test {
+namespace dpreduce::commands_test {
 
 using testing::StartsWith;
 
@@ -217,8 +215,7 @@ TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
 TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {
   succeed(
       "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json "
-      "--test-x "
-      "test_x.npy --test-y test_y.npy");
+      "--test-x test_x.npy --test-y test_y.npy");
   const json report = document("report.json");
   const json figures =
       succeed("evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json").json();
@@ -262,8 +259,7 @@ TEST_F(CommandsTest, InspectCountsRowsThatAFitWouldRefuse) {
 
 TEST_F(CommandsTest, SynthWritesWhatItSays) {
   const ProgramRun run = succeed(
-      "synth --out made --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 "
-      "--imbalance-ratio 8 --seed 5");
+      "synth --out made --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 --seed 5");
   const std::vector<std::string> names = {"train_x_0.npy", "train_x_1.npy", "train_x_2.npy", "train_y_0.npy",
                                           "train_y_1.npy", "train_y_2.npy", "test_x.npy",    "test_y.npy"};
   EXPECT_EQ(lines_of(run.out).size(), names.size());
@@ -297,23 +293,6 @@ TEST_F(CommandsTest, SynthMakesOneMajority) {
   EXPECT_EQ(counts_of(labels_in(folder_ / "train_y.npy", 5), 5), (std::vector<std::uint64_t>{600, 100, 100, 100, 100}));
 }
 
-TEST_F(CommandsTest, CalibrationGivesTheVectors) {
-  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
-    const std::string budget = " --epsilon " + row.text("epsilon") + " --delta " + row.text("delta");
-    SCOPED_TRACE(budget);
-    const json figures = succeed("privacy calibrate --format json" + budget).json();
-    expect_relative(figures["sigma"], row.number("sigma_mpmath"), 1e-11);
-    expect_relative(figures["mu"], row.number("mu_mpmath"), 1e-11);
-    expect_relative(figures["rho"], row.number("rho_equiv_mpmath"), 1e-11);
-    EXPECT_EQ(figures["epsilon"], row.number("epsilon"));
-    EXPECT_EQ(figures["delta"], row.number("delta"));
-  }
-  const json scaled = succeed("privacy calibrate --mu 0.5 --sensitivity 3 --format json", 2).json();
-  expect_relative(scaled["sigma"], 6.0, 1e-12);
-  EXPECT_GE(scaled["sigma"].get<double>(), 6.0);
-  EXPECT_THAT(succeed("privacy calibrate --rho 0.5").out, HasSubstr("sigma    1"));
-}
-
 TEST_F(CommandsTest, BenchesTellTheirFigures) {
   const json gram = succeed("bench gram --rows 64 --dim 32 --repeats 1 --format json").json();
   for (const char* key : {"kernel", "rows", "dim", "threads", "seconds", "gmac_per_second"}) {
@@ -330,7 +309,7 @@ TEST_F(CommandsTest, BenchesTellTheirFigures) {
 TEST_F(CommandsTest, SanitizedRowsAreTheRowsWithNoiseAndTheLabelsThemselves) {
   succeed("synth --out . --rows 500 --test-rows 0 --dim 16 --classes 4");
   const std::string sanitize = "synth sanitize --x train_x.npy --y train_y.npy --clip 2 --mu 4000 --out ";
-  const json report = json::parse(succeed(sanitize + "noised --format json").out);
+  const json report = figures(sanitize + "noised");
   EXPECT_TRUE(report.at("private").get<bool>());
   EXPECT_NEAR(report.at("sigma").get<double>(), 2.0 * 2.0 / 4000.0, 1e-6) << "2 C / mu, and the lattice's rounding";
   EXPECT_THAT(report.at("does_not_protect").get<std::string>(), HasSubstr("labels"));
@@ -382,5 +361,4 @@ TEST_F(CommandsTest, TheVersionIsToldAndNoCommandIsAnError) {
   EXPECT_EQ(run("").exit_code, 2);
 }
 
-}  // namespace commands_test
-}  // namespace dpreduce
+}  // namespace dpreduce::commands_test

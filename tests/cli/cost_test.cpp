@@ -13,8 +13,7 @@
 #include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace cost_test {
+namespace dpreduce::cost_test {
 
 class CostTest : public ProgramTest {
  protected:
@@ -224,8 +223,8 @@ TEST_F(LauncherTest, AStartWithoutALauncherKeepsTheProgramsName) {
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
   const ScriptRun done = script(
-      "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean "
-      "--method fedavg --rounds 6 --out table");
+      "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean --method "
+      "fedavg --rounds 6 --out table");
   ASSERT_EQ(done.exit_code, 0) << done.out;
   const auto rows = lines_of(bytes("table/silos.md"));
   ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
@@ -285,5 +284,4 @@ TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   EXPECT_EQ(script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
 }
 
-}  // namespace cost_test
-}  // namespace dpreduce
+}  // namespace dpreduce::cost_test

@@ -14,8 +14,7 @@
 #include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace failing_together_test {
+namespace dpreduce::failing_together_test {
 
 using testing::StartsWith;
 
@@ -242,5 +241,4 @@ TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
   expect_nothing_charged();
 }
 
-}  // namespace failing_together_test
-}  // namespace dpreduce
+}  // namespace dpreduce::failing_together_test

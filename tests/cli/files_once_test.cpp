@@ -5,8 +5,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace files_once_test {
+namespace dpreduce::files_once_test {
 
 constexpr double kSecondsToEnd = 30.0;
 
@@ -142,5 +141,4 @@ TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {
   EXPECT_EQ(other->finish().exit_code, 0);
 }
 
-}  // namespace files_once_test
-}  // namespace dpreduce
+}  // namespace dpreduce::files_once_test

@@ -4,8 +4,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace fit_test {
+namespace dpreduce::fit_test {
 
 const std::string kWhole = "--train-x x.npy --train-y y.npy";
 
@@ -106,6 +105,7 @@ const std::string kSeeded =
 TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
   const std::string expected = fit(kWhole + kSeeded);
   for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + kSeeded, 3) == expected) << name;
+  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + kSeeded, 3) == expected) << "silos' own files";
 }
 
 TEST_F(FitTest, GramMatricesByClassHaveTheSameBytesOnAnyRanks) {
@@ -132,11 +132,6 @@ TEST_F(FitTest, ABatchNeedsNoNoiseWithoutPrivacy) {
   const std::string options = kWhole + " --method gd --rounds 3 --non-private";
   EXPECT_EQ(fit(options + " --batch 0.5"), fit(options + " --batch 0.5"));
   EXPECT_NE(fit(options + " --batch 0.5"), fit(options));
-}
-
-TEST_F(FitTest, SilosWithTheirOwnFilesGiveTheSameBytes) {
-  const std::string expected = fit(kWhole + kSeeded);
-  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + kSeeded, 3) == expected);
 }
 
 TEST_F(FitTest, OptionsOfAFileAreThoseOfTheCommandLine) {
@@ -184,5 +179,4 @@ TEST_F(FitTest, WithoutNoiseRunsAreAlike) {
   for (const int ranks : {0, 2, 3}) EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact);
 }
 
-}  // namespace fit_test
-}  // namespace dpreduce
+}  // namespace dpreduce::fit_test

@@ -3,8 +3,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace global_adapt_test {
+namespace dpreduce::global_adapt_test {
 
 constexpr std::size_t kDim = 12;
 constexpr std::size_t kClasses = 3;
@@ -20,8 +19,8 @@ class GlobalAdaptTest : public ProgramTest {
   }
 
   const std::string fit_ =
-      "fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json --out model "
-      "--ledger ledger ";
+      "fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json --out model --ledger "
+      "ledger ";
 
   json report(const std::string& options, int ranks = 0) const {
     succeed(fit_ + options, ranks);
@@ -74,8 +73,8 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
 TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {
   const auto accuracy = [&](const std::string& method) {
     return figures(
-               "fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
-               "--non-private --rounds 40 --method " +
+               "fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy --non-private "
+               "--rounds 40 --method " +
                method)["test"]["accuracy"]
         .get<double>();
   };
@@ -96,5 +95,4 @@ TEST_F(GlobalAdaptTest, OptionsThatDoNotGoWithItAreRefusedBeforeAnythingIsCharge
   expect_refused(fit_ + "--mu 1 --batch 0.1", 2, "--batch", 3);  // the same code speaks on every rank
 }
 
-}  // namespace global_adapt_test
-}  // namespace dpreduce
+}  // namespace dpreduce::global_adapt_test

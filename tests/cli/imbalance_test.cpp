@@ -4,8 +4,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace imbalance_test {
+namespace dpreduce::imbalance_test {
 
 class ImbalanceTest : public ProgramTest {
  protected:
@@ -32,8 +31,8 @@ class ImbalanceTest : public ProgramTest {
   json sweep_of_mixture(const std::string& rows, const std::string& spread, const std::string& methods,
                         const std::string& settings) const {
     succeed(
-        "synth --out syn --kind gaussian-mixture --test-rows 4000 --dim 128 "
-        "--classes 10 --separation 1 --seed 3 --shards 2 --rows " +
+        "synth --out syn --kind gaussian-mixture --test-rows 4000 --dim 128 --classes 10 --separation 1 --seed 3 "
+        "--shards 2 --rows " +
         rows + " --spread " + spread);
     succeed(
         "sweep --train-x syn/train_x_0.npy --train-y syn/train_y_0.npy --public-x syn/train_x_1.npy --test-x "
@@ -116,9 +115,8 @@ TEST_F(ImbalanceTest, SampledRoundsAreTheSameForAnyNumberOfRanks) {
 TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItReleased) {
   const auto trained = [&](const std::string& options, int ranks = 0) {
     succeed(
-        "fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y "
-        "test_y.npy --epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out "
-        "model " +
+        "fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy "
+        "--epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out model " +
             options,
         ranks);
     return document("report.json");
@@ -146,9 +144,8 @@ TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
   const auto model = [&](int ranks, const std::string& more) {
     succeed(
         "fit --method auto --objective balanced --classes 5 --train-x x.npy --train-y y.npy --public-x test_x.npy "
-        "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out "
-        "model " +
-            more,
+        "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out model "
+        "" + more,
         ranks);
     EXPECT_EQ(document("report.json")["method"], "fc");
     return bytes("model");
@@ -226,5 +223,4 @@ TEST_F(ImbalanceTest, PublicRowsMakeABalancedObjectiveBetterOnEveryCount) {
   EXPECT_GE(median(swept, without, 30, 0.3, "minority_accuracy"), 0.27);  // what it was by the former cleaning
 }
 
-}  // namespace imbalance_test
-}  // namespace dpreduce
+}  // namespace dpreduce::imbalance_test

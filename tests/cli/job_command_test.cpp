@@ -4,8 +4,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace job_command_test {
+namespace dpreduce::job_command_test {
 
 constexpr double kSecondsToEnd = 20.0;
 
@@ -90,8 +89,7 @@ TEST_F(JobCommandTest, WhatOnlyOneRankIsToldEndsTheJob) {
 TEST_F(JobCommandTest, EachRankPutsItsOwnNumberIntoPaths) {
   const std::string own = fmt::format(" --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy", folder_.path());
   succeed(
-      "fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy "
-      "y1.npy y2.npy");
+      "fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy y1.npy y2.npy");
   EXPECT_TRUE(model_of("fit --config run.toml" + own, "fit") == bytes("alone"));
 }
 
@@ -112,5 +110,4 @@ TEST_F(JobCommandTest, RanksThatAreSilosAndRanksThatAreNotDoNotRunTogether) {
   expect_refused("fit --config run.toml --secure-aggregation", "fti --secure-aggregation", "rank 1: 'fti' is not");
 }
 
-}  // namespace job_command_test
-}  // namespace dpreduce
+}  // namespace dpreduce::job_command_test

@@ -7,8 +7,7 @@
 #include "tests/cli/program_test.hpp"
 #include "tests/elimination.hpp"
 
-namespace dpreduce {
-namespace label_sets_test {
+namespace dpreduce::label_sets_test {
 
 constexpr std::size_t kClasses = 4;
 constexpr std::size_t kDim = 6;
@@ -211,8 +210,8 @@ TEST_F(LabelSets, ValidationRowsAreCheckedBeforeAnythingIsSpent) {
   sets_[7] = 2;
   write_sets("twos.npy", sets_);
   expect_refused(
-      "fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
-      "ledger --validation-x other_x.npy --validation-y twos.npy",
+      "fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger ledger "
+      "--validation-x other_x.npy --validation-y twos.npy",
       3, "twos.npy: row 1 has entry 2");
   EXPECT_FALSE(has("ledger"));
 }
@@ -255,8 +254,8 @@ TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
   };
   run("synth --out made --rows 3000 --test-rows 500 --dim 24 --classes 8 --stochastic 0.05 --test-stochastic 0.05 "
       "--max-labels 2 --shards 2");
-  run("fit --classes 8 --train-x made/train_x_0.npy made/train_x_1.npy --train-y made/train_y_0.npy "
-      "made/train_y_1.npy --max-labels 2 --mu 2 --seed 1 --method ls --shared-gram --out model",
+  run("fit --classes 8 --train-x made/train_x_0.npy made/train_x_1.npy --train-y made/train_y_0.npy made/train_y_1.npy "
+      "--max-labels 2 --mu 2 --seed 1 --method ls --shared-gram --out model",
       2);
   const std::string evaluate = "evaluate --model model --x made/test_x.npy --format json --y ";
   const json figures = run(evaluate + "made/test_y.npy --top-k 2").json();
@@ -310,5 +309,4 @@ TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {
   expect_refused("synth sanitize --x x.npy --y sets.npy --mu 1 --out made", 2, "leave n x K labels out");
 }
 
-}  // namespace label_sets_test
-}  // namespace dpreduce
+}  // namespace dpreduce::label_sets_test

@@ -4,8 +4,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace launcher_test {
+namespace dpreduce::launcher_test {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -15,8 +14,8 @@ class SingleProcessTest : public ProgramTest {
 
   ProgramRun fit(const Environment& environment, int ranks = 0, std::vector<std::string> launcher_options = {}) const {
     return run_program(
-        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --out model "
-                        "--ledger ledger"),
+        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --out model --ledger "
+                        "ledger"),
         {.folder = folder_.path(),
          .ranks = ranks,
          .form = Form::kProgram,
@@ -54,5 +53,4 @@ TEST_F(SingleProcessTest, ASingleProcessRunsWhereItIsMeant) {
   EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 3, {"-x", "SLURM_STEP_NUM_TASKS"}).exit_code, 0);  // all of a job
 }
 
-}  // namespace launcher_test
-}  // namespace dpreduce
+}  // namespace dpreduce::launcher_test

@@ -9,8 +9,7 @@
 #include "common/ledger/run_journal.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace ledger_test {
+namespace dpreduce::ledger_test {
 
 class LedgerCommands : public ProgramTest {
  protected:
@@ -205,5 +204,4 @@ TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndDestroysTheJournalOfADeadOne) 
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
 }
 
-}  // namespace ledger_test
-}  // namespace dpreduce
+}  // namespace dpreduce::ledger_test

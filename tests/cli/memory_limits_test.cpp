@@ -6,8 +6,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace memory_limits_test {
+namespace dpreduce::memory_limits_test {
 
 class MemoryLimitsTest : public testing::Test {
  protected:
@@ -63,5 +62,4 @@ TEST_F(MemoryLimitsTest, ThePlanKeepsToTheLimitsOfTheProcess) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
 }
 
-}  // namespace memory_limits_test
-}  // namespace dpreduce
+}  // namespace dpreduce::memory_limits_test

@@ -14,8 +14,7 @@
 #include "tests/cli/program_test.hpp"
 #include "tests/slow_tests.hpp"
 
-namespace dpreduce {
-namespace neural_collapse_test {
+namespace dpreduce::neural_collapse_test {
 
 const std::string kPrivate = "--epsilon 1 --delta 1e-4 --seed 1";
 const std::string kExact = "--non-private";
@@ -103,5 +102,4 @@ TEST(NeuralCollapse, NoiseOnRowsCostsMoreTheMoreFeaturesAndOnlyUnderPrivacy) {
   for (std::size_t step = 1; step < both[0].size(); ++step) EXPECT_LT(both[0][step], tested[0][step]);
 }
 
-}  // namespace neural_collapse_test
-}  // namespace dpreduce
+}  // namespace dpreduce::neural_collapse_test

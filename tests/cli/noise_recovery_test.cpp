@@ -14,8 +14,7 @@
 #include "common/randomness/signing_key.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace noise_recovery_test {
+namespace dpreduce::noise_recovery_test {
 
 namespace fs = std::filesystem;
 
@@ -158,5 +157,4 @@ TEST(NoiseRecovery, FailsWithAllFilesOnceTheRunHasFinished) {
   EXPECT_EQ(files_that_tell(folder), std::set<std::string>{});
 }
 
-}  // namespace noise_recovery_test
-}  // namespace dpreduce
+}  // namespace dpreduce::noise_recovery_test

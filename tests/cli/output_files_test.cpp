@@ -5,8 +5,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace output_files_test {
+namespace dpreduce::output_files_test {
 
 class OutputFilesTest : public ProgramTest {
  protected:
@@ -67,8 +66,8 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
   expect_refused(named + "--ledger names.csv", 2, "--ledger names.csv: is the input names.csv");
   expect_refused(fit_ + "--config run.toml --overwrite --out same.toml", 2, "--out same.toml: is the input run.toml");
   expect_refused(
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --methods mean --epsilons 1 "
-      "--class-names names.csv --out names --overwrite",
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --methods mean --epsilons 1 --class-names "
+      "names.csv --out names --overwrite",
       2, "--out names.csv: is the input names.csv");
   expect_refused(fit_ + "--train-person y.npy --out y.npy --overwrite", 2, "--out y.npy: is the input y.npy");
   expect_refused(fit_ + "--train-person y*.npy --out hard --overwrite", 2, "--out hard: is the input y.npy");
@@ -175,5 +174,4 @@ TEST_F(OutputFilesTest, StandardOutputThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(end_of(predict, "> labels"), 0);
 }
 
-}  // namespace output_files_test
-}  // namespace dpreduce
+}  // namespace dpreduce::output_files_test

@@ -3,8 +3,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace page_test {
+namespace dpreduce::page_test {
 
 class PageTest : public ProgramTest {
  protected:
@@ -70,9 +69,8 @@ TEST_F(PageTest, WithoutNoiseNothingIsToldOfSums) {
 
 TEST_F(PageTest, SweepWritesThePageOfItsResults) {
   succeed(
-      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean,ls "
-      "--epsilons 1,2 "
-      "--seeds 2 --imbalance 1,10 --non-private --html page.html",
+      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean,ls --epsilons "
+      "1,2 --seeds 2 --imbalance 1,10 --non-private --html page.html",
       2);
   succeed("report sweep.json --out again.html");
   EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
@@ -85,8 +83,8 @@ TEST_F(PageTest, SweepWritesThePageOfItsResults) {
 
 TEST_F(PageTest, ARunWithoutNoiseOfASweepIsTheFitOfItsWords) {
   succeed(
-      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean "
-      "--epsilons 1 --seeds 1 --non-private");
+      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean --epsilons 1 "
+      "--seeds 1 --non-private");
   ASSERT_EQ(fit("--non-private --method mean --report report.json").exit_code, 0);
   const json runs = document("sweep.json")["runs"];
   EXPECT_EQ(runs.back()["test"]["per_class"], report()["test"]["per_class"]);
@@ -136,5 +134,4 @@ TEST_F(PageTest, LedgerTellsWhatRunsHaveSpentTogether) {
   EXPECT_GT(ledger["runs"][1]["so_far"]["epsilon"], ledger["runs"][0]["so_far"]["epsilon"]);
 }
 
-}  // namespace page_test
-}  // namespace dpreduce
+}  // namespace dpreduce::page_test

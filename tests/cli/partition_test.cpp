@@ -6,8 +6,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace partition_test {
+namespace dpreduce::partition_test {
 
 constexpr int kSilos = 3;
 
@@ -17,8 +16,8 @@ class PartitionTest : public ProgramTest {
 
   json partition(const std::string& out, const std::string& scheme) {
     return succeed(
-               "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json "
-               "--out " +
+               "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json --out "
+               "" +
                out + " --scheme " + scheme)
         .json();
   }
@@ -177,5 +176,4 @@ TEST_F(PartitionTest, AResumedRunRepeatsWhatItHasPaidFor) {
   EXPECT_EQ(charges_in(bytes("ledger.jsonl")).size(), 4u);
 }
 
-}  // namespace partition_test
-}  // namespace dpreduce
+}  // namespace dpreduce::partition_test

@@ -2,8 +2,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace person_unit_test {
+namespace dpreduce::person_unit_test {
 
 class PersonUnitTest : public ProgramTest {
  protected:
@@ -112,8 +111,7 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
 TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
   output_of(
       "fit --train-x x.npy --train-y y.npy --classes 3 --method gd --rounds 2 --batch 0.5 --accountant pld --epsilon "
-      "30 --delta "
-      "1e-5 --train-person p.npy --report r.json");
+      "30 --delta 1e-5 --train-person p.npy --report r.json");
   EXPECT_THAT(output_of("privacy explain r.json"),
               AllOf(HasSubstr("a person, with all rows of theirs, counts with probability 0.5"),
                     HasSubstr("epsilon 30 promises little: with one person,")));
@@ -156,5 +154,4 @@ TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
   EXPECT_FALSE(model("--batch 0.5", "a", "b") == model("--batch 0.5", "b", "a"));
 }
 
-}  // namespace person_unit_test
-}  // namespace dpreduce
+}  // namespace dpreduce::person_unit_test

@@ -6,10 +6,16 @@
 #include "tests/cli/program_test.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 
-namespace dpreduce {
-namespace privacy_commands_test {
+namespace dpreduce::privacy_commands_test {
 
 const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 ";
+
+// A figure that a command prints is a column of a table, up to this share of it.
+struct OfColumn {
+  std::string figure;
+  std::string column;
+  double tolerance;
+};
 
 class PrivacyCommandsTest : public ProgramTest {
  protected:
@@ -23,6 +29,20 @@ class PrivacyCommandsTest : public ProgramTest {
     const ProgramRun fit = ProgramTest::run(kFit + "--report report.json " + options);
     EXPECT_EQ(fit.exit_code, 0) << fit.err;
     return document("report.json");
+  }
+
+  // What the line gives with the row's text for each {column}; the figures are those of their columns.
+  json figures_of(std::string line, const VectorRow& row, const std::vector<OfColumn>& columns) const {
+    for (std::size_t open = 0; (open = line.find('{')) != std::string::npos;) {
+      const std::size_t close = line.find('}');
+      line.replace(open, close + 1 - open, row.text(line.substr(open + 1, close - open - 1)));
+    }
+    json found = figures(line);
+    for (const OfColumn& one : columns) {
+      SCOPED_TRACE(line + ": " + one.figure);
+      expect_relative(found[one.figure], row.number(one.column), one.tolerance);
+    }
+    return found;
   }
 };
 
@@ -79,34 +99,37 @@ TEST_F(PrivacyCommandsTest, CalibratedSampledStepsMeetTheirBudgetClosely) {
 
 TEST_F(PrivacyCommandsTest, ConvertGivesTheTableOfRho) {
   for (const VectorRow& row : read_few_vectors("zcdp_to_eps.csv")) {
-    const std::string given = "convert --rho " + row.text("rho") + " --delta " + row.text("delta");
-    SCOPED_TRACE(given);
-    const json f = figures(given);
-    expect_relative(f["epsilon_zcdp_simple"], row.number("eps_simple"), 1e-13);
-    expect_relative(f["epsilon_zcdp_tight"], row.number("eps_tight"), 1e-11);
-    expect_relative(f["epsilon_gdp"], row.number("eps_gaussian_exact_mu_sqrt2rho"), 1e-11);
+    const json f = figures_of("convert --rho {rho} --delta {delta}", row,
+                              {{"epsilon_zcdp_simple", "eps_simple", 1e-13},
+                               {"epsilon_zcdp_tight", "eps_tight", 1e-11},
+                               {"epsilon_gdp", "eps_gaussian_exact_mu_sqrt2rho", 1e-11},
+                               {"rho", "rho", 0}});
     EXPECT_EQ(f["epsilon"], f["epsilon_zcdp_tight"]);
-    EXPECT_EQ(f["rho"], row.number("rho"));
     EXPECT_THAT(f["why"].get<std::string>(), HasSubstr("any zCDP mechanism"));
     expect_ordered(f);
-    if (!f["epsilon_pld"].is_null()) {
-      expect_between(f["epsilon_pld_lower"], row.number("eps_gaussian_exact_mu_sqrt2rho"), f["epsilon_pld"]);
-    }
+    if (f["epsilon_pld"].is_null()) continue;
+    expect_between(f["epsilon_pld_lower"], row.number("eps_gaussian_exact_mu_sqrt2rho"), f["epsilon_pld"]);
   }
 }
 
-TEST_F(PrivacyCommandsTest, ConvertGivesTheTableOfSigma) {
+TEST_F(PrivacyCommandsTest, CalibrateAndConvertGiveTheTableOfSigma) {
+  const std::vector<OfColumn> columns{{"sigma", "sigma_mpmath", 1e-11},
+                                      {"mu", "mu_mpmath", 1e-11},
+                                      {"rho", "rho_equiv_mpmath", 1e-11},
+                                      {"epsilon", "epsilon", 0},
+                                      {"delta", "delta", 0}};
+  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
+    figures_of("calibrate --epsilon {epsilon} --delta {delta}", row, columns);
+  }
   for (const VectorRow& row : read_few_vectors("analytic_gaussian_sigma.csv")) {
-    const std::string given = "convert --epsilon " + row.text("epsilon") + " --delta " + row.text("delta");
-    SCOPED_TRACE(given);
-    const json f = figures(given);
-    expect_relative(f["sigma"], row.number("sigma_mpmath"), 1e-11);
-    expect_relative(f["mu"], row.number("mu_mpmath"), 1e-11);
-    expect_relative(f["rho"], row.number("rho_equiv_mpmath"), 1e-11);
+    const json f = figures_of("convert --epsilon {epsilon} --delta {delta}", row, columns);
     expect_relative(f["epsilon_gdp"], row.number("epsilon"), 1e-11);
-    EXPECT_EQ(f["epsilon"], row.number("epsilon"));
     expect_ordered(f);
   }
+  const json scaled = figures("calibrate --mu 0.5 --sensitivity 3", 2);
+  expect_relative(scaled["sigma"], 6.0, 1e-12);
+  EXPECT_GE(scaled["sigma"].get<double>(), 6.0);
+  EXPECT_THAT(succeed("calibrate --rho 0.5").out, HasSubstr("sigma    1"));
 }
 
 TEST_F(PrivacyCommandsTest, ConvertOfSigmaAndOfMuAgree) {
@@ -133,42 +156,30 @@ TEST_F(PrivacyCommandsTest, WhatAnAccountantCannotGiveIsNullWithAReason) {
 
 TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfGaussians) {
   for (const VectorRow& row : read_few_vectors("gaussian_composition.csv")) {
-    const std::string given =
-        "compose --gaussian " + row.text("noise_multiplier_z") + ":" + row.text("k") + " --delta " + row.text("delta");
-    SCOPED_TRACE(given);
-    const json f = figures(given);
-    expect_relative(f["mu"], row.number("mu_total"), 1e-12);
-    expect_relative(f["rho"], row.number("rho_total"), 1e-12);
-    expect_relative(f["epsilon_gdp"], row.number("eps_exact_gdp_mpmath"), 1e-11);
-    expect_relative(f["epsilon_zcdp_simple"], row.number("eps_zcdp_simple"), 1e-12);
-    expect_relative(f["epsilon_zcdp_tight"], row.number("eps_zcdp_tight"), 1e-11);
+    const json f = figures_of("compose --gaussian {noise_multiplier_z}:{k} --delta {delta}", row,
+                              {{"mu", "mu_total", 1e-12},
+                               {"rho", "rho_total", 1e-12},
+                               {"epsilon_gdp", "eps_exact_gdp_mpmath", 1e-11},
+                               {"epsilon_zcdp_simple", "eps_zcdp_simple", 1e-12},
+                               {"epsilon_zcdp_tight", "eps_zcdp_tight", 1e-11},
+                               {"epsilon_pld", "eps_exact_gdp_mpmath", 1e-4}});
     EXPECT_LE(f["epsilon_rdp"].get<double>(), row.number("eps_rdp_dp_accounting_default_orders") * (1 + 1e-9));
     expect_between(f["epsilon_pld_lower"], row.number("eps_exact_gdp_mpmath"), f["epsilon_pld"]);
-    expect_relative(f["epsilon_pld"], row.number("eps_exact_gdp_mpmath"), 1e-4);
     EXPECT_EQ(f["epsilon"], f["epsilon_gdp"]);
     expect_ordered(f);
   }
 }
 
-// "1x3+10x5" of the table: z = 3 once, z = 5 ten times.
-std::string gaussian_options(const std::string& table_text) {
-  std::string options;
-  std::stringstream parts(table_text);
-  for (std::string part; std::getline(parts, part, '+');) {
-    const std::size_t times = part.find('x');
-    options += " --gaussian " + part.substr(times + 1) + ":" + part.substr(0, times);
-  }
-  return options;
-}
-
 TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSeveralGaussians) {
   for (const VectorRow& row : read_few_vectors("gaussian_composition_hetero.csv")) {
-    const std::string given =
-        "compose" + gaussian_options(row.text("noise_multipliers_z(counts)")) + " --delta " + row.text("delta");
-    SCOPED_TRACE(given);
-    const json f = figures(given);
-    expect_relative(f["mu"], row.number("mu_total"), 1e-12);
-    expect_relative(f["epsilon_gdp"], row.number("eps_exact_gdp_mpmath"), 1e-11);
+    std::string gaussians;  // "1x3+10x5" of the table: z = 3 once, z = 5 ten times
+    std::stringstream parts(row.text("noise_multipliers_z(counts)"));
+    for (std::string part; std::getline(parts, part, '+');) {
+      const std::size_t times = part.find('x');
+      gaussians += " --gaussian " + part.substr(times + 1) + ":" + part.substr(0, times);
+    }
+    const json f = figures_of("compose --delta {delta}" + gaussians, row,
+                              {{"mu", "mu_total", 1e-12}, {"epsilon_gdp", "eps_exact_gdp_mpmath", 1e-11}});
     EXPECT_LE(f["epsilon_rdp"].get<double>(), row.number("eps_rdp") * (1 + 1e-9));
     expect_between(f["epsilon_pld_lower"], row.number("eps_exact_gdp_mpmath"), f["epsilon_pld"]);
   }
@@ -176,11 +187,7 @@ TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSeveralGaussians) {
 
 TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSampledGaussians) {
   for (const VectorRow& row : read_few_vectors("subsampled_gaussian.csv")) {
-    const std::string given = "compose --subsampled " + row.text("noise_multiplier_z") + ":" + row.text("q") + ":" +
-                              row.text("T") + " --delta " + row.text("delta");
-    SCOPED_TRACE(given);
-    const ProgramRun run = succeed(given + " --format json");
-    const json f = run.json();
+    const json f = figures_of("compose --subsampled {noise_multiplier_z}:{q}:{T} --delta {delta}", row, {});
     EXPECT_LE(f["epsilon_rdp"].get<double>(), row.number("eps_rdp_dp_accounting") * (1 + 1e-6));
     if (row.number("q") == 1) {
       expect_relative(f["epsilon_gdp"], row.number("eps_exact_q1_gdp"), 1e-11);
@@ -206,12 +213,10 @@ TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSampledGaussians) {
 
 TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSelections) {
   for (const VectorRow& row : read_few_vectors("exponential_mechanism.csv")) {
-    const std::string given = "compose --exponential " + row.text("eps_pure") + " --delta " + row.text("delta");
-    SCOPED_TRACE(given);
-    const json f = figures(given);
-    expect_relative(f["rho"], row.number("rho_bounded_range_eps2_over_8"), 1e-12);
-    expect_relative(f["epsilon_zcdp_simple"], row.number("eps_at_delta_via_rho_simple"), 1e-12);
-    expect_relative(f["epsilon_zcdp_tight"], row.number("eps_at_delta_via_rho_tight"), 1e-11);
+    const json f = figures_of("compose --exponential {eps_pure} --delta {delta}", row,
+                              {{"rho", "rho_bounded_range_eps2_over_8", 1e-12},
+                               {"epsilon_zcdp_simple", "eps_at_delta_via_rho_simple", 1e-12},
+                               {"epsilon_zcdp_tight", "eps_at_delta_via_rho_tight", 1e-11}});
     EXPECT_GE(f["epsilon"].get<double>(), row.number("eps_at_delta_exact_bounded_range_single") * (1 - 1e-10));
     EXPECT_LE(f["epsilon"].get<double>(), row.number("min_of_tight_and_pure") * (1 + 1e-10));
   }
@@ -230,11 +235,8 @@ TEST_F(PrivacyCommandsTest, GroupsAndExchangesMultiplyMu) {
 TEST_F(PrivacyCommandsTest, SplitGivesTheTable) {
   for (const VectorRow& row : read_few_vectors("joint_block_split.csv")) {
     const bool means = row.text("case").starts_with("means");
-    const std::string blocks = means ? " --block sum:1:768 --block count:1:1" : " --block G:1:589824 --block b:1:7680";
-    const std::string budget = " --epsilon " + row.text("epsilon") + " --delta " + row.text("delta");
-    SCOPED_TRACE(blocks + budget);
-    const json f = figures("split" + blocks + budget);
-    expect_relative(f["mu"], row.number("mu"), 1e-11);
+    const std::string blocks = means ? "--block sum:1:768 --block count:1:1" : "--block G:1:589824 --block b:1:7680";
+    const json f = figures_of("split --epsilon {epsilon} --delta {delta} " + blocks, row, {{"mu", "mu", 1e-11}});
     double shares = 0;
     for (const json& block : f["blocks"]) {
       shares += block["share_of_mu2"].get<double>();
@@ -357,8 +359,7 @@ TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
     EXPECT_EQ(warnings("--epsilon 1000 --delta 1e-6 --seed 1", ranks), 0);  // says that it is not private
   }
   const ProgramRun sweep = ProgramTest::run(
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy "
-      "--classes 3 --methods mean --epsilons 1,50 "
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean --epsilons 1,50 "
       "--delta 1e-6 --seeds 1 --out swept");
   EXPECT_THAT(sweep.err, HasSubstr("dpreduce: warning: epsilon 50 promises little"));
 }
@@ -429,5 +430,4 @@ TEST_F(PrivacyCommandsTest, ManyStepsAndMixturesHaveAnAnswer) {
   }
 }
 
-}  // namespace privacy_commands_test
-}  // namespace dpreduce
+}  // namespace dpreduce::privacy_commands_test

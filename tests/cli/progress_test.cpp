@@ -3,8 +3,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace progress_test {
+namespace dpreduce::progress_test {
 
 class ProgressTest : public ProgramTest {
  protected:
@@ -148,5 +147,4 @@ TEST_F(ProgressTest, ADryRunTellsTheErrorOfEveryReleaseAndMemoryOnce) {
   }
 }
 
-}  // namespace progress_test
-}  // namespace dpreduce
+}  // namespace dpreduce::progress_test

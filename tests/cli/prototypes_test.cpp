@@ -5,8 +5,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace prototypes_test {
+namespace dpreduce::prototypes_test {
 
 constexpr std::size_t kDim = 16;
 
@@ -23,8 +22,8 @@ class PrototypesTest : public ProgramTest {
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
     return run(
-        "fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy "
-        "--report report.json --ledger ledger " +
+        "fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy --report report.json "
+        "--ledger ledger " +
             options,
         ranks);
   }
@@ -194,8 +193,8 @@ TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
 TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
   const auto adaptive = [&](const std::string& options, int ranks = 0) {
     succeed(
-        "fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
-        "--public-x public.npy --report report.json --out model " +
+        "fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy --report "
+        "report.json --out model " +
             options,
         ranks);
     return document("report.json");
@@ -221,8 +220,7 @@ TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
 TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   const auto coinpress = [&](const std::string& options, int ranks) {
     succeed(
-        "fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
-        "--test-x test_x.npy --test-y test_y.npy "
+        "fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
         "--report report.json --out model " +
             options,
         ranks);
@@ -244,5 +242,4 @@ TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   EXPECT_GE(exact, 0.6);
 }
 
-}  // namespace prototypes_test
-}  // namespace dpreduce
+}  // namespace dpreduce::prototypes_test

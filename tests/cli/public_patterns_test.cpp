@@ -12,8 +12,7 @@
 #include "common/model/safetensors.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace public_patterns_test {
+namespace dpreduce::public_patterns_test {
 
 namespace fs = std::filesystem;
 
@@ -288,5 +287,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"resumed_checkpoint", resumed("--method gd --rounds 4 --checkpoint run" + kBudget)}),
     [](const auto& tested) { return tested.param.name; });
 
-}  // namespace public_patterns_test
-}  // namespace dpreduce
+}  // namespace dpreduce::public_patterns_test

@@ -3,8 +3,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace real_data_test {
+namespace dpreduce::real_data_test {
 
 // Encodes the images once a build folder; a complete set is kept.
 class RealData : public testing::Test {
@@ -51,5 +50,4 @@ TEST_F(RealData, RoundsDoBetterThanOneShotAndThatBetterThanMeans) {
   EXPECT_GT(accuracy("--method auto --epsilon 2 --delta 1e-6"), one_shot);
 }
 
-}  // namespace real_data_test
-}  // namespace dpreduce
+}  // namespace dpreduce::real_data_test

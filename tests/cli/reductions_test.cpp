@@ -5,8 +5,7 @@
 #include "tests/cli/program_test.hpp"
 #include "tests/slow_tests.hpp"
 
-namespace dpreduce {
-namespace reductions_test {
+namespace dpreduce::reductions_test {
 
 double accuracy(const TemporaryFolder& folder, const std::string& options) {
   const ProgramRun run =
@@ -123,5 +122,4 @@ TEST(FeaturesOfNeuralCollapse, ComponentsRepairWhatNoiseOnManyFeaturesDoes) {
   for (std::size_t step = 0; step < projected.size(); ++step) EXPECT_GT(projected[step], 0.95);
 }
 
-}  // namespace reductions_test
-}  // namespace dpreduce
+}  // namespace dpreduce::reductions_test

@@ -9,8 +9,7 @@
 #include "common/model/classifier_file.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace reference_test {
+namespace dpreduce::reference_test {
 
 const std::string kReference = DPREDUCE_TEST_DATA "/reference/";
 constexpr double kTolerance = 1e-6;
@@ -158,5 +157,4 @@ INSTANTIATE_TEST_SUITE_P(Solvers, ReferenceTest, testing::ValuesIn(reference_cas
                            return instance.param.at("name").get<std::string>();
                          });
 
-}  // namespace reference_test
-}  // namespace dpreduce
+}  // namespace dpreduce::reference_test

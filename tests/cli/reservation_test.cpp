@@ -12,8 +12,7 @@
 #include "common/ledger/ledger.hpp"
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace reservation_test {
+namespace dpreduce::reservation_test {
 
 namespace fs = std::filesystem;
 
@@ -220,5 +219,4 @@ TEST_F(ReservationTest, AJournalThatIsNotItsOwnersAloneIsRefusedByName) {
   expect_refused("another user");
 }
 
-}  // namespace reservation_test
-}  // namespace dpreduce
+}  // namespace dpreduce::reservation_test

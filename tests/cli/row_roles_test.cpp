@@ -4,8 +4,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace row_roles_test {
+namespace dpreduce::row_roles_test {
 
 namespace fs = std::filesystem;
 
@@ -48,8 +47,7 @@ TEST_F(RowRolesTest, ATrainingFileIsNoFileOfPublicRowsByWhateverName) {
   expect_refused("--train-x d0.h5:/x --train-y d0.h5:/y --method mean --center public --public-x ./d0.h5:/x",
                  {"--public-x ./d0.h5:/x and --train-x d0.h5:/x are one"});
   expect_refused(
-      run(fmt::format("fit --classes 3 --epsilon 1 --out model --ledger ledger {} --method public --public-x "
-                      "x0.npy",
+      run(fmt::format("fit --classes 3 --epsilon 1 --out model --ledger ledger {} --method public --public-x x0.npy",
                       kTrain)),
       {"--public-x x0.npy and --train-x x0.npy are one"});
 }
@@ -129,5 +127,4 @@ TEST_F(RowRolesTest, ThatRowsArePublicIsTheWordOfWhoRanIt) {
   EXPECT_THAT(run("privacy explain report.json").out, Not(HasSubstr("public by the word")));
 }
 
-}  // namespace row_roles_test
-}  // namespace dpreduce
+}  // namespace dpreduce::row_roles_test

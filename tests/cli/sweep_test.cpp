@@ -3,8 +3,7 @@
 
 #include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace sweep_test {
+namespace dpreduce::sweep_test {
 
 constexpr const char* kRows = "--train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy --classes 3 ";
 
@@ -91,5 +90,4 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedBeforeAnythingIs) {
   expect_refused("--methods public~--top-k~900 --public-x public.npy --epsilons 1", 3, "fewer than the 900", 2);
 }
 
-}  // namespace sweep_test
-}  // namespace dpreduce
+}  // namespace dpreduce::sweep_test
