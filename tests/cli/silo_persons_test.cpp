@@ -1,19 +1,9 @@
 // Persons over silos, which tell each other no names: each silo lets a person count for B over the silos that may have
 // rows of theirs.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/silo_test.hpp"
 
 namespace dpreduce {
 namespace silo_persons_test {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::size_t kSilos = 3;
 constexpr std::size_t kRowsOfSilo = 40;
@@ -28,7 +18,7 @@ std::string with_method(const std::string& options) {
 
 // Silo s has 40 rows, four of each of ten persons: persons of its own in p{s}.npy, the same ten everywhere in
 // same{s}.npy. All rows, in the order of silos, are those of rank 0 of a fit without silos as well.
-class SiloPersonsTest : public testing::Test {
+class SiloPersonsTest : public AmongSilosTest {
  protected:
   SiloPersonsTest() {
     const TrainingRows all = make_rows({50, 40, 30}, 8);
@@ -46,25 +36,17 @@ class SiloPersonsTest : public testing::Test {
     }
   }
 
-  ProgramRun among_silos(const std::string& options) const {
-    return run_program(split_arguments(kFit + "--secure-aggregation " + with_method(options)),
-                       {.folder = folder_.path(), .ranks = kSilos + 1});
+  ProgramRun among_silos(const std::string& options, int code, const std::vector<std::string>& said = {}) const {
+    return run_among(kSilos, kFit + "--secure-aggregation " + with_method(options), code, said);
   }
   std::string model_of(const std::string& options) const {
-    const ProgramRun run = among_silos(options);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return read_bytes(folder_ / "model.safetensors");
+    among_silos(options, 0);
+    return model();
   }
-  std::string model_without_silos(std::string options) const {
-    std::string files =
-        "fit --classes 3 --train-x x1.npy x2.npy x3.npy "
-        "--train-y y1.npy y2.npy y3.npy ";
-    const ProgramRun run = run_program(split_arguments(files + with_method(options)), {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return read_bytes(folder_ / "model.safetensors");
+  std::string model_without_silos(const std::string& options) const {
+    succeed("fit --classes 3 --train-x x1.npy x2.npy x3.npy --train-y y1.npy y2.npy y3.npy " + with_method(options));
+    return model();
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(SiloPersonsTest, OfOneSiloEachMakeTheModelOfRanksThatMayCompareThem) {
@@ -101,9 +83,7 @@ TEST_F(SiloPersonsTest, CountedAreToldOfByTheReport) {
   const std::string run = "--epsilon 1 --delta 1e-5 --rows-per-person 1 --report r.json --overwrite " + kPersons;
   const auto explained = [&](const std::string& options) {
     model_of(run + options);
-    const ProgramRun words = run_program(split_arguments("privacy explain r.json"), {.folder = folder_.path()});
-    EXPECT_EQ(words.exit_code, 0) << words.err;
-    return words.out;
+    return succeed("privacy explain r.json").out;
   };
   EXPECT_THAT(explained("--count-persons 10 --person-key person.key"),
               AllOf(HasSubstr("silos have counted each person's rows over all of them"),
@@ -111,7 +91,7 @@ TEST_F(SiloPersonsTest, CountedAreToldOfByTheReport) {
                     HasSubstr("the other silos, as to who is where: each has learned of whomever it can name how many "
                               "rows every other silo has"),
                     HasSubstr("a coordinator to whom a silo shows the key of persons (--person-key)")));
-  const nlohmann::json report = nlohmann::json::parse(read_bytes(folder_ / "r.json"));
+  const json report = document("r.json");
   EXPECT_EQ(report["privacy"]["count_persons"], 10);
   EXPECT_THAT(explained("--count-persons 10 --person-key person.key --noise distributed"),
               HasSubstr("as long as no silo shows it the key of persons"));
@@ -166,68 +146,58 @@ TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {
   write_label_file(folder_ / "same2.npy", persons);
   EXPECT_TRUE(model_of(noised + "--train-person same{rank}.npy") == in_order);
 
-  const ProgramRun run = among_silos(
+  among_silos(
       "--epsilon 4 --delta 1e-5 --method mean --metric cosine --person-bound clip --train-person same{rank}.npy "
-      "--rows-per-person 2 --silos-per-person 2 --noise distributed --report r.json");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  const nlohmann::json privacy = nlohmann::json::parse(read_bytes(folder_ / "r.json"))["privacy"];
+      "--rows-per-person 2 --silos-per-person 2 --noise distributed --report r.json",
+      0);
+  const json privacy = document("r.json")["privacy"];
   EXPECT_EQ(privacy["person_bound"], "clip");
   EXPECT_EQ(privacy["silos_per_person"], 2);
-  const std::string model = read_bytes(folder_ / "model.safetensors");
-  for (const char* word : {"person_bound", "clip", "silos_per_person"}) EXPECT_THAT(model, HasSubstr(word));
-  const ProgramRun words = run_program({"privacy", "explain", "r.json"}, {.folder = folder_.path()});
+  const std::string trained = model();
+  for (const char* word : {"person_bound", "clip", "silos_per_person"}) EXPECT_THAT(trained, HasSubstr(word));
+  const ProgramRun words = run("privacy explain r.json");
   EXPECT_THAT(words.out, HasSubstr("are clipped to"));
   EXPECT_THAT(words.out, HasSubstr("no person has rows in more than 2 silos"));
 }
 
 // What is not defined for clipped persons is refused among silos as it is without them.
 TEST_F(SiloPersonsTest, AreNotClippedByMethodsForWhichThatIsNotDefined) {
-  const ProgramRun run = among_silos(kBudget + kPersons + "--method newton --rows-per-person 1 --person-bound clip");
-  EXPECT_EQ(run.exit_code, 2) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("clipping a person is not defined for its release newton"));
+  among_silos(kBudget + kPersons + "--method newton --rows-per-person 1 --person-bound clip", 2,
+              {"clipping a person is not defined for its release newton"});
 }
 
 TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSilosDifferentSums) {
   for (const int silo : {1, 2, 3}) write_bytes(folder_ / fmt::format("key{}", silo), std::string(32, 'k'));
   const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --count-persons 12 ";
-  EXPECT_EQ(among_silos(counted + "--person-key key{rank}").exit_code, 0);
-  const ProgramRun misled = among_silos(counted + "--person-key key{rank} --fault 0:equivocate@broadcast");
-  EXPECT_NE(misled.exit_code, 0);
+  among_silos(counted + "--person-key key{rank}", 0);
+  among_silos(counted + "--person-key key{rank} --fault 0:equivocate@broadcast", 5);
   write_bytes(folder_ / "key2", std::string(32, 'l'));
-  const ProgramRun unlike = among_silos(counted + "--person-key key{rank}");
-  EXPECT_EQ(unlike.exit_code, 5) << unlike.err;
-  EXPECT_THAT(unlike.err, HasSubstr("they have different keys (--person-key)"));
+  among_silos(counted + "--person-key key{rank}", 5, {"they have different keys (--person-key)"});
   write_bytes(folder_ / "key2", std::string(31, 'k'));
-  const ProgramRun shorter = among_silos(counted + "--person-key key{rank} --threshold 3");
-  EXPECT_THAT(shorter.err, HasSubstr("key2: has fewer than 32 bytes"));
-  EXPECT_NE(shorter.exit_code, 0);
+  among_silos(counted + "--person-key key{rank} --threshold 3", 3, {"key2: has fewer than 32 bytes"});
 }
 
 TEST_F(SiloPersonsTest, AreNotCountedWhereOneSiloHasMoreThanAllHaveSaid) {
   write_bytes(folder_ / "person.key", std::string(32, 'k'));
   const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --person-key person.key ";
-  const ProgramRun many = among_silos(counted + "--threshold 3 --count-persons 9");
-  EXPECT_NE(many.exit_code, 0);
-  EXPECT_THAT(many.err, HasSubstr("--count-persons 9: this silo has more persons"));
-  EXPECT_EQ(among_silos(counted + "--count-persons 0").exit_code, 2);
-  const ProgramRun long_lists = among_silos(counted + "--count-persons 60000000");
-  EXPECT_EQ(long_lists.exit_code, 2) << long_lists.err;
-  EXPECT_THAT(long_lists.err, HasSubstr("lists of 3 silos would take 2746 MiB"));
+  among_silos(counted + "--threshold 3 --count-persons 9", 3, {"--count-persons 9: this silo has more persons"});
+  among_silos(counted + "--count-persons 0", 2);
+  among_silos(counted + "--count-persons 60000000", 2, {"lists of 3 silos would take 2746 MiB"});
 }
 
 TEST_F(SiloPersonsTest, AreTheUnitOfEverySilosLedgerAndOfTheReport) {
-  const ProgramRun run = among_silos(
+  among_silos(
       "--epsilon 4 --delta 1e-5 --train-person same{rank}.npy --rows-per-person 2 "
-      "--silos-per-person 2 --noise distributed --report r.json --ledger l{rank}.jsonl");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  const nlohmann::json report = nlohmann::json::parse(read_bytes(folder_ / "r.json"));
+      "--silos-per-person 2 --noise distributed --report r.json --ledger l{rank}.jsonl",
+      0);
+  const json report = document("r.json");
   EXPECT_EQ(report["privacy"]["unit"], "person");
   EXPECT_EQ(report["privacy"]["rows_per_person"], 2);
   EXPECT_EQ(report["privacy"]["silos_per_person"], 2);
   for (const char* ledger : {"l0.jsonl", "l1.jsonl", "l3.jsonl"}) {
-    EXPECT_THAT(read_bytes(folder_ / ledger), HasSubstr("\"unit\":\"person\"")) << ledger;
+    EXPECT_THAT(bytes(ledger), HasSubstr("\"unit\":\"person\"")) << ledger;
   }
-  const ProgramRun words = run_program({"privacy", "explain", "r.json"}, {.folder = folder_.path()});
+  const ProgramRun words = run("privacy explain r.json");
   EXPECT_THAT(words.out, HasSubstr("no person has rows in more than 2 silos"));
 }
 
@@ -265,14 +235,11 @@ TEST_F(SiloPersonsTest, AreAgreedUponByAllParties) {
 }
 
 TEST_F(SiloPersonsTest, AreRefusedWhereTheirBoundIsNotAgreedOrCannotBe) {
-  EXPECT_EQ(among_silos(kBudget + kPersons).exit_code, 2);  // --rows-per-person is what all must say
-  const ProgramRun beyond = among_silos(kBudget + kPersons + "--rows-per-person 1 --silos-per-person 4");
-  EXPECT_EQ(beyond.exit_code, 2);
-  EXPECT_THAT(beyond.err, HasSubstr("--silos-per-person 4: there are 3 silos"));
+  among_silos(kBudget + kPersons, 2);  // --rows-per-person is what all must say
+  among_silos(kBudget + kPersons + "--rows-per-person 1 --silos-per-person 4", 2,
+              {"--silos-per-person 4: there are 3 silos"});
   write_label_file(folder_ / "p2.npy", std::vector<std::int64_t>(kRowsOfSilo - 1, 1));
-  const ProgramRun shorter = among_silos(kBudget + kPersons + "--rows-per-person 1 --threshold 3");
-  EXPECT_THAT(shorter.err, HasSubstr("39 identifiers for 40 rows of features"));
-  EXPECT_NE(shorter.exit_code, 0);
+  among_silos(kBudget + kPersons + "--rows-per-person 1 --threshold 3", 3, {"39 identifiers for 40 rows of features"});
 }
 
 TEST_F(SiloPersonsTest, OfFederatedAveragingShareTheirBoundAsWell) {
@@ -290,9 +257,8 @@ TEST_F(SiloPersonsTest, OfFederatedAveragingShareTheirBoundAsWell) {
        {"--rows-per-person 3", "--rows-per-person 1 --silos-per-person 1", "--rows-per-person 12",
         "--person-bound clip --rows-per-person 3", "--person-bound clip --rows-per-person 1 --silos-per-person 1",
         "--person-bound clip --rows-per-person 12"}) {
-    const ProgramRun run = run_program(split_arguments(fit + bound), {.folder = folder_.path(), .ranks = kSilos});
-    ASSERT_EQ(run.exit_code, 0) << run.err;
-    models.push_back(read_bytes(folder_ / "model.safetensors"));
+    succeed(fit + bound, kSilos);
+    models.push_back(model());
   }
   EXPECT_TRUE(models[0] == models[1]);
   EXPECT_FALSE(models[0] == models[2]);

@@ -6,14 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "methods/registry.hpp"
-#include "tests/cli/program_run.hpp"
-#include "tests/cli/training_files.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/cli/silo_test.hpp"
 #include "tests/slow_tests.hpp"
 
 namespace dpreduce {
@@ -62,7 +56,7 @@ std::vector<std::string> all_ways() {
   return ways;
 }
 
-class SiloSumsTest : public testing::Test {
+class SiloSumsTest : public AmongSilosTest {
  protected:
   static void SetUpTestSuite() {
     data_ = std::make_unique<TemporaryFolder>();
@@ -95,28 +89,24 @@ class SiloSumsTest : public testing::Test {
     return fmt::format("fit --classes {} --epsilon 4 --delta 1e-5 --seed 7 --method {}", kClasses, method);
   }
 
-  static const std::string& plain_model(const std::string& method) {
-    std::string& model = plain_models_[method];
-    if (!model.empty()) return model;
-    const TemporaryFolder folder;
-    const ProgramRun run = run_program(
-        split_arguments(options_of(method) + " --train-x " + (*data_ / "x.npy") + " --train-y " + (*data_ / "y.npy")),
-        {.folder = folder.path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    model = read_bytes(folder / "model.safetensors");
-    return model;
+  const std::string& plain_model(const std::string& method) const {
+    std::string& bytes = plain_models_[method];
+    if (bytes.empty()) {
+      succeed(options_of(method) + " --train-x " + (*data_ / "x.npy") + " --train-y " + (*data_ / "y.npy"));
+      bytes = model();
+    }
+    return bytes;
   }
 
-  static void expect_the_same(const std::string& method, std::size_t silos) {
+  void expect_the_same(const std::string& method, std::size_t silos) const {
     SCOPED_TRACE(fmt::format("{}, {} silos", method, silos));
-    const TemporaryFolder folder;
-    const std::string files = *data_ / fmt::format("{}/{{}}{{{{rank}}}}.npy", silos);
-    const ProgramRun run = run_program(
-        split_arguments(options_of(method) + " --secure-aggregation --silo-timeout 120 --train-x " +
-                        fmt::format(fmt::runtime(files), "x") + " --train-y " + fmt::format(fmt::runtime(files), "y")),
-        {.folder = folder.path(), .ranks = static_cast<int>(silos) + 1, .timeout_seconds = 300.0});
-    ASSERT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_TRUE(read_bytes(folder / "model.safetensors") == plain_model(method)) << "other bytes";
+    const std::string& plain = plain_model(method);
+    run_among(silos,
+              fmt::format("{0} --secure-aggregation --silo-timeout 120 --train-x {1}/x{{rank}}.npy --train-y "
+                          "{1}/y{{rank}}.npy",
+                          options_of(method), *data_ / std::to_string(silos)),
+              0);
+    EXPECT_TRUE(model() == plain) << "other bytes";
   }
 
   static std::unique_ptr<TemporaryFolder> data_;
