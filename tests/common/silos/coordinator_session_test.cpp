@@ -130,6 +130,7 @@ class CoordinatorSessionTest : public testing::Test {
     }
     lost_ = session.lost();
     summed_ = session.last_summed();
+    for (std::uint32_t number = 1; number <= 4; ++number) queues.post(number, {0, {}, true});  // waits for no more
     for (std::thread& silo : silos) silo.join();
   }
 
