@@ -19,6 +19,7 @@
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/data/made_files.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/lattice/row_transform.hpp"
@@ -75,9 +76,8 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
     throw UsageError(
         "--y: one class index a row is copied; leave n x K labels out and copy the file (labels are public)");
   }
-  std::error_code error;
-  std::filesystem::create_directories(options.out_dir, error);
-  if (error) throw BadInput(fmt::format("{}: cannot be made: {}", options.out_dir, error.message()));
+  MadeFiles made;
+  made.make_folder(options.out_dir);
   const auto path = [&](const char* name) { return (std::filesystem::path(options.out_dir) / name).string(); };
 
   const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
@@ -106,14 +106,10 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
       },
       [](double) {});
   x.commit();
-  if (!y) return {path("x.npy")};
-  try {
-    y->commit();
-  } catch (...) {
-    std::filesystem::remove(path("x.npy"), error);
-    throw;
-  }
-  return {path("x.npy"), path("y.npy")};
+  made.add(path("x.npy"));
+  if (y) y->commit();
+  made.keep();
+  return y ? std::vector{path("x.npy"), path("y.npy")} : std::vector{path("x.npy")};
 }
 
 void print(const SanitizeOptions& options, const Guarantee& guarantee, double sigma,

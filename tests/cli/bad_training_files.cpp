@@ -120,6 +120,8 @@ std::vector<BadCase> bad_training_files() {
        npy("bad.npy", "<i4", "(12, 2)", 96)},
       {"RowWithoutAPerson", kGoodFit + "--train-person bad.npy", 3, "bad.npy: row 3 has no identifier of a person",
        bytes("bad.npy", npy_header_bytes(npy_text("|S1", "(12,)")) + std::string("abc\0efghijkl", 12))},
+      {"SanitizeOfARowThatIsNotFinite", "synth sanitize --x bad.npy --mu 1 --out made/deep", 3, "bad.npy: row 7",
+       with_entry(7, kNotANumber)},
       {"RowOfAPersonCalledNan", kGoodFit + "--train-person bad.npy", 3,
        "bad.npy: row 4 has the identifier \"nan\", which stands for a missing one; give the row its person, or rename",
        bytes("bad.npy", npy_header_bytes(npy_text("|S3", "(12,)")) + "aaabbbcccdddnan" + std::string(21, 'f'))},

@@ -10,6 +10,7 @@
 #include "common/base/error.hpp"
 #include "common/data/half_float.hpp"
 #include "common/data/label_slots.hpp"
+#include "common/data/made_files.hpp"
 #include "common/data/npy_writer.hpp"
 
 namespace dpreduce {
@@ -161,12 +162,12 @@ class Writers {
     for (std::size_t silo = 0; silo < members_.size(); ++silo) write_rows(chunk, members_[silo], silo);
   }
 
-  void commit(std::vector<std::string>& written) {
+  void commit(MadeFiles& made) {
     for (std::size_t silo = 0; silo < open_.size(); ++silo) {
       open_[silo].x.commit();
-      written.push_back(files_[silo].x);
+      made.add(files_[silo].x);
       open_[silo].y.commit();
-      written.push_back(files_[silo].y);
+      made.add(files_[silo].y);
     }
   }
 
@@ -196,30 +197,6 @@ class Writers {
   std::vector<double> scratch_;
 };
 
-// What a call has made, removed again unless it is kept.
-struct Made {
-  std::vector<std::string> files;
-  std::vector<fs::path> folders;
-  bool keep = false;
-
-  ~Made() {
-    if (keep) return;
-    std::error_code error;
-    for (const std::string& file : files) fs::remove(file, error);
-    for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) fs::remove(*folder, error);
-  }
-  void make_folder(const fs::path& path) {
-    if (path.empty() || fs::is_directory(path)) return;
-    make_folder(path.parent_path());
-    std::error_code error;
-    if (fs::create_directory(path, error)) {
-      folders.push_back(path);
-    } else if (error) {
-      throw BadInput(fmt::format("{}: cannot be made: {}", path.string(), error.message()));
-    }
-  }
-};
-
 }  // namespace
 
 std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const SiloSpec& spec,
@@ -236,7 +213,7 @@ std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const 
       if (fs::exists(file)) throw BadInput(fmt::format("{}: exists already; choose another --out, or remove it", file));
     }
   }
-  Made made;
+  MadeFiles made;
   for (const SiloFiles& of : files) made.make_folder(fs::path(of.x).parent_path());
   std::vector<std::size_t> silos;
   for (std::size_t first = 0; first < files.size(); first += kSilosAtOnce) {
@@ -251,9 +228,9 @@ std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const 
       }
       writers.write(pass, silos, first);
     }
-    writers.commit(made.files);
+    writers.commit(made);
   }
-  made.keep = true;
+  made.keep();
   return files;
 }
 

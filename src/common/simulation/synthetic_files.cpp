@@ -7,6 +7,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
+#include "common/data/made_files.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kWrittenAtOnce = std::size_t{8} << 20;
 
 void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, const std::string& x_path,
-                const std::string& y_path, Existing existing, std::vector<std::string>& written) {
+                const std::string& y_path, Existing existing, MadeFiles& made) {
   const std::size_t dim = rows.spec().dim;
   NpyWriter x(x_path, DType::kFloat32, {range.count, dim}, existing);
   const std::size_t slots = rows.labels_per_row();
@@ -46,13 +47,13 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
     done += count;
   }
   x.commit();
-  written.push_back(x_path);
+  made.add(x_path);
   y.commit();
-  written.push_back(y_path);
+  made.add(y_path);
 }
 
 void write_persons(const SyntheticRows& rows, RowRange range, const std::string& path, Existing existing,
-                   std::vector<std::string>& written) {
+                   MadeFiles& made) {
   NpyWriter persons(path, DType::kInt64, {range.count}, existing);
   std::vector<std::int32_t> piece;
   for (std::uint64_t row = range.first; row < range.end(); ++row) {
@@ -62,7 +63,7 @@ void write_persons(const SyntheticRows& rows, RowRange range, const std::string&
     piece.clear();
   }
   persons.commit();
-  written.push_back(path);
+  made.add(path);
 }
 
 }  // namespace
@@ -74,34 +75,28 @@ SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& dir
     throw UsageError(
         fmt::format("shards = {}: must be at least 1 and at most the {} training rows", shards, train_rows));
   }
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw BadInput(fmt::format("{}: cannot be made: {}", directory, error.message()));
+  MadeFiles made;
+  made.make_folder(directory);
   const auto path = [&](const std::string& name) { return (std::filesystem::path(directory) / name).string(); };
 
   SyntheticFiles files;
-  std::vector<std::string> written;
-  try {
-    for (std::size_t shard = 0; shard < shards; ++shard) {
-      const std::string suffix = shards == 1 ? ".npy" : fmt::format("_{}.npy", shard);
-      files.train_x.push_back(path("train_x" + suffix));
-      files.train_y.push_back(path("train_y" + suffix));
-      write_pair(rows, SyntheticPart::kTrain, even_share(train_rows, shard, shards), files.train_x.back(),
-                 files.train_y.back(), existing, written);
-      if (!rows.spec().rows_per_person) continue;
-      files.train_person.push_back(path("train_person" + suffix));
-      write_persons(rows, even_share(train_rows, shard, shards), files.train_person.back(), existing, written);
-    }
-    if (rows.rows(SyntheticPart::kTest) > 0) {
-      files.test_x.push_back(path("test_x.npy"));
-      files.test_y.push_back(path("test_y.npy"));
-      write_pair(rows, SyntheticPart::kTest, {0, rows.rows(SyntheticPart::kTest)}, files.test_x.back(),
-                 files.test_y.back(), existing, written);
-    }
-  } catch (...) {
-    for (const std::string& file : written) std::filesystem::remove(file, error);
-    throw;
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    const std::string suffix = shards == 1 ? ".npy" : fmt::format("_{}.npy", shard);
+    files.train_x.push_back(path("train_x" + suffix));
+    files.train_y.push_back(path("train_y" + suffix));
+    write_pair(rows, SyntheticPart::kTrain, even_share(train_rows, shard, shards), files.train_x.back(),
+               files.train_y.back(), existing, made);
+    if (!rows.spec().rows_per_person) continue;
+    files.train_person.push_back(path("train_person" + suffix));
+    write_persons(rows, even_share(train_rows, shard, shards), files.train_person.back(), existing, made);
   }
+  if (rows.rows(SyntheticPart::kTest) > 0) {
+    files.test_x.push_back(path("test_x.npy"));
+    files.test_y.push_back(path("test_y.npy"));
+    write_pair(rows, SyntheticPart::kTest, {0, rows.rows(SyntheticPart::kTest)}, files.test_x.back(),
+               files.test_y.back(), existing, made);
+  }
+  made.keep();
   return files;
 }
 
