@@ -1,7 +1,6 @@
 #include "travel/partial_sum.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -70,6 +69,11 @@ void check_partition_name(const std::string& partition) {
                                partition.size(), kLongestName));
 }
 
+void refuse_partition_twice(const std::string& partition, std::string_view kind) {
+  throw UsageError(fmt::format(
+      "partition {} is in both {}; it may count once only, so keep one result of each partition", partition, kind));
+}
+
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
                               const std::string& partition) {
   check_partition_name(partition);
@@ -101,17 +105,7 @@ void PartialSum::add(const PartialSum& other) {
                                        "from one task",
                                        step_, other.step_));
   }
-  std::vector<SummedPartition> all;
-  std::merge(partitions_.begin(), partitions_.end(), other.partitions_.begin(), other.partitions_.end(),
-             std::back_inserter(all), [](const auto& a, const auto& b) { return a.name < b.name; });
-  const auto twice =
-      std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
-  if (twice != all.end()) {
-    throw UsageError(fmt::format(
-        "partition {} is in both partial sums; it may count once only, so keep one result of each partition",
-        twice->name));
-  }
-  partitions_ = std::move(all);
+  partitions_ = merged_partitions(partitions_, other.partitions_, "partial sums");
   for (std::size_t word = 0; word < words_.size(); ++word) words_[word] += other.words_[word];
 }
 

@@ -14,9 +14,12 @@
 // two results of it are never the same stream.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/plan/statistic.hpp"
@@ -51,6 +54,21 @@ bool are_partitions(const std::vector<Partition>& listed) {
     if (place > 0 && listed[place].name <= listed[place - 1].name) return false;
   }
   return true;
+}
+
+/// Throws UsageError; `kind` says what holds the partition twice, as in "partial sums".
+[[noreturn]] void refuse_partition_twice(const std::string& partition, std::string_view kind);
+
+/// The partitions of both lists, by name. Throws UsageError where one partition is in both. Precondition:
+/// are_partitions of each.
+template <typename Partition>
+std::vector<Partition> merged_partitions(const std::vector<Partition>& a, const std::vector<Partition>& b,
+                                         std::string_view kind) {
+  std::vector<Partition> all;
+  std::ranges::merge(a, b, std::back_inserter(all), {}, &Partition::name, &Partition::name);
+  const auto twice = std::ranges::adjacent_find(all, {}, &Partition::name);
+  if (twice != all.end()) refuse_partition_twice(twice->name, kind);
+  return all;
 }
 
 class PartialSum {

@@ -1,7 +1,6 @@
 #include "travel/traveling_persons.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -94,17 +93,7 @@ void PersonCounts::add(const PersonCounts& other) {
   if (plan_ != other.plan_) {
     throw UsageError("counts of persons of two plans do not add; make all of them from one plan");
   }
-  std::vector<Sealed> all;
-  std::merge(partitions_.begin(), partitions_.end(), other.partitions_.begin(), other.partitions_.end(),
-             std::back_inserter(all), [](const Sealed& a, const Sealed& b) { return a.name < b.name; });
-  const auto twice =
-      std::adjacent_find(all.begin(), all.end(), [](const Sealed& a, const Sealed& b) { return a.name == b.name; });
-  if (twice != all.end()) {
-    throw UsageError(fmt::format(
-        "partition {} is in both counts of persons; it may count once only, so keep one result of each partition",
-        twice->name));
-  }
-  partitions_ = std::move(all);
+  partitions_ = merged_partitions(partitions_, other.partitions_, "counts of persons");
 }
 
 PersonTable PersonCounts::opened(const SumTicket& ticket) const {
