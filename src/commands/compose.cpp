@@ -1,7 +1,6 @@
 // dpreduce privacy compose: what several mechanisms on the same data cost together.
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <span>
@@ -74,15 +73,17 @@ struct ComposeOptions {
 ComposedPart composed_part(const MechanismOption& option, const std::string& text) {
   const std::vector<std::string> parts = parts_of(text);
   const std::size_t needed = parts_of(std::string(option.parameters)).size();
-  std::vector<double> numbers;
-  std::uint64_t count = 1;
+  const bool has_count = parts.size() == needed + 1;
   try {
-    for (std::size_t part = 0; part < needed; ++part) numbers.push_back(read_finite(parts.at(part)));
-    if (parts.size() > needed) count = read_count("", parts[needed], std::numeric_limits<std::uint64_t>::max());
-  } catch (const std::exception&) {
-    count = 0;
+    if (parts.size() == needed || has_count) {
+      std::vector<double> numbers;
+      for (std::size_t part = 0; part < needed; ++part) numbers.push_back(read_finite(parts[part]));
+      const std::uint64_t count =
+          has_count ? read_count("", parts[needed], std::numeric_limits<std::uint64_t>::max()) : 1;
+      if (count > 0) return {option.name, {option.mechanism(numbers), count}};
+    }
+  } catch (const UsageError&) {
   }
-  if (count > 0 && parts.size() <= needed + 1) return {option.name, {option.mechanism(numbers), count}};
   throw UsageError(fmt::format("--{} {}: must be {}[:K], {}, K how often (a whole number, 1 where left out)",
                                option.name, text, option.parameters, option.legend));
 }
