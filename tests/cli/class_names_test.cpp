@@ -14,8 +14,12 @@ class ClassNames : public ProgramTest {
  protected:
   ClassNames() : rows_(make_rows({40, 30, 20}, 8)) {
     write_rows(rows_);
+    TrainingRows test = rows_;  // not the training rows, and not far from them
+    test.features.front() += 1.0F;
+    write_rows(test, "test_x.npy", "test_y.npy");
     write_names("names.txt", kNames);
     write_labels("strings.npy", rows_.labels);
+    write_labels("test_strings.npy", rows_.labels);
   }
 
   void write_names(const std::string& name, const std::vector<std::string>& names) const {
@@ -54,7 +58,7 @@ TEST_F(ClassNames, StringsAndTheirNumbersMakeOneModelForAnyNumberOfRanks) {
 }
 
 TEST_F(ClassNames, ModelAndReportKeepTheList) {
-  succeed(kFit + " --train-y strings.npy --class-names names.txt --test-x x.npy --test-y strings.npy");
+  succeed(kFit + " --train-y strings.npy --class-names names.txt --test-x test_x.npy --test-y test_strings.npy");
   const json report = document("report.json");
   EXPECT_EQ(report["class_names"], json(kNames));
   EXPECT_EQ(report["classes"], 3);
@@ -115,7 +119,8 @@ TEST_F(ClassNames, InspectDoubtsLabelsThatCountFromOne) {
 
 TEST_F(ClassNames, SweepsTakeThem) {
   succeed(
-      "sweep --train-x x.npy --train-y strings.npy --test-x x.npy --test-y strings.npy --class-names names.txt "
+      "sweep --train-x x.npy --train-y strings.npy --test-x test_x.npy --test-y test_strings.npy --class-names "
+      "names.txt "
       "--methods mean --epsilons 1 --out swept");
   EXPECT_GT(document("swept.json")["runs"].size(), 0u);
 }

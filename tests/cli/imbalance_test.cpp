@@ -144,8 +144,9 @@ TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
   const auto model = [&](int ranks, const std::string& more) {
     succeed(
         "fit --method auto --objective balanced --classes 5 --train-x x.npy --train-y y.npy --public-x test_x.npy "
-        "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out model "
-        "" + more,
+        "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out "
+        "model " +
+            more,
         ranks);
     EXPECT_EQ(document("report.json")["method"], "fc");
     return bytes("model");

@@ -158,7 +158,7 @@ TEST_F(LabelSets, ARowOfMoreLabelsThanTheBoundMayCountNowhere) {
 
 TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   const std::string options =
-      "--train-y sets.npy --max-labels 2 --mu 50 --seed 3 --test-x x.npy --test-y sets.npy --report report";
+      "--train-y sets.npy --max-labels 2 --mu 50 --seed 3 --test-x other_x.npy --test-y other_sets.npy --report report";
   const json report = fit(options).json();
   EXPECT_EQ(report["method"], "fc");
   EXPECT_EQ(report["loss"], "sigmoid");
@@ -172,7 +172,7 @@ TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   EXPECT_EQ(fit(options, 3).json()["test"], test) << "the same figures from three ranks";
 
   for (const int ranks : {0, 2}) {
-    const ProgramRun run = succeed("evaluate --model model --x x.npy --y sets.npy --format json", ranks);
+    const ProgramRun run = succeed("evaluate --model model --x other_x.npy --y other_sets.npy --format json", ranks);
     EXPECT_EQ(run.json()["mean_average_precision"], test["mean_average_precision"]);
     EXPECT_EQ(run.json()["per_class_support"], test["per_class_support"]);
   }
@@ -291,7 +291,7 @@ TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
 }
 
 TEST_F(LabelSets, WhatAModelHasNotIsRefused) {
-  fit("--train-y sets.npy --max-labels 2 --mu 5 --method mean");
+  fit("--train-y sets.npy --max-labels 2 --mu 1 --method mean");
   const auto refused = [&](const std::string& command, const std::string& message) {
     expect_refused(command, 2, message);
   };

@@ -11,6 +11,7 @@ class OutputFilesTest : public ProgramTest {
  protected:
   OutputFilesTest() {
     write_rows(make_rows({30, 30}, 4));
+    write_rows(make_rows({20, 30}, 4), "test_x.npy", "test_y.npy");
     std::filesystem::create_symlink("x.npy", folder_ / "soft");
     std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard");
   }
@@ -21,7 +22,8 @@ class OutputFilesTest : public ProgramTest {
 
   const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 1 ";
   const std::string sweep_ =
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 2 --methods mean --epsilons 1 "
+      "sweep --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy --classes 2 --methods mean "
+      "--epsilons 1 "
       "--seeds 1 ";
 };
 
@@ -66,7 +68,8 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
   expect_refused(named + "--ledger names.csv", 2, "--ledger names.csv: is the input names.csv");
   expect_refused(fit_ + "--config run.toml --overwrite --out same.toml", 2, "--out same.toml: is the input run.toml");
   expect_refused(
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --methods mean --epsilons 1 --class-names "
+      "sweep --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy --methods mean --epsilons 1 "
+      "--class-names "
       "names.csv --out names --overwrite",
       2, "--out names.csv: is the input names.csv");
   expect_refused(fit_ + "--train-person y.npy --out y.npy --overwrite", 2, "--out y.npy: is the input y.npy");

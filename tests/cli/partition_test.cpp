@@ -16,8 +16,8 @@ class PartitionTest : public ProgramTest {
 
   json partition(const std::string& out, const std::string& scheme) {
     return succeed(
-               "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json --out "
-               "" +
+               "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json "
+               "--out " +
                out + " --scheme " + scheme)
         .json();
   }

@@ -7,7 +7,10 @@ namespace dpreduce::progress_test {
 
 class ProgressTest : public ProgramTest {
  protected:
-  ProgressTest() { write_rows(make_rows({300, 300, 300}, 16)); }
+  ProgressTest() {
+    write_rows(make_rows({300, 300, 300}, 16));
+    write_rows(make_rows({30, 30, 30}, 16), "test_x.npy", "test_y.npy");
+  }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) const override {
     return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
@@ -26,7 +29,8 @@ TEST_F(ProgressTest, AShortRunInABatchLogTellsNothingAndAQuietOnePrintsNothing) 
   fit("--method gd --rounds 3");  // nothing on standard error
   for (const int ranks : {0, 2}) EXPECT_EQ(fit("--method gd --rounds 3 --quiet --overwrite", ranks).out, "");
   const ProgramRun sweep = succeed(
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean --epsilons 1 "
+      "sweep --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy --classes 3 --methods mean "
+      "--epsilons 1 "
       "--seeds 1 --quiet");
   EXPECT_EQ(sweep.out, "");
   EXPECT_THAT(folder_.names(), testing::Contains("sweep.csv"));
@@ -62,7 +66,8 @@ TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
 
 TEST_F(ProgressTest, MetricsOfASweepSayOfWhichRunTheyAre) {
   const std::string sweep =
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean,gd~--rounds~2 "
+      "sweep --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy --classes 3 --methods "
+      "mean,gd~--rounds~2 "
       "--epsilons 0.5,2 --delta 1e-6 --seeds 1 --non-private --quiet ";
   for (const int ranks : {0, 3}) {
     succeed(sweep + "--metrics m.jsonl --overwrite", ranks);

@@ -160,12 +160,12 @@ TEST_F(PrototypesTest, APublicRowThatIsNoneIsNamedByWhoeverReadsIt) {
 
 TEST_F(PrototypesTest, ARunThatIsResumedChoosesTheSameAndPaysOnce) {
   // It has chosen, but cannot write its report.
-  ASSERT_EQ(fit("--epsilon 0.2 --report /dev/full --out first").exit_code, 3);
+  ASSERT_EQ(fit("--epsilon 0.01 --report /dev/full --out first").exit_code, 3);
   const auto charged = charges_in(bytes("ledger"));
-  const json repeated = report("--epsilon 0.2 --resume --out second", 2)["prototypes"];
+  const json repeated = report("--epsilon 0.01 --resume --out second", 2)["prototypes"];
   EXPECT_TRUE(bytes("first") == bytes("second"));
   EXPECT_EQ(charges_in(bytes("ledger")), charged);
-  EXPECT_NE(report("--epsilon 0.2")["prototypes"], repeated);  // alike with probability below 1e-6
+  EXPECT_NE(report("--epsilon 0.01")["prototypes"], repeated);  // alike with probability below 1e-6
 }
 
 TEST_F(PrototypesTest, CountTowardTheBudgetOfTheDataSet) {

@@ -1,3 +1,5 @@
+#include "commands/run_progress.hpp"
+
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -5,8 +7,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "commands/run_progress.hpp"
 
 namespace dpreduce {
 namespace {
