@@ -60,7 +60,7 @@ void predict(const Classifier& classifier, const py::array& x, const Visit& visi
   try {
     const py::gil_scoped_release unlocked;
     WorkerRows rows = WorkerRows::in_memory(view, std::nullopt, "X");
-    check_features_of(rows, classifier.input_dim(), "X");
+    require_features_of(rows, classifier.input_dim(), "X");
     Communicator alone = Communicator::alone();
     std::size_t first = 0;
     for_each_chunk(alone, classifier, rows, BadRows::kFail, [&](const RowChunk&, std::span<const float> features) {

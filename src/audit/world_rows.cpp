@@ -1,7 +1,7 @@
 #include "audit/world_rows.hpp"
 
 #include "common/base/error.hpp"
-#include "fit/fit_rows.hpp"
+#include "fit/open_fit.hpp"
 #include "persons/person_rows.hpp"
 
 namespace dpreduce {

@@ -37,7 +37,6 @@
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/options/fit_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -41,7 +41,7 @@ struct EvaluateOptions {
 };
 
 EvaluateOptions validated(EvaluateOptions options) {
-  check_label_set_terms(options.top_k, options.threshold);
+  require_valid_label_set_terms(options.top_k, options.threshold);
   return options;
 }
 
@@ -116,7 +116,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<WorkerRows> rows;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
-    check_top_k(options.top_k, classifier->classes());
+    require_top_k(options.top_k, classifier->classes());
     RowsOptions test = options.test;
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));

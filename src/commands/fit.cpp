@@ -118,7 +118,7 @@ void require_silos(const FitOptions& options, const Communicator& ranks) {
 }
 
 // Throws BadInput where the roster says something else about rows than what they, or --classes, say.
-void check_against_roster(const FitOptions& options, std::size_t dim) {
+void require_on_roster(const FitOptions& options, std::size_t dim) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
   if (roster.dim != dim || roster.classes != options.data.classes) {
@@ -222,7 +222,7 @@ class FitSteps {
   OpenFit opened() {
     ranks_.together([&] { require_silos(stated_, ranks_); });
     OpenFit open = open_fit(stated_, ranks_);
-    ranks_.together([&] { check_against_roster(stated_, open.training.dim()); });
+    ranks_.together([&] { require_on_roster(stated_, open.training.dim()); });
     return open;
   }
 

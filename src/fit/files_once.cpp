@@ -35,22 +35,9 @@ struct SeenRoles {
   std::string alike;  // where it has found features that are the same
 };
 
-template <typename Archive>
-void serialize(Archive& archive, FileIdentity& identity, unsigned) {
-  auto& [machine, device, inode, bytes, modified_ns, place, is_memory] = identity;
-  archive_all(archive, machine, device, inode, bytes, modified_ns, place, is_memory);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, SeenFile& file, unsigned) {
-  auto& [path, rows, identity] = file;
-  archive_all(archive, path, rows, identity);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, SeenRoles& roles, unsigned) {
-  archive_all(archive, roles.training, roles.others, roles.alike);
-}
+DPREDUCE_ARCHIVE(FileIdentity, machine, device, inode, bytes, modified_ns, place, is_memory)
+DPREDUCE_ARCHIVE(SeenFile, path, rows, identity)
+DPREDUCE_ARCHIVE(SeenRoles, training, others, alike)
 
 namespace {
 

@@ -65,7 +65,7 @@ std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Comm
   return NoiseShares{ranks.silos()->terms().honest_shares()};
 }
 
-PublicKey noise_plan_digest(const PlannedFit& fit, const std::optional<NoiseShares>& shares) {
+PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares) {
   const RunTerms terms = fit.terms();
   json text{{"domain", "dpreduce noise plan v1"},
             {"version", version()},
@@ -87,7 +87,7 @@ PublicKey noise_plan_digest(const PlannedFit& fit, const std::optional<NoiseShar
   return sha256(json_text(text));
 }
 
-void agree_on_noise(const PlannedFit& fit, Communicator& ranks) {
+void agree_on_noise(const ResolvedFit& fit, Communicator& ranks) {
   if (ranks.silos() == nullptr) return;
   ranks.silos()->agree_on_plan(noise_plan_digest(fit, shares_of_silos(fit.options(), ranks)));
 }

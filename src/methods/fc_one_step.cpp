@@ -27,7 +27,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kGramShareOfOneStep = 0.5;
-constexpr double kRidgeInRadiiOfOneStep = 0.5;  // as in shared_least_squares.cpp, whose problem this is
+constexpr double kRidgeInRadiiOfOneStep = 0.5;  // as in ls.cpp, whose problem this is
 constexpr double kFirstScore = -10.0;
 
 RoundSettings one_round() {

@@ -109,7 +109,7 @@ class NewtonMethod : public TrainingMethod {
   std::size_t memory_mib_;
 };
 
-void check_newton(const FitOptions& options) {
+void require_valid_newton(const FitOptions& options) {
   if (options.method.loss != Loss::kSquare) return;
   throw UsageError(
       "--method newton --loss square: its Hessian is the same for all classes and rounds; use a method that releases "
@@ -128,7 +128,7 @@ const MethodEntry& newton_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
-                                 .check = check_newton,
+                                 .check = require_valid_newton,
                                  .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
                                    return std::make_unique<NewtonMethod>(options);
                                  }};

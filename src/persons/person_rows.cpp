@@ -18,7 +18,7 @@
 #include "common/data/paths.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/bad_row.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {

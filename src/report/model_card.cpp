@@ -217,7 +217,7 @@ std::string loading_section(const std::string& name) {
 }
 
 // The report is of this model: same method, and the same promise to the last digit.
-void check_is_of_model(const ClassifierParts& parts, const ReportedRun& run, const std::string& path) {
+void require_of_model(const ClassifierParts& parts, const ReportedRun& run, const std::string& path) {
   const auto refuse = [&](const std::string& what) {
     throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
                                path, what));
@@ -259,7 +259,7 @@ void check_is_of_model(const ClassifierParts& parts, const ReportedRun& run, con
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path) {
   const ClassifierParts& parts = classifier.parts();
-  if (run) check_is_of_model(parts, *run, report_path);
+  if (run) require_of_model(parts, *run, report_path);
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
   const TestNumbers figures = test_numbers(JsonFields(content, report_path).object("test"));
   std::string text = front_matter(parts, name, figures);

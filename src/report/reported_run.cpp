@@ -91,8 +91,8 @@ std::optional<LedgerHead> ledger_of(const JsonFields& report) {
 }
 
 // A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
-void check_pure(const JsonFields& report, const ReportedGuarantee& guarantee, const std::vector<ReportedBlock>& blocks,
-                const std::vector<ReportedSelection>& selections) {
+void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
+                  const std::vector<ReportedBlock>& blocks, const std::vector<ReportedSelection>& selections) {
   if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
   double sum = 0.0;
   double squared_mu = 0.0;
@@ -139,7 +139,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
   const double mu = privacy.number_within("mu", kSmallestMu, kLargestMu);
   guarantee.mu = mu;
   if (guarantee.delta == 0.0) {
-    check_pure(report, guarantee, blocks, selections);
+    require_pure(report, guarantee, blocks, selections);
     return guarantee;
   }
   const double epsilon_of_mu = gdp_epsilon(mu, guarantee.delta);

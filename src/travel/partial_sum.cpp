@@ -49,10 +49,7 @@ std::string first_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-template <typename Archive>
-void serialize(Archive& archive, SummedPartition& partition, unsigned) {
-  archive_all(archive, partition.name, partition.nonce);
-}
+DPREDUCE_ARCHIVE(SummedPartition, name, nonce)
 
 template <typename Archive>
 void PartialSum::serialize(Archive& archive, unsigned) {
@@ -63,7 +60,7 @@ bool is_partition_name(const std::string& partition) {
   return !partition.empty() && partition.size() <= kLongestName;
 }
 
-void check_partition_name(const std::string& partition) {
+void require_partition_name(const std::string& partition) {
   if (is_partition_name(partition)) return;
   throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
                                partition.size(), kLongestName));
@@ -76,7 +73,7 @@ void refuse_partition_twice(const std::string& partition, std::string_view kind)
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
                               const std::string& partition) {
-  check_partition_name(partition);
+  require_partition_name(partition);
   PartialSum sum;
   sum.session_ = ticket.session;
   sum.step_ = ticket.step;

@@ -43,7 +43,7 @@ struct SummedPartition {
 };
 
 /// Throws UsageError unless the name has 1 to 255 bytes.
-void check_partition_name(const std::string& partition);
+void require_partition_name(const std::string& partition);
 bool is_partition_name(const std::string& partition);
 
 /// Whether each has a name, and names rise: what is listed twice would count twice.

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/array_file.hpp"
 #include "common/data/row_stream.hpp"
-#include "worker/bad_row.hpp"
 
 namespace dpreduce {
 namespace {
@@ -364,6 +364,17 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
     on_chunk(share_done(*read, rows));
   }
   if (!places.empty()) visit_gathered();
+}
+
+void refuse_not_finite(const std::string& where) {
+  throw BadInput(
+      fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}", where, kForOwnerOnly));
+}
+
+void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most) {
+  throw BadInput(fmt::format(
+      "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}", where,
+      labels, most, kForOwnerOnly));
 }
 
 }  // namespace dpreduce

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/data/rows_options.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
@@ -78,5 +80,15 @@ RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
+
+/// Throws BadInput: an element of the row is NaN, or infinite. `where` names the row, for its owner.
+[[noreturn]] void refuse_not_finite(const std::string& where);
+
+/// Throws BadInput: the row has `labels` labels, and --max-labels allows `most`.
+[[noreturn]] void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most);
+
+inline Int16View view_of(const LatticeRows& chunk) {
+  return chunk.energies().with({chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()});
+}
 
 }  // namespace dpreduce

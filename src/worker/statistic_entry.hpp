@@ -51,7 +51,7 @@ inline double elements_of(const BlockRequest& block) {
 }
 
 /// What declarations depend on; all public. Declarations are of one row; of a person, who moves a block B times as far
-/// as a row at most, `rows_per_person` of the request says so (fit/planned_fit.cpp sets it, for all requests alike).
+/// as a row at most, `rows_per_person` of the request says so (fit/resolved_fit.cpp sets it, for all requests alike).
 /// Every declaration has these preconditions (asserted) on what it reads, and
 /// those that it states: classes >= 2; 1 <= most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and
 /// below 1 where it is a part of a release.

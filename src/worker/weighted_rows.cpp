@@ -7,7 +7,7 @@
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/vector_width.hpp"
-#include "worker/chunk_view.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/row_sensitivity.hpp"
 
 namespace dpreduce {

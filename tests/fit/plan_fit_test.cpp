@@ -11,7 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {
@@ -38,7 +38,7 @@ FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, PersonB
 }
 
 FitPlan planned(const FitOptions& options) {
-  return plan_fit(resolved(options, kDimOfPlan), kDimOfPlan, options.method.name == "public" ? kPublicOfPlan : 0);
+  return make_fit_plan(resolved(options, kDimOfPlan), kDimOfPlan, options.method.name == "public" ? kPublicOfPlan : 0);
 }
 
 std::string plan_refusal(const FitOptions& options) {

@@ -14,7 +14,7 @@
 
 #include "common/plan/triangle.hpp"
 #include "common/silos/payload_archive.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "travel/traveling_plan.hpp"
 
@@ -27,8 +27,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Change = std::pair<std::string, std::function<void(StatisticTask&)>>;
 
-StatedGradientPoint& gradient_of(StatisticTask& task) {
-  return std::get<StatedGradientPoint>(task.point);
+TaskGradientPoint& gradient_of(StatisticTask& task) {
+  return std::get<TaskGradientPoint>(task.point);
 }
 
 class StatisticTaskTest : public testing::Test {
@@ -137,7 +137,7 @@ TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
     options.method.warm_start = true;
   });
   const TravelingTask honest = tasks_of(plan).at("gradient");
-  ASSERT_TRUE(std::get<StatedGradientPoint>(honest.task.point).directions);
+  ASSERT_TRUE(std::get<TaskGradientPoint>(honest.task.point).directions);
   expect_refused(plan, honest, kChangesOfWeights);
   expect_refused(
       plan, honest,
@@ -192,7 +192,7 @@ bool is_on_diagonal(std::size_t element) {
 // Of every byte of a task, changed in some bits: refused, or as sensitive as planned.
 TEST_F(StatisticTaskTest, WhateverItsBytesSayARowMovesItByNoMoreThanPlanned) {
   const TravelingPlan plan = plan_of("newton", [](FitOptions& options) { options.method.rounds = 2; });
-  const ReleaseRequest request = PlannedFit(plan.options, plan.dim).plan().request("newton");
+  const ReleaseRequest request = ResolvedFit(plan.options, plan.dim).plan().request("newton");
   const TravelingTask honest = tasks_of(plan).at("newton");
   const std::string message = honest.to_bytes();
   const std::span<const std::byte> value = value_in(message, "task");

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
 #include "worker/kept_chunks.hpp"
@@ -32,7 +32,7 @@ CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t
   options.machine.memory_mib = memory_mib;
   if (method != "ls" && method != "mean") options.method.rounds = rounds;
   options = resolved(options, kDim);
-  return {options, plan_fit(options, kDim)};
+  return {options, make_fit_plan(options, kDim)};
 }
 
 PhaseWork total(const CostedFit& run, const JobShape& job) {
@@ -86,7 +86,7 @@ TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
   const auto macs = [](std::size_t classes) {
     CostedFit run = run_of("ls", classes);
     run.options.method.shared_gram = false;
-    run.plan = plan_fit(run.options, kDim);
+    run.plan = make_fit_plan(run.options, kDim);
     return total(run, job_of(kRows)).product_macs;
   };
   EXPECT_EQ(macs(3), macs(30));
@@ -105,7 +105,7 @@ CostedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t 
   CostedFit run = run_of("mean", kClasses, memory_mib);
   run.options.method.name = "public";
   if (clipped) run.options.method.d_min = 1.0;
-  run.plan = plan_fit(run.options, kDim, candidates);
+  run.plan = make_fit_plan(run.options, kDim, candidates);
   return run;
 }
 

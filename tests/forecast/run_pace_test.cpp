@@ -1,6 +1,6 @@
-#include "forecast/run_pace.hpp"
-
 #include <gtest/gtest.h>
+
+#include "forecast/run_cost.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 
 namespace dpreduce {
@@ -95,7 +95,7 @@ TEST_F(CoinpressTest, RoundsShareTheWholeBudgetEvenly) {
   expect_shares(options, {{"centred_sums", 1.0}});
   for (const std::uint64_t rounds : {2, 5}) {
     if (rounds != 2) options.method.rounds = rounds;
-    const PlannedRelease release = plan_fit(options, kDim).noise->releases.front();
+    const PlannedRelease release = make_fit_plan(options, kDim).noise->releases.front();
     EXPECT_EQ(release.rounds, rounds);
     EXPECT_NEAR(release.mu, 2.0, 1e-9);
   }

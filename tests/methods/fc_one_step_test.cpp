@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/lattice/row_transform.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 
@@ -45,7 +45,7 @@ class FcOneStepTest : public testing::Test {
   // The largest entry of (W_1 - W_0) (G + ridge I) + g, over that of g.
   double error_of_equation(double ridge) {
     Communicator alone = Communicator::join();
-    const FitPlan plan = plan_fit(options_, kFeatures);
+    const FitPlan plan = make_fit_plan(options_, kFeatures);
     Releaser releaser(alone);
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     Timings timings;
@@ -112,7 +112,7 @@ TEST_F(FcOneStepTest, EachReleaseGetsHalfOfTheBudget) {
   options_.privacy.budget.mu = 2.0;
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     options_.privacy.adjacency = adjacency;
-    const NoisePlan noise = *plan_fit(options_, kFeatures).noise;
+    const NoisePlan noise = *make_fit_plan(options_, kFeatures).noise;
     ASSERT_EQ(noise.releases.size(), 2U);
     EXPECT_EQ(noise.releases[0].name, "gram");
     EXPECT_EQ(noise.releases[1].name, "gradient");

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 
 namespace dpreduce {
@@ -48,7 +48,7 @@ TEST_F(FcTest, AWarmStartTakesItsShareOfTheBudget) {
   FitOptions options = options_of("fc", 1.0);
   options.method.warm_start = true;
   options.method.warm_start_share = 0.25;
-  const NoisePlan noise = *plan_fit(options, kInputDim).noise;
+  const NoisePlan noise = *make_fit_plan(options, kInputDim).noise;
   EXPECT_NEAR(std::pow(noise.release("class_means").mu, 2), 0.25, 1e-9);
   EXPECT_NEAR(noise.mu, 1.0, 1e-9);
 }

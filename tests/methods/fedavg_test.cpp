@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 
 namespace dpreduce {
@@ -48,12 +48,12 @@ TEST_F(FedavgTest, OneSiloIsDescentBitForBit) {
 TEST_F(FedavgTest, OneSiloHasTheNoiseOfDescent) {
   FitOptions options = options_of("gd", 2.0);
   options.method.rounds = 300;
-  const NoisePlan descent = *plan_fit(options, kInputDim).noise;
+  const NoisePlan descent = *make_fit_plan(options, kInputDim).noise;
   const double accuracy = training_accuracy(fit(options));
   options.method.name = "fedavg";
   options.method.rounds.reset();
   options = resolved(options, kInputDim);
-  const NoisePlan federated = *plan_fit(options, kInputDim).noise;
+  const NoisePlan federated = *make_fit_plan(options, kInputDim).noise;
   EXPECT_EQ(federated.mu, descent.mu);
   EXPECT_EQ(federated.release("gradient").rounds, 300u);  // 60 rounds of 5 steps
   EXPECT_EQ(federated.release("gradient").block("gradient").sigma, descent.release("gradient").block("gradient").sigma);

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/elimination.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
@@ -105,7 +105,7 @@ TEST_F(LsTest, TheGramMatrixGetsItsShareOfTheRelease) {
   options.method.shared_gram = true;
   for (const double share : {0.5, 0.2}) {
     if (share != 0.5) options.method.gram_share = share;
-    const NoisePlan noise = *plan_fit(options, kInputDim).noise;
+    const NoisePlan noise = *make_fit_plan(options, kInputDim).noise;
     EXPECT_NEAR(std::pow(noise.release("least_squares").block("gram").mu, 2), 4.0 * share, 1e-6);
     EXPECT_NEAR(std::pow(noise.release("least_squares").block("class_sums").mu, 2), 4.0 * (1.0 - share), 1e-6);
   }

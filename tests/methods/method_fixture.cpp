@@ -12,7 +12,7 @@
 
 #include "common/base/version.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 
 namespace dpreduce {
 
@@ -64,7 +64,7 @@ LinearScores MethodTest::fit(const FitOptions& options, std::size_t memory_bytes
   if (!public_x_.empty()) candidates = WorkerRows::open({features_file("p.npy", public_x_)}, {}, 0, 1);
 
   Communicator alone = Communicator::join();
-  const FitPlan plan = plan_fit(options, input_dim_, public_x_.size() / input_dim_);
+  const FitPlan plan = make_fit_plan(options, input_dim_, public_x_.size() / input_dim_);
   std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(alone);
   if (plan.noise) {
     releaser = std::make_unique<Releaser>(alone, *plan.noise, NoiseKey::from_seed(5),

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
 
@@ -95,7 +95,7 @@ TEST_F(NewtonTest, AWarmStartTakesItsShareOfTheBudget) {
   FitOptions options = options_of("newton", 1.0);
   options.method.warm_start = true;
   options.method.warm_start_share = 0.25;
-  const NoisePlan noise = *plan_fit(options, kInputDim).noise;
+  const NoisePlan noise = *make_fit_plan(options, kInputDim).noise;
   EXPECT_NEAR(std::pow(noise.release("class_means").mu, 2), 0.25, 1e-9);
   EXPECT_NEAR(noise.mu, 1.0, 1e-9);
 }
@@ -116,9 +116,9 @@ TEST_F(NewtonTest, RefusesWhatItsHessiansDoNotFitInto) {
   FitOptions options = options_of("newton");
   options.data.classes = 1000;
   options.machine.memory_mib = 64;
-  EXPECT_THROW(plan_fit(options, 1664), UsageError);
+  EXPECT_THROW(make_fit_plan(options, 1664), UsageError);
   options.machine.memory_mib = 16 << 10;
-  EXPECT_NO_THROW(plan_fit(options, 1664));
+  EXPECT_NO_THROW(make_fit_plan(options, 1664));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
 
@@ -82,7 +82,7 @@ TEST_F(PublicTest, ReleasesNothingButAChoiceThatTakesTheWholeBudget) {
   options.privacy.budget.non_private = false;
   options.privacy.budget.epsilon = 3.0;
   expect_no_requests(options);
-  const FitPlan plan = plan_fit(options, kInputDim, kPublic);
+  const FitPlan plan = make_fit_plan(options, kInputDim, kPublic);
   EXPECT_TRUE(plan.noise->releases.empty());
   ASSERT_EQ(plan.noise->selections.size(), 1U);
   EXPECT_NEAR(plan.noise->selections.front().terms.epsilon, 3.0, 1e-9);

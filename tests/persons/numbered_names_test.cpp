@@ -1,5 +1,3 @@
-#include "persons/numbered_names.hpp"
-
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -8,6 +6,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "persons/identified_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -219,7 +219,7 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   const auto with_other_rows = [&] { silo(1).answer(request, rows_of(2), 1, [](double) {}); };
   EXPECT_THAT(refusal<AggregationAborted>(with_other_rows), HasSubstr("step 0 of this session was answered already"));
   TravelingTask other = task;
-  std::get<StatedGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
+  std::get<TaskGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
   const std::string another = coordinator.request(other, joins);
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, another); }), HasSubstr("was answered already"));
   task.step = 1;
@@ -301,7 +301,7 @@ TEST_F(MaskedSiloTest, ATaskOfOtherSizesThanThePlansIsRefused) {
       [](StatisticTask& task) { task.preprocessing.pool = 2; },
       [](StatisticTask& task) { task.preprocessing.clip_norm *= 2; },
       [](StatisticTask& task) {
-        StatedWeights& weights = std::get<StatedGradientPoint>(task.point).weights;
+        TaskWeights& weights = std::get<TaskGradientPoint>(task.point).weights;
         weights.largest.push_back(1.0);
         weights.values.resize(weights.values.size() / FittedRows::kClasses * weights.largest.size());
       }};

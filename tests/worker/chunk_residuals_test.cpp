@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/kernels/kernel_choice.hpp"
-#include "worker/chunk_view.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace chunk_residuals_test {

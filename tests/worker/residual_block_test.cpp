@@ -1,5 +1,3 @@
-#include "worker/residual_block.hpp"
-
 #include <cmath>
 #include <random>
 #include <vector>

@@ -161,7 +161,7 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
   return std::move(*sum);
 }
 
-// As plan_fit makes it. Nothing where clipping is not defined for it.
+// As make_fit_plan makes it. Nothing where clipping is not defined for it.
 std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, PersonBound bound,
                                          std::uint64_t rows_per_person) {
   if (bound == PersonBound::kClip) terms.metric = Metric::kCosine;

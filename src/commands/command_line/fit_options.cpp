@@ -284,7 +284,7 @@ void let_names_count_classes(CommandEntry& root, const std::vector<std::string>&
   }
 }
 
-void declare_rows(OptionTable& table, RowOptions& rows) {
+void declare_rows(OptionTable& table, PreparationOptions& rows) {
   table.begin_group(kMethodGroup);
   table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", rows.clip_norm, "C: the clip norm");

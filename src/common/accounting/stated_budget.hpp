@@ -17,11 +17,7 @@ struct StatedBudget {
   bool operator==(const StatedBudget&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, StatedBudget& options, unsigned) {
-  auto& [epsilon, delta, rho, mu] = options;
-  archive_all(archive, epsilon, delta, rho, mu);
-}
+DPREDUCE_ARCHIVE(StatedBudget, epsilon, delta, rho, mu)
 
 /// Non-private goes without any of them.
 struct BudgetOptions : StatedBudget {

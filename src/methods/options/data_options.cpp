@@ -10,7 +10,7 @@ namespace dpreduce {
 namespace {
 
 // Beyond, the last class of any data set keeps no row.
-void check_imbalance(const DataOptions& data) {
+void require_valid_imbalance(const DataOptions& data) {
   const double ratio = data.imbalance_ratio;
   if (!(ratio >= 1.0 && ratio <= kLargestImbalance)) {
     throw UsageError(fmt::format("--imbalance-ratio {}: must be from 1 to {}", ratio, kLargestImbalance));
@@ -50,7 +50,7 @@ void check(const DataOptions& data) {
     throw UsageError(
         fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes));
   }
-  check_imbalance(data);
+  require_valid_imbalance(data);
   check_persons(data);
 }
 

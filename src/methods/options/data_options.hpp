@@ -39,13 +39,8 @@ struct DataOptions {
   bool operator==(const DataOptions&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, DataOptions& options, unsigned) {
-  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, classes_are_of_rows,
-         rows_per_person, person_bound, max_labels] = options;
-  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, classes_are_of_rows,
-              rows_per_person, person_bound, max_labels);
-}
+DPREDUCE_ARCHIVE(DataOptions, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes,
+                 classes_are_of_rows, rows_per_person, person_bound, max_labels)
 
 /// The largest B: its square times rounds and squared sensitivities are still counted exactly.
 inline constexpr std::uint64_t kMostRowsPerPerson = 65536;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "aggregator/release/release.hpp"
-#include "aggregator/release/utility_range.hpp"
+#include "aggregator/release/selection_sampler.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/peer_failed.hpp"
 #include "common/plan/empty_statistic.hpp"

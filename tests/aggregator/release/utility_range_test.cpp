@@ -1,9 +1,9 @@
-#include "aggregator/release/utility_range.hpp"
-
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "aggregator/release/selection_sampler.hpp"
 
 namespace dpreduce {
 namespace {

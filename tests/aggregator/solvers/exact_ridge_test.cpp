@@ -1,10 +1,10 @@
-#include "aggregator/solvers/exact_ridge.hpp"
-
 #include <stdexcept>
 #include <vector>
 
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
+
+#include "aggregator/solvers/cleaned_ridge.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/metric.hpp"
 #include "common/simulation/synthetic.hpp"
-#include "methods/options/row_options.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 namespace {

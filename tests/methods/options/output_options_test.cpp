@@ -1,10 +1,9 @@
-#include "methods/options/output_options.hpp"
-
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "methods/options/fit_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
 
 namespace dpreduce {

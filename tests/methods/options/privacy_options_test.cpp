@@ -1,8 +1,7 @@
-#include "methods/options/privacy_options.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "methods/options/fit_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
 
 namespace dpreduce {

@@ -1,4 +1,4 @@
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,29 +19,26 @@
 #include "common/plan/sampled_plan.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/signing_key.hpp"
-#include "fit/plan_archive.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/class_balance.hpp"
 #include "methods/options/method_options.hpp"
 #include "methods/registry.hpp"
 #include "methods/training_method.hpp"
+#include "run/fit_plan.hpp"
 #include "worker/prototype_utilities.hpp"
 #include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 namespace {
 
-// What travels of a PlannedFit.
+// What travels of a ResolvedFit.
 struct DecidedFit {
   FitOptions options;
   FitPlan plan;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, DecidedFit& fit, unsigned) {
-  auto& [options, plan] = fit;
-  archive_all(archive, options, plan);
-}
+DPREDUCE_ARCHIVE(DecidedFit, options, plan)
 
 // The least of what ranks have. Collective.
 std::uint64_t least_everywhere(std::uint64_t bytes, Communicator& ranks) {
@@ -186,16 +183,16 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
 
 }  // namespace
 
-PlannedFit::PlannedFit(const FitOptions& stated, std::size_t input_dim, std::uint64_t public_rows,
-                       std::uint64_t bytes_for_rank)
-    : options_(resolved(stated, input_dim, public_rows, bytes_for_rank)),
-      plan_(plan_fit(options_, input_dim, public_rows)),
+ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows,
+                         std::uint64_t bytes_for_rank)
+    : options_(resolved(options, input_dim, public_rows, bytes_for_rank)),
+      plan_(make_fit_plan(options_, input_dim, public_rows)),
       method_(make_method(options_)) {}
 
-PlannedFit::PlannedFit(FitOptions resolved, FitPlan plan)
+ResolvedFit::ResolvedFit(FitOptions resolved, FitPlan plan)
     : options_(std::move(resolved)), plan_(std::move(plan)), method_(make_method(options_)) {}
 
-RunTerms PlannedFit::terms() const {
+RunTerms ResolvedFit::terms() const {
   const BudgetOptions& budget = options_.privacy.budget;
   const bool is_stated = budget.epsilon && !plan_.public_selection;
   return {.method = std::string(method_->name()),
@@ -208,8 +205,8 @@ RunTerms PlannedFit::terms() const {
           .forfeits = beside_seed(plan_.forfeits)};
 }
 
-StreamPlan PlannedFit::stream_over(const WorkerRows& rows, unsigned threads,
-                                   std::optional<std::size_t> memory_bytes) const {
+StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,
+                                    std::optional<std::size_t> memory_bytes) const {
   return {.classes = options_.data.classes,
           .bad_rows = options_.data.train.bad_rows,
           .memory_bytes = memory_bytes.value_or(options_.machine.memory_mib.value() << 20),
@@ -217,16 +214,16 @@ StreamPlan PlannedFit::stream_over(const WorkerRows& rows, unsigned threads,
           .labels_per_row = rows.has_label_sets() ? options_.data.most_labels() : 1};
 }
 
-std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, std::size_t input_dim,
-                                                      std::uint64_t public_rows, std::uint64_t bytes_for_rank,
-                                                      Communicator& ranks) {
+std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
+                                                    std::uint64_t public_rows, std::uint64_t bytes_for_rank,
+                                                    Communicator& ranks) {
   const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
   if (is_shared) bytes_for_rank = least_everywhere(bytes_for_rank, ranks);
-  std::shared_ptr<const PlannedFit> fit;
+  std::shared_ptr<const ResolvedFit> fit;
   std::string archive;
   ranks.together([&] {
     if (is_shared && !ranks.is_coordinator()) return;
-    fit = std::make_shared<const PlannedFit>(stated, input_dim, public_rows, bytes_for_rank);
+    fit = std::make_shared<const ResolvedFit>(options, input_dim, public_rows, bytes_for_rank);
     if (is_shared) archive = archived(DecidedFit{fit->options(), fit->plan()});
   });
   if (!is_shared) return fit;
@@ -234,7 +231,7 @@ std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, 
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
     DecidedFit decided = unarchived<DecidedFit>(archive);
-    fit = std::make_shared<const PlannedFit>(std::move(decided.options), std::move(decided.plan));
+    fit = std::make_shared<const ResolvedFit>(std::move(decided.options), std::move(decided.plan));
   });
   return fit;
 }
@@ -252,7 +249,7 @@ std::optional<LongTail> long_tail_of(const DataOptions& data) {
   return LongTail{data.imbalance_ratio, data.imbalance_seed.value_or(LongTail{}.seed)};
 }
 
-FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {
+FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {
   FitPlan plan;
   plan.preprocessing = {.input_dim = input_dim,
                         .pool = options.rows.pool,

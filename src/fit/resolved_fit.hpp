@@ -19,15 +19,15 @@
 namespace dpreduce {
 
 /// Immutable, so that threads can share it: an audit makes tens of thousands of runs from one plan.
-class PlannedFit {
+class ResolvedFit {
  public:
   /// For rows of `input_dim` features, with so many public rows to choose from, on ranks that have `bytes_for_rank`
-  /// each. `stated` are validated. Throws UsageError where options and features do not fit (resolved, plan_fit).
-  PlannedFit(const FitOptions& stated, std::size_t input_dim, std::uint64_t public_rows = 0,
-             std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
+  /// each. `options` are validated. Throws UsageError where options and features do not fit (resolved, make_fit_plan).
+  ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0,
+              std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
   /// One that was decided elsewhere: resolved options, and the plan that follows from them.
-  PlannedFit(FitOptions resolved, FitPlan plan);
+  ResolvedFit(FitOptions resolved, FitPlan plan);
 
   const FitOptions& options() const { return options_; }  ///< resolved
   const FitPlan& plan() const { return plan_; }
@@ -48,11 +48,11 @@ class PlannedFit {
 
 /// The fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would differ in
 /// noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to. Arguments as of
-/// PlannedFit: `stated` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective. Throws as
-/// PlannedFit at rank 0, PeerFailed elsewhere.
-std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, std::size_t input_dim,
-                                                      std::uint64_t public_rows, std::uint64_t bytes_for_rank,
-                                                      Communicator& ranks);
+/// ResolvedFit: `options` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective. Throws as
+/// ResolvedFit at rank 0, PeerFailed elsewhere.
+std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
+                                                    std::uint64_t public_rows, std::uint64_t bytes_for_rank,
+                                                    Communicator& ranks);
 
 /// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.
 DataSetBudget data_set_budget(double epsilon, double delta);
@@ -62,6 +62,6 @@ std::optional<LongTail> long_tail_of(const DataOptions& data);
 
 /// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
 /// UsageError where options and features do not fit.
-FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
+FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
 }  // namespace dpreduce
