@@ -253,7 +253,7 @@ class FitSteps {
         outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
       }
     });
-    if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, nullptr, ranks_);
+    if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, {}, ranks_);
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
   }
 

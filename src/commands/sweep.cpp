@@ -231,9 +231,9 @@ class Sweep {
       public_rows_ = open_public_rows(sums, train_.dim(), ranks);
     }
     for (std::optional<WorkerRows>* const rows : {&candidates_, &public_rows_}) {
-      if (*rows) require_public({"public", &**rows}, train_, nullptr, ranks);
+      if (*rows) require_public({"public", &**rows}, train_, {}, ranks);
     }
-    trained_and_tested_ = training_rows_among({"test", &*test_}, train_, nullptr, ranks);
+    trained_and_tested_ = training_rows_among({"test", &*test_}, train_, {}, ranks);
     if (ranks.is_coordinator()) warn_of_training_rows(trained_and_tested_);
     const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
     const MachineShare machine = machine_share(ranks);

@@ -248,12 +248,12 @@ void require_no_file_left_out(const RowsOptions& options, const Communicator& ra
   }
 }
 
-std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks) {
   SeenRoles own;
   const auto look = [&] {
     add_files(own.training, training, "train");
-    if (persons != nullptr) add_files(own.training, *persons, "--train-person");
+    if (beside.array != nullptr) add_files(own.training, *beside.array, beside.option);
     if (other.rows == nullptr) return;
     add_files(own.others, *other.rows, other.name);
     if (training.features().files() > 0 && other.rows->features().files() > 0) {
@@ -283,11 +283,11 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   return ranks.broadcast_message(std::move(found));
 }
 
-void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks) {
+void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks) {
   std::string found;
-  if (ranks.silos() == nullptr) found = training_rows_among(other, training, persons, ranks);
+  if (ranks.silos() == nullptr) found = training_rows_among(other, training, beside, ranks);
   ranks.together([&] {
-    if (ranks.silos() != nullptr) found = training_rows_among(other, training, persons, ranks);
+    if (ranks.silos() != nullptr) found = training_rows_among(other, training, beside, ranks);
     if (found.empty()) return;
     throw BadInput(
         fmt::format("{}: training rows are private, and {} rows are not: what is made of them has no noise; give rows "

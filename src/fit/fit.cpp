@@ -122,11 +122,11 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
                 .warn = std::move(onlookers.warn)});
 }
 
-Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
-                             const FitOptions& options, const FitPlan& plan) {
+Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing) {
+  const FitOptions& options = fit.options();
   preprocessing.intercept = 0.0;  // folded into the bias
-  ClassifierParts parts{.method = std::string(method.name()),
-                        .privacy = std::nullopt,
+  ClassifierParts parts{.method = std::string(fit.method().name()),
+                        .privacy = fit.statement(),
                         .preprocessing = std::move(preprocessing),
                         .classes = options.data.classes,
                         .weights = std::move(scores.weights),
@@ -134,22 +134,9 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
                         .cosine_head = std::move(scores.cosine_head),
                         .threshold = std::nullopt,
                         .class_names = options.data.train.class_names,
-                        .link = method.link(),
-                        .forfeits = beside_seed(plan.forfeits)};
-  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
-  if (plan.is_private) {
-    const Guarantee& g = *plan.guarantee;
-    parts.privacy = PrivacyStatement{.epsilon = g.epsilon,
-                                     .delta = g.delta,
-                                     .mu = g.mu,
-                                     .rho = g.rho,
-                                     .adjacency = std::string(to_string(options.privacy.adjacency))};
-    if (options.data.has_persons()) {
-      parts.privacy->person = PersonStatement{.rows = options.data.bounded_rows(),
-                                              .bound = options.data.person_bound.value_or(PersonBound::kWeight),
-                                              .silos = options.silos.silos_per_person};
-    }
-  }
+                        .link = fit.method().link(),
+                        .forfeits = beside_seed(fit.plan().forfeits)};
+  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : fit.method().threshold();
   return Classifier(std::move(parts));
 }
 
@@ -182,7 +169,7 @@ void FittedRun::finish() {
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms) {
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
-  DPREDUCE_ASSERT(fit->options().data.has_persons() == training.has_weights());
+  DPREDUCE_ASSERT(fit->options().data.has_units() == training.has_weights());
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
   std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
@@ -208,8 +195,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
     });
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier =
-          fitted_classifier(fit->method(), std::move(scores), run.rows().preprocessing(), fit->options(), fit->plan());
+      Classifier classifier = fitted_classifier(*fit, std::move(scores), run.rows().preprocessing());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
                                .preprocessing = run.rows().preprocessing(),

@@ -224,11 +224,7 @@ PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
   if (!are_silos) return count_over_ranks;
   const std::uint64_t silos =
       ranks.silos() != nullptr ? ranks.silos()->terms().silos : static_cast<std::uint64_t>(ranks.size());
-  ranks.together([&] {
-    if (terms.silos_per_person.value_or(1) <= silos) return;
-    throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
-                                 *terms.silos_per_person, silos, silos));
-  });
+  ranks.together([&] { require_silos_per_person(terms, silos); });
   return count_in_silo(terms.silos_per_person.value_or(silos));
 }
 
@@ -236,13 +232,13 @@ PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
 // is a row, or there are no rows. Collective.
 std::optional<ShardedArray> weigh_training(const FitOptions& options, WorkerRows& training, Communicator& ranks,
                                            const RowsInMemory* memory) {
-  if (!options.data.has_persons()) return std::nullopt;
+  if (!options.data.has_units()) return std::nullopt;
   std::optional<ShardedArray> persons =
       open_persons(options.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
   if (options.output.dry_run) return persons;
   weigh(training, persons ? &*persons : nullptr, options.data.bounded_rows(), person_count_of(options, ranks), ranks,
         {.coins = options.method.batch.has_value(),
-         .whole = options.data.clips_persons(),
+         .whole = options.data.clips_units(),
          .classes = options.data.classes,
          .most_labels = options.data.most_labels(),
          .bad_rows = options.data.train.bad_rows});
@@ -284,8 +280,8 @@ void require_room(const ResolvedFit& fit, const WorkerRows& training, const Mach
         memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
         training.mapped_bytes());
   });
-  if (!fit.options().data.clips_persons()) return;
-  ranks.together([&] { require_room_for_persons(fit.plan().preprocessing, fit.stream_over(training, 1)); });
+  if (!fit.options().data.clips_units()) return;
+  ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });
 }
 
 }  // namespace
@@ -294,6 +290,12 @@ PublicRows OpenFit::public_rows() {
   return {.features = public_sums ? &*public_sums : nullptr,
           .validation = validation ? &*validation : nullptr,
           .candidates = candidates ? &*candidates : nullptr};
+}
+
+void require_silos_per_person(const SiloOptions& options, std::uint64_t silos) {
+  if (options.silos_per_person.value_or(1) <= silos) return;
+  throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
+                               *options.silos_per_person, silos, silos));
 }
 
 OpenFit open_fit(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
@@ -308,7 +310,7 @@ OpenFit open_fit(const FitOptions& options, Communicator& ranks, const RowsInMem
   std::optional<ShardedArray> persons = weigh_training(options, training, ranks, memory);
   keep_tail(options, training, ranks);
   const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {
-    if (rows) require_public({name, &*rows}, training, persons ? &*persons : nullptr, ranks);
+    if (rows) require_public({name, &*rows}, training, {"--train-person", persons ? &*persons : nullptr}, ranks);
   };
   require_apart("public", candidates);
   require_room(*fit, training, machine, ranks);

@@ -61,6 +61,9 @@ std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t
 std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
                                                const RowsInMemory* memory = nullptr);
 
+/// Throws UsageError where a person would have rows in more silos than there are.
+void require_silos_per_person(const SiloOptions& options, std::uint64_t silos);
+
 struct OpenFit {
   std::shared_ptr<const ResolvedFit> fit;
   WorkerRows training;                    ///< this rank's

@@ -71,8 +71,8 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
-  if (options.data.has_persons()) config["rows_per_person"] = options.data.bounded_rows();
-  if (options.data.clips_persons()) config["person_bound"] = to_string(PersonBound::kClip);
+  if (options.data.has_units()) config["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.clips_units()) config["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
   if (options.silos.counted_persons) config["count_persons"] = *options.silos.counted_persons;
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
@@ -105,7 +105,7 @@ std::size_t bytes_of(const ReleaseRequest& request) {
 PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOptions& data) {
   return {"choice",
           {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
-          data.has_persons() ? kWeightBits : 0};
+          data.has_units() ? kWeightBits : 0};
 }
 
 [[noreturn]] void refuse_clip(const TrainingMethod& method, std::string_view what) {
@@ -118,13 +118,13 @@ PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOpt
 // Sums of which it is defined; what counts rows beside them is weighed.
 void clip_persons(std::vector<ReleaseRequest>& requests, const TrainingMethod& method) {
   for (ReleaseRequest& request : requests) {
-    switch (registered_statistic(request.name).person_clip_of(request)) {
-      case PersonClip::kSum:
-        request.person_bound = PersonBound::kClip;
+    switch (registered_statistic(request.name).unit_clip_of(request)) {
+      case UnitClip::kSum:
+        request.unit_bound = UnitBound::kClip;
         break;
-      case PersonClip::kWeight:
+      case UnitClip::kWeight:
         break;
-      case PersonClip::kRefused:
+      case UnitClip::kRefused:
         refuse_clip(method, fmt::format("release {}", request.name));
     }
   }
@@ -191,6 +191,22 @@ ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::
 
 ResolvedFit::ResolvedFit(FitOptions resolved, FitPlan plan)
     : options_(std::move(resolved)), plan_(std::move(plan)), method_(make_method(options_)) {}
+
+std::optional<PrivacyStatement> ResolvedFit::statement() const {
+  if (!plan_.is_private) return std::nullopt;
+  const Guarantee& g = *plan_.guarantee;
+  PrivacyStatement statement{.epsilon = g.epsilon,
+                             .delta = g.delta,
+                             .mu = g.mu,
+                             .rho = g.rho,
+                             .adjacency = std::string(to_string(options_.privacy.adjacency))};
+  const DataOptions& data = options_.data;
+  if (!data.has_units()) return statement;
+  statement.person = PersonStatement{.rows = data.bounded_rows(),
+                                     .bound = data.unit_bound.value_or(UnitBound::kWeight),
+                                     .silos = options_.silos.silos_per_person};
+  return statement;
+}
 
 RunTerms ResolvedFit::terms() const {
   const BudgetOptions& budget = options_.privacy.budget;
@@ -262,7 +278,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   terms.most_labels = options.data.most_labels();
   terms.dim = RowTransform(plan.preprocessing).output_dim();
   terms.adjacency = options.privacy.adjacency;
-  terms.has_persons = options.data.has_persons();
+  terms.has_units = options.data.has_units();
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
   if (adjusts_scores(options)) {
@@ -275,8 +291,8 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
     request.share *= rest;
     plan.requests.push_back(std::move(request));
   }
-  for (ReleaseRequest& request : plan.requests) request.rows_per_person = options.data.bounded_rows();
-  if (options.data.clips_persons()) clip_persons(plan.requests, *method);
+  for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
+  if (options.data.clips_units()) clip_persons(plan.requests, *method);
 
   plan.loss = method->loss();
 
@@ -287,7 +303,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
     }
   }
   if (auto selection = method->selection(terms, public_rows)) {
-    if (options.data.clips_persons()) refuse_clip(*method, "utilities of public rows");
+    if (options.data.clips_units()) refuse_clip(*method, "utilities of public rows");
     plan_selection(plan, std::move(*selection), options);
   } else if (!budget.non_private) {
     plan_releases(plan, options, *method);

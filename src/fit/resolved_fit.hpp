@@ -10,6 +10,7 @@
 
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_record.hpp"
+#include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/simulation/long_tail.hpp"
 #include "methods/options/fit_options.hpp"
@@ -32,6 +33,9 @@ class ResolvedFit {
   const FitOptions& options() const { return options_; }  ///< resolved
   const FitPlan& plan() const { return plan_; }
   const TrainingMethod& method() const { return *method_; }
+
+  /// What a model says of its guarantee; nothing where it is not private.
+  std::optional<PrivacyStatement> statement() const;
 
   /// What the ledger says of its charges.
   RunTerms terms() const;

@@ -30,7 +30,7 @@ json json_of(const PlannedRelease& release) {
   for (const PlannedBlock& block : release.blocks) blocks.push_back(json_of(block));
   json profiles = json::array();
   for (const SensitivityProfile& profile : release.profiles) profiles.push_back({profile.change, profile.squared_l2});
-  return {release.name, release.rounds,    release.rows_per_person, release.sampling_rate,
+  return {release.name, release.rounds,    release.rows_per_unit, release.sampling_rate,
           release.mu,   std::move(blocks), std::move(profiles)};
 }
 

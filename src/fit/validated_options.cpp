@@ -139,7 +139,7 @@ void require_fit_for_silos(const FitOptions& options) {
 
 // Refuses what is not made for persons: its guarantee would be of a row.
 void require_unit_of_silos(const FitOptions& options) {
-  if (!options.data.has_persons()) return;
+  if (!options.data.has_units()) return;
   if (options.silos.secure_aggregation && !options.data.rows_per_person) {
     throw UsageError(
         "--train-person with --secure-aggregation: all parties must say --rows-per-person B, e.g. 1, so that they "
@@ -156,7 +156,7 @@ void require_valid_counting_silos(const FitOptions& options) {
       throw UsageError("--person-key: goes with --count-persons, which all parties must say");
     return;
   }
-  if (!silos.secure_aggregation || !options.data.has_persons()) {
+  if (!silos.secure_aggregation || !options.data.has_units()) {
     throw UsageError(
         "--count-persons: goes with --secure-aggregation and --train-person; ranks that trust each other count persons "
         "without it");
@@ -189,7 +189,7 @@ void require_valid_counting_silos(const FitOptions& options) {
 void require_valid_silos_per_person(const FitOptions& options) {
   if (!options.silos.silos_per_person) return;
   const std::uint32_t silos = *options.silos.silos_per_person;
-  if (!options.data.has_persons()) {
+  if (!options.data.has_units()) {
     throw UsageError(
         fmt::format("--silos-per-person {}: goes with --train-person, which says whose each row is", silos));
   }

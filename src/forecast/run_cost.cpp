@@ -38,7 +38,7 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.most_labels(), options.data.clips_persons());
+                                     dim_in_rounds(plan), options.data.most_labels(), options.data.clips_units());
 }
 
 StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {
@@ -180,13 +180,13 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
   if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
-  return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_persons());
+  return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_units());
 }
 
 // While identifiers are read, before any row is; and from then on.
 std::pair<std::uint64_t, std::uint64_t> person_bytes_of(const DataOptions& data, std::uint64_t rows_here) {
-  if (!data.has_persons()) return {0, 0};
-  const std::size_t kept = kBytesOfRowWeight + (data.clips_persons() ? kBytesOfRowPerson : 0);
+  if (!data.has_units()) return {0, 0};
+  const std::size_t kept = kBytesOfRowWeight + (data.clips_units() ? kBytesOfRowPerson : 0);
   return {rows_here * kMostBytesToIdentify, rows_here * kept};
 }
 

@@ -51,11 +51,11 @@ namespace {
 
 constexpr std::uint64_t kDescentRounds = 300;
 
-class GradientDescentMethod : public TrainingMethod {
+class GradientDescentMethod : public RoundsMethod {
  public:
   GradientDescentMethod(std::string_view name, const FitOptions& options, Bound bound)
-      : name_(name),
-        settings_(round_settings(options.method, kDescentRounds)),
+      : RoundsMethod(round_settings(options.method, kDescentRounds)),
+        name_(name),
         descent_{bound, options.method.learning_rate, options.method.radius} {
     if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
   }
@@ -68,18 +68,12 @@ class GradientDescentMethod : public TrainingMethod {
     return with_warm_start(settings_, terms, {registered_statistic(settings_.release).request(terms, 1.0)});
   }
 
-  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
-
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     if (descent_.learning_rate) json["learning_rate"] = *descent_.learning_rate;
     if (descent_.radius) json["radius"] = *descent_.radius;
     return json;
   }
-
-  std::optional<Loss> loss() const override { return settings_.loss; }
-  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
-  std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
@@ -89,7 +83,6 @@ class GradientDescentMethod : public TrainingMethod {
 
  private:
   std::string_view name_;
-  RoundSettings settings_;
   DescentSettings descent_;
 };
 

@@ -246,9 +246,9 @@ std::vector<RowWeight> IdentifiedRows::weights(std::uint64_t rows_per_person) co
 }
 
 // `is_by_row` tells of each person whether their rows have numbers of their own.
-RowPersons IdentifiedRows::numbered_where(const std::vector<char>& is_by_row) const {
+RowUnits IdentifiedRows::numbered_where(const std::vector<char>& is_by_row) const {
   constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
-  RowPersons numbered;
+  RowUnits numbered;
   numbered.of_rows.reserve(of_rows.size());
   std::vector<std::uint32_t> numbers(persons.persons.size(), kNotNumbered);
   for (const std::uint32_t place : of_rows) {
@@ -264,26 +264,26 @@ RowPersons IdentifiedRows::numbered_where(const std::vector<char>& is_by_row) co
   return numbered;
 }
 
-RowPersons IdentifiedRows::numbered() const {
+RowUnits IdentifiedRows::numbered() const {
   return numbered_where(std::vector<char>(persons.persons.size(), 0));
 }
 
-RowPersons IdentifiedRows::numbered_to_clip(std::uint64_t most_together) const {
+RowUnits IdentifiedRows::numbered_to_clip(std::uint64_t most_together) const {
   std::vector<std::uint64_t> here(persons.persons.size(), 0);
   for (const std::uint32_t place : of_rows) ++here[place];
   std::vector<char> is_by_row(here.size());
   for (std::size_t place = 0; place < here.size(); ++place) {
     is_by_row[place] = (persons.owners.empty() ? here[place] : persons.rows[place]) > most_together ? 1 : 0;
   }
-  RowPersons numbered = numbered_where(is_by_row);
+  RowUnits numbered = numbered_where(is_by_row);
   numbered.are_whole = true;
-  PersonParts parts(numbered.first_rows.size());
+  UnitParts parts(numbered.first_rows.size());
   for (std::size_t row = 0; row < of_rows.size(); ++row) {
     const std::uint32_t place = of_rows[row];
-    parts[numbered.of_rows[row]] = part_of_person(is_by_row[place] != 0 ? 1 : here[place], persons.rows[place]);
+    parts[numbered.of_rows[row]] = part_of_unit(is_by_row[place] != 0 ? 1 : here[place], persons.rows[place]);
   }
-  const auto is_all = [](const PersonPart& part) { return part == PersonPart{}; };
-  if (!std::ranges::all_of(parts, is_all)) numbered.parts = std::make_shared<const PersonParts>(std::move(parts));
+  const auto is_all = [](const UnitPart& part) { return part == UnitPart{}; };
+  if (!std::ranges::all_of(parts, is_all)) numbered.parts = std::make_shared<const UnitParts>(std::move(parts));
   return numbered;
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/data/row_persons.hpp"
+#include "common/data/row_units.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
@@ -111,15 +111,15 @@ struct IdentifiedRows {
   std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
 
   /// Numbers persons in the order of their first rows here.
-  RowPersons numbered() const;
+  RowUnits numbered() const;
   /// The same for persons who are clipped here. Whoever counts for more rows than are here has the part here / m, m =
-  /// persons.rows. Whoever has more than `most_together` rows (row_persons.hpp) is numbered row by row, each with the
+  /// persons.rows. Whoever has more than `most_together` rows (row_units.hpp) is numbered row by row, each with the
   /// part 1 / m. These rows are counted on all ranks where ranks have summed them, else here. Throws BadInput where
   /// there are more than 2^32 - 1 numbers.
-  RowPersons numbered_to_clip(std::uint64_t most_together) const;
+  RowUnits numbered_to_clip(std::uint64_t most_together) const;
 
  private:
-  RowPersons numbered_where(const std::vector<char>& is_by_row) const;
+  RowUnits numbered_where(const std::vector<char>& is_by_row) const;
 };
 
 /// What identifying takes of memory at most, a row: where each has a person of its own, by a text of at most 15 bytes.

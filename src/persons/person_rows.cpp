@@ -319,9 +319,9 @@ void weigh(WorkerRows& rows, ShardedArray* persons, std::uint64_t rows_per_perso
   ranks.together([&] {
     rows.set_weights(own.weights(rows_per_person));
     if (needs.whole) {
-      rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+      rows.set_units(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
     } else if (needs.coins) {
-      rows.set_persons(own.numbered());
+      rows.set_units(own.numbered());
     }
   });
 }

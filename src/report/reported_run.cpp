@@ -128,7 +128,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
   if (guarantee.unit == PrivacyUnit::kPerson) {
     guarantee.rows_per_person = privacy.count("rows_per_person");
     // Told where it is not by weights.
-    if (privacy.has("person_bound")) guarantee.person_bound = privacy.choice<PersonBound>("person_bound");
+    if (privacy.has("person_bound")) guarantee.unit_bound = privacy.choice<UnitBound>("person_bound");
     if (privacy.has("silos_per_person")) guarantee.silos_per_person = privacy.count("silos_per_person");
     if (privacy.has("count_persons")) guarantee.counted_persons = privacy.count("count_persons");
   }

@@ -46,11 +46,11 @@ struct FitPlan {
 DPREDUCE_ARCHIVE(Preprocessing, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected)
 DPREDUCE_ARCHIVE(BlockRequest, name, elements, loss_weight, noise, triangles, fraction_bits)
 DPREDUCE_ARCHIVE(SensitivityProfile, change, squared_l2)
-DPREDUCE_ARCHIVE(ReleaseRequest, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person,
-                 person_bound, dim)
+DPREDUCE_ARCHIVE(ReleaseRequest, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_unit,
+                 unit_bound, dim)
 DPREDUCE_ARCHIVE(PlannedBlock, name, elements, squared_sensitivity, sensitivity, sigma, mu, noise, triangles,
                  fraction_bits)
-DPREDUCE_ARCHIVE(PlannedRelease, name, rounds, blocks, profiles, mu, sampling_rate, rows_per_person)
+DPREDUCE_ARCHIVE(PlannedRelease, name, rounds, blocks, profiles, mu, sampling_rate, rows_per_unit)
 DPREDUCE_ARCHIVE(SelectionTerms, mechanism, epsilon, sensitivity, candidates, groups, chosen)
 DPREDUCE_ARCHIVE(PlannedSelection, name, terms, fraction_bits)
 DPREDUCE_ARCHIVE(NoisePlan, adjacency, budget_mu, mu, releases, selections)

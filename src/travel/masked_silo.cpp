@@ -149,17 +149,7 @@ SumCheck require_of(const RunId& run, const Statistic& statistic) {
 
 MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster own_roster)
     : plan(std::move(own_plan)), roster(std::move(own_roster)) {
-  const std::size_t silos = roster.silos();
-  if (plan.options.data.has_persons() && !plan.options.silos.under_engine) {
-    throw UsageError(fmt::format(
-        "--rows-per-person: silos do not tell each other whose rows they have; say in the plan "
-        "--silos-per-person as well, the most silos that have rows of one person ({} where that is not known)",
-        silos));
-  }
-  if (plan.options.silos.silos_per_person.value_or(1) > silos) {
-    throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
-                                 *plan.options.silos.silos_per_person, silos, silos));
-  }
+  plan.require_for_silos(roster.silos());
   if (roster.dim != plan.dim || roster.classes != plan.options.data.classes) {
     throw BadInput(
         fmt::format("the plan is for {} features and {} classes, the roster for {} and {}; all parties need "

@@ -148,10 +148,9 @@ PartialSum PartialSum::from_bytes(const std::string& bytes) {
   return sum;
 }
 
-namespace {
-
-// `there` is sorted; `where` they are or are not, in words.
-void require_names(const std::vector<std::string>& there, std::vector<std::string> wanted, const char* where) {
+void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                             const char* where) {
+  std::vector<std::string> wanted = expected;
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   std::vector<std::string> missing;
@@ -172,16 +171,10 @@ void require_names(const std::vector<std::string>& there, std::vector<std::strin
   }
 }
 
-}  // namespace
-
 void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
   std::vector<std::string> there;
   for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
-  require_names(there, expected, "sum");
-}
-
-void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected) {
-  require_names(counted, expected, "count of persons");
+  require_same_partitions(there, expected, "sum");
 }
 
 }  // namespace dpreduce

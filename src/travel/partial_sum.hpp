@@ -113,7 +113,8 @@ class PartialSum {
 /// Throws UsageError naming what is missing, or there without being expected, up to three of each.
 void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected);
 
-/// The same of the partitions whose persons were counted (sorted).
-void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected);
+/// The same of partitions by name (sorted); `where` they are, in words.
+void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                             const char* where);
 
 }  // namespace dpreduce

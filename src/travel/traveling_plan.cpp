@@ -70,13 +70,13 @@ void require_no_silos(const TravelingPlan& plan) {
 }
 
 void require_persons(const TravelingPlan& plan) {
-  if (!plan.options.data.has_persons()) throw UsageError(kUnitIsARow);
+  if (!plan.options.data.has_units()) throw UsageError(kUnitIsARow);
   require_no_silos(plan);
 }
 
 // A worker sees the rows of its own partition: how many there are in all is counted ahead.
 void require_counted(const TravelingPlan& plan) {
-  if (!plan.options.data.has_persons() || plan.persons || plan.options.silos.under_engine) return;
+  if (!plan.options.data.has_units() || plan.persons || plan.options.silos.under_engine) return;
   throw UsageError(
       "the plan's persons have not been counted: count those of every partition, and go on with the plan that has the "
       "counts");
@@ -140,6 +140,16 @@ std::uint64_t TravelingPlan::tasks() const {
   return tasks;
 }
 
+void TravelingPlan::require_for_silos(std::uint64_t engine_silos) const {
+  if (options.data.has_units() && !options.silos.under_engine) {
+    throw UsageError(fmt::format(
+        "--rows-per-person: silos do not tell each other whose rows they have; say in the plan "
+        "--silos-per-person as well, the most silos that have rows of one person ({} where that is not known)",
+        engine_silos));
+  }
+  require_silos_per_person(options.silos, engine_silos);
+}
+
 std::string TravelingPlan::to_bytes() const {
   return message_of(kPlan, *this);
 }
@@ -186,7 +196,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
                                partition, own.dim(), plan.dim));
   }
   require_fitting_labels(own, plan.options.data);
-  if (rows.train_person.has_value() != plan.options.data.has_persons()) {
+  if (rows.train_person.has_value() != plan.options.data.has_units()) {
     throw UsageError(rows.train_person ? kUnitIsARow
                                        : "the plan's unit is a person: give whose each row of the partition is");
   }
@@ -196,10 +206,10 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
     weigh(own, &*persons, plan.options.data.bounded_rows(),
           plan.options.silos.under_engine ? count_in_silo(*plan.options.silos.silos_per_person)
                                           : count_over_partitions(*plan.persons, plan.ticket, partition),
-          alone, {.whole = plan.options.data.clips_persons()});
+          alone, {.whole = plan.options.data.clips_units()});
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
-  if (own.goes_by_person()) require_room_for_persons(fit.plan().preprocessing, stream);
+  if (own.goes_by_unit()) require_room_for_units(fit.plan().preprocessing, stream);
   return statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk);
 }
 
@@ -217,7 +227,7 @@ std::optional<std::vector<std::string>> partitions_of(const TravelingPlan& plan,
   if (!plan.persons) return expected;
   std::vector<std::string> counted;
   for (const CountedPartition& partition : plan.persons->partitions) counted.push_back(partition.name);
-  if (expected) require_same_partitions(counted, *expected);
+  if (expected) require_same_partitions(counted, *expected, "count of persons");
   return counted;
 }
 
@@ -230,8 +240,8 @@ class FitSession::Exchange final : public StatisticSource {
         fit_(std::make_shared<const ResolvedFit>(options_with(plan.options, ledger), plan.dim)),
         partitions_(partitions_of(plan, std::move(partitions))),
         rows_(WorkerRows::none(plan.dim)) {
-    if (plan.options.data.has_persons()) rows_.set_weights({});
-    if (plan.options.data.clips_persons()) rows_.set_persons({.are_whole = true});
+    if (plan.options.data.has_units()) rows_.set_weights({});
+    if (plan.options.data.clips_units()) rows_.set_units({.are_whole = true});
     take_blas_memory();
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {

@@ -30,10 +30,10 @@ FitOptions options_of(const std::string& method) {
   return options;
 }
 
-FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, PersonBound bound = PersonBound::kWeight) {
+FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, UnitBound bound = UnitBound::kWeight) {
   options.data.train.person = {"p.npy"};
   options.data.rows_per_person = rows_per_person;
-  options.data.person_bound = bound;
+  options.data.unit_bound = bound;
   return options;
 }
 
@@ -75,8 +75,8 @@ TEST(PlanFit, EveryReleaseIsOfSoManyRowsAPerson) {
     const FitPlan of_rows = planned(options_of(method));
     ASSERT_EQ(plan.requests.size(), of_rows.requests.size());
     for (std::size_t r = 0; r < plan.requests.size(); ++r) {
-      EXPECT_EQ(plan.requests[r].rows_per_person, 5U) << plan.requests[r].name;
-      EXPECT_EQ(of_rows.requests[r].rows_per_person, 1U) << plan.requests[r].name;
+      EXPECT_EQ(plan.requests[r].rows_per_unit, 5U) << plan.requests[r].name;
+      EXPECT_EQ(of_rows.requests[r].rows_per_unit, 1U) << plan.requests[r].name;
     }
   }
 }
@@ -144,12 +144,12 @@ TEST(PlanFit, TheBudgetOfADataSetIsAWholeOne) {
 
 // Clipping is defined for sums, and refused where it is not.
 TEST(PlanFit, PersonsAreClippedWhereThatIsDefined) {
-  EXPECT_EQ(plan_refusal(of_persons(options_of("mean"), 2, PersonBound::kClip)), "");
-  EXPECT_THAT(plan_refusal(of_persons(options_of("public"), 2, PersonBound::kClip)),
+  EXPECT_EQ(plan_refusal(of_persons(options_of("mean"), 2, UnitBound::kClip)), "");
+  EXPECT_THAT(plan_refusal(of_persons(options_of("public"), 2, UnitBound::kClip)),
               HasSubstr("clipping a person is not defined for its utilities of public rows"));
-  const FitPlan plan = planned(of_persons(options_of("mean"), 2, PersonBound::kClip));
-  EXPECT_EQ(plan.requests.back().person_bound, PersonBound::kClip);
-  EXPECT_EQ(planned(of_persons(options_of("mean"), 2)).requests.back().person_bound, PersonBound::kWeight);
+  const FitPlan plan = planned(of_persons(options_of("mean"), 2, UnitBound::kClip));
+  EXPECT_EQ(plan.requests.back().unit_bound, UnitBound::kClip);
+  EXPECT_EQ(planned(of_persons(options_of("mean"), 2)).requests.back().unit_bound, UnitBound::kWeight);
 }
 
 // Resuming, traveling plans and silos go by this digest.
@@ -172,7 +172,7 @@ TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
                             },
                             [](FitOptions& options) { options = of_persons(options, 1); },
                             [](FitOptions& options) { options = of_persons(options, 2); },
-                            [](FitOptions& options) { options = of_persons(options, 2, PersonBound::kClip); },
+                            [](FitOptions& options) { options = of_persons(options, 2, UnitBound::kClip); },
                             [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
                             [](FitOptions& options) { options.silos.silos_per_person = 2; },
                             [](FitOptions& options) { options.silos.counted_persons = 2; },

@@ -25,7 +25,7 @@ struct RefusedCase {
   std::string method;
   std::function<void(FitOptions&)> change = [](FitOptions&) {};
   bool has_public_rows = false;
-  bool has_persons = false;
+  bool has_units = false;
 };
 
 void sample_rows(FitOptions& options) {
@@ -63,7 +63,7 @@ const std::vector<RefusedCase> kRefusedCases{
        options.method.rounds = 2;
      }},
     {"weighted_persons", "mean", [](FitOptions&) {}, false, true},
-    {"clipped_persons", "ls", [](FitOptions& options) { options.data.person_bound = PersonBound::kClip; }, false, true},
+    {"clipped_persons", "ls", [](FitOptions& options) { options.data.unit_bound = UnitBound::kClip; }, false, true},
 };
 
 class RefusedRows : public testing::TestWithParam<RefusedCase> {
@@ -82,7 +82,7 @@ class RefusedRows : public testing::TestWithParam<RefusedCase> {
         for (std::size_t row = 0; row < persons.size(); ++row) persons[row] = static_cast<std::int64_t>(row / 2);
         RowsInMemory rows = own.all();
         if (GetParam().has_public_rows) rows.public_x = of_public.features();
-        if (GetParam().has_persons) rows.train_person = array_view(persons);
+        if (GetParam().has_units) rows.train_person = array_view(persons);
         fit(options, rows, ranks).finish();
       });
     } catch (const BadInput& error) {

@@ -152,12 +152,12 @@ TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
     }
   }
   for (const auto& [method, bound] :
-       {std::pair{"gd", PersonBound::kWeight}, {"gd", PersonBound::kClip}, {"ls", PersonBound::kClip}}) {
+       {std::pair{"gd", UnitBound::kWeight}, {"gd", UnitBound::kClip}, {"ls", UnitBound::kClip}}) {
     options_ = seeded_fit(method, folder_);
     silos_.clear();
     if (options_.method.name == "gd") options_.method.rounds = 3;
     options_.data.rows_per_person = 2;
-    options_.data.person_bound = bound;
+    options_.data.unit_bound = bound;
     RowsInMemory all = rows_.all();
     all.train_person = array_view(persons_);
     Communicator alone = Communicator::alone();

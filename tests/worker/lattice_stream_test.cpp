@@ -170,9 +170,9 @@ TEST_F(LatticeStreamTest, ThereMustBeRoomForAsManyRowsAsAreClippedTogether) {
     EXPECT_EQ(most_rows_clipped_together(dim), together);
     StreamPlan stated = plan(1);
     stated.memory_bytes = together * bytes_per_row(preprocessing);
-    EXPECT_NO_THROW(require_room_for_persons(preprocessing, stated));
+    EXPECT_NO_THROW(require_room_for_units(preprocessing, stated));
     --stated.memory_bytes;
-    EXPECT_THAT([&] { require_room_for_persons(preprocessing, stated); },
+    EXPECT_THAT([&] { require_room_for_units(preprocessing, stated); },
                 ThrowsMessage<UsageError>(HasSubstr("up to " + std::to_string(together) + " rows of a person")));
   }
 }

@@ -72,7 +72,7 @@ std::vector<double> steep_weights(std::size_t dim) {
 // follow one another. With `counted` a person's rows count as so many, and not as those that are here.
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
-                     const Compute& compute, PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
+                     const Compute& compute, UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
                      std::size_t memory = 4096, const std::vector<std::uint64_t>& counted = {}) {
   const TemporaryFolder folder;
   const auto counted_of = [&](std::size_t person) {
@@ -81,13 +81,13 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
   std::vector<float> x;
   std::vector<std::int32_t> y;
   std::vector<RowWeight> weights;
-  RowPersons of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
-  PersonParts parts;
+  RowUnits of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
+  UnitParts parts;
   for (std::size_t person = 0; person < persons.size(); ++person) {
     of_rows.first_rows.push_back(7 * person + persons[person].size());
-    parts.push_back(part_of_person(persons[person].size(), counted_of(person)));
+    parts.push_back(part_of_unit(persons[person].size(), counted_of(person)));
   }
-  if (!counted.empty()) of_rows.parts = std::make_shared<const PersonParts>(std::move(parts));
+  if (!counted.empty()) of_rows.parts = std::make_shared<const UnitParts>(std::move(parts));
   for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
     added = 0;
     for (std::uint32_t person = 0; person < persons.size(); ++person) {
@@ -106,7 +106,7 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
   write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
   WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
-  if (bound == PersonBound::kClip) rows.set_persons(std::move(of_rows));
+  if (bound == UnitBound::kClip) rows.set_units(std::move(of_rows));
   const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, 1};
   const OnChunk on_chunk = [](double) {};
   return compute(StatisticInputs{rows, transform, plan, on_chunk});
@@ -114,7 +114,7 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
                         std::uint64_t rows_per_person, const RowTransform& transform,
-                        PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
+                        UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
                         const std::vector<std::uint64_t>& counted = {}) {
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
@@ -136,7 +136,7 @@ enum class Spread { kTogether, kPromised, kCounted };
 
 // Summed over the silos, as each of them holds persons to their bound.
 Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
-                    std::uint64_t rows_per_person, const RowTransform& transform, PersonBound bound, Spread spread) {
+                    std::uint64_t rows_per_person, const RowTransform& transform, UnitBound bound, Spread spread) {
   constexpr std::size_t kSilos = 3;
   if (spread == Spread::kTogether) return registered_of(entry, request, persons, rows_per_person, transform, bound);
   std::optional<Statistic> sum;
@@ -162,15 +162,15 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
 }
 
 // As make_fit_plan makes it. Nothing where clipping is not defined for it.
-std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, PersonBound bound,
+std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, UnitBound bound,
                                          std::uint64_t rows_per_person) {
-  if (bound == PersonBound::kClip) terms.metric = Metric::kCosine;
+  if (bound == UnitBound::kClip) terms.metric = Metric::kCosine;
   ReleaseRequest request = entry.request(terms, 1.0);
-  request.rows_per_person = rows_per_person;
-  if (bound == PersonBound::kWeight) return request;
-  const PersonClip clip = entry.person_clip_of(request);
-  if (clip == PersonClip::kRefused) return std::nullopt;
-  if (clip == PersonClip::kSum) request.person_bound = PersonBound::kClip;
+  request.rows_per_unit = rows_per_person;
+  if (bound == UnitBound::kWeight) return request;
+  const UnitClip clip = entry.unit_clip_of(request);
+  if (clip == UnitClip::kRefused) return std::nullopt;
+  if (clip == UnitClip::kSum) request.unit_bound = UnitBound::kClip;
   return request;
 }
 
@@ -194,7 +194,7 @@ long double squared_difference(const BlockRequest& block, std::span<const std::i
   return sum;
 }
 
-class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, PersonBound, Spread>> {};
+class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, UnitBound, Spread>> {};
 
 TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
   const auto [bound, by, spread] = GetParam();
@@ -204,7 +204,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
   terms.classes = kWeighedClasses;
   terms.dim = transform.output_dim();
   terms.metric = Metric::kEuclidean;
-  terms.has_persons = true;
+  terms.has_units = true;
   std::size_t defined = 0;
   for (const StatisticEntry* entry : registered_statistics()) {
     const std::optional<ReleaseRequest> made = request_of(*entry, terms, by, bound);
@@ -236,7 +236,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
           << entry->name << " " << request.blocks[block].name;
     }
   }
-  EXPECT_EQ(defined, by == PersonBound::kClip ? 9u : registered_statistics().size());
+  EXPECT_EQ(defined, by == UnitBound::kClip ? 9u : registered_statistics().size());
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
@@ -250,7 +250,7 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
   terms.dim = transform.output_dim();
   terms.metric = Metric::kEuclidean;
   terms.adjacency = Adjacency::kReplaceOne;
-  terms.has_persons = true;
+  terms.has_units = true;
   for (const StatisticEntry* entry : registered_statistics()) {
     const std::optional<ReleaseRequest> made = request_of(*entry, terms, by, bound);
     if (!made) continue;
@@ -301,13 +301,13 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
 
 INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons,
                          testing::Combine(testing::Values(1, 2, 5),
-                                          testing::Values(PersonBound::kWeight, PersonBound::kClip),
+                                          testing::Values(UnitBound::kWeight, UnitBound::kClip),
                                           testing::Values(Spread::kTogether)));
 INSTANTIATE_TEST_SUITE_P(WeighedInSilos, WeighedPersons,
-                         testing::Combine(testing::Values(2), testing::Values(PersonBound::kWeight),
+                         testing::Combine(testing::Values(2), testing::Values(UnitBound::kWeight),
                                           testing::Values(Spread::kPromised, Spread::kCounted)));
 INSTANTIATE_TEST_SUITE_P(ClippedInSilos, WeighedPersons,
-                         testing::Combine(testing::Values(1, 5), testing::Values(PersonBound::kClip),
+                         testing::Combine(testing::Values(1, 5), testing::Values(UnitBound::kClip),
                                           testing::Values(Spread::kPromised, Spread::kCounted)));
 
 TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
@@ -320,9 +320,9 @@ TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
   terms.dim = transform.output_dim();
   terms.metric = Metric::kEuclidean;
   for (const StatisticEntry* entry : registered_statistics()) {
-    terms.has_persons = false;
+    terms.has_units = false;
     const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
-    terms.has_persons = true;
+    terms.has_units = true;
     const Statistic weighed = registered_of(*entry, entry->request(terms, 1.0), persons, 1, transform);
     for (std::size_t block = 0; block < plain.shape().size(); ++block) {
       const std::int64_t unit = std::int64_t{1} << weighed.shape()[block].fraction_bits;
@@ -342,12 +342,12 @@ TEST(WeightedRows, OneRowAPersonIsNotClipped) {
   ReleaseTerms terms;
   terms.classes = kWeighedClasses;
   terms.dim = transform.output_dim();
-  terms.has_persons = true;
+  terms.has_units = true;
   for (const StatisticEntry* entry : registered_statistics()) {
-    const auto clip = request_of(*entry, terms, PersonBound::kClip, 1);
-    if (!clip || clip->person_bound == PersonBound::kWeight) continue;
+    const auto clip = request_of(*entry, terms, UnitBound::kClip, 1);
+    if (!clip || clip->unit_bound == UnitBound::kWeight) continue;
     const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
-    const Statistic clipped = registered_of(*entry, *clip, persons, 1, transform, PersonBound::kClip, 3);
+    const Statistic clipped = registered_of(*entry, *clip, persons, 1, transform, UnitBound::kClip, 3);
     EXPECT_TRUE(std::ranges::equal(plain.words(), clipped.words())) << entry->name;
   }
 }
@@ -493,7 +493,7 @@ TEST(WeightedRows, DigestsTellPersonsApart) {
   const RowHasher hasher(secret, transform.output_dim());
   std::vector<PersonalRow> rows;
   for (int row = 0; row < 4; ++row) rows.push_back(drawn_row(engine));
-  const auto digest = [&](const std::vector<Person>& persons, PersonBound bound,
+  const auto digest = [&](const std::vector<Person>& persons, UnitBound bound,
                           const std::vector<std::uint64_t>& counted = {}) {
     RowDigest of_rows{};
     of_persons(
@@ -509,14 +509,14 @@ TEST(WeightedRows, DigestsTellPersonsApart) {
   const std::vector<Person> turned{{rows[3], rows[2]}, {rows[1], rows[0]}};
   const std::vector<Person> crossed{{rows[0], rows[2]}, {rows[1], rows[3]}};
   const std::vector<Person> alone{{rows[0]}, {rows[1]}, {rows[2]}, {rows[3]}};
-  EXPECT_EQ(digest(pairs, PersonBound::kWeight), digest(crossed, PersonBound::kWeight));  // equal weights
-  EXPECT_EQ(digest(pairs, PersonBound::kClip), digest(turned, PersonBound::kClip));
-  EXPECT_NE(digest(pairs, PersonBound::kClip), digest(crossed, PersonBound::kClip));
-  EXPECT_EQ(digest(alone, PersonBound::kClip), digest(alone, PersonBound::kWeight));
+  EXPECT_EQ(digest(pairs, UnitBound::kWeight), digest(crossed, UnitBound::kWeight));  // equal weights
+  EXPECT_EQ(digest(pairs, UnitBound::kClip), digest(turned, UnitBound::kClip));
+  EXPECT_NE(digest(pairs, UnitBound::kClip), digest(crossed, UnitBound::kClip));
+  EXPECT_EQ(digest(alone, UnitBound::kClip), digest(alone, UnitBound::kWeight));
   // And which part of a person's bound is for them.
-  EXPECT_EQ(digest(alone, PersonBound::kClip, {1, 1, 1, 1}), digest(alone, PersonBound::kClip));
-  EXPECT_NE(digest(alone, PersonBound::kClip, {1, 1, 1, 2}), digest(alone, PersonBound::kClip));
-  EXPECT_NE(digest(pairs, PersonBound::kClip, {1u << 30, 2}), digest(pairs, PersonBound::kClip, {(1u << 30) - 2, 2}));
+  EXPECT_EQ(digest(alone, UnitBound::kClip, {1, 1, 1, 1}), digest(alone, UnitBound::kClip));
+  EXPECT_NE(digest(alone, UnitBound::kClip, {1, 1, 1, 2}), digest(alone, UnitBound::kClip));
+  EXPECT_NE(digest(pairs, UnitBound::kClip, {1u << 30, 2}), digest(pairs, UnitBound::kClip, {(1u << 30) - 2, 2}));
 }
 
 }  // namespace weighted_rows_test

@@ -336,7 +336,7 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
     const std::uint64_t candidates = selection.terms.candidates;
-    // A person adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
+    // A unit adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
     for (std::int64_t& utility : local.block(0)) utility >>= selection.fraction_bits;
     for (std::uint64_t group = 0; group < selection.terms.groups; ++group) {
       const auto choice = choice_of(group, local.block(0).subspan(group * candidates, candidates));

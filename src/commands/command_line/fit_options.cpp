@@ -56,7 +56,7 @@ void declare_data(OptionTable& table, DataOptions& data) {
              "what a person's rows count for together, in rows: public; a row of a person with m counts for min(1, B / "
              "m); default: 1")
       .typed("B");
-  table.choice("--person-bound", data.person_bound,
+  table.choice("--person-bound", data.unit_bound,
                "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
                "point apart cost less; default: weight");
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")

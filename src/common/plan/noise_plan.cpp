@@ -32,13 +32,13 @@ HighPrecision squared_mu(std::span<const double> sigmas, const std::vector<Sensi
   return worst * rows_of_rounds * (1 + kArithmeticError);
 }
 
-// rounds B^2: a person moves a round B times as far as a row, and costs B^2 times its mu^2.
-HighPrecision rows_of_rounds(std::uint64_t rounds, std::uint64_t rows_per_person) {
-  return HighPrecision(rounds) * rows_per_person * rows_per_person;
+// rounds B^2: a unit moves a round B times as far as a row, and costs B^2 times its mu^2.
+HighPrecision rows_of_rounds(std::uint64_t rounds, std::uint64_t rows_per_unit) {
+  return HighPrecision(rounds) * rows_per_unit * rows_per_unit;
 }
 
 HighPrecision rows_of_rounds(const ReleaseRequest& release) {
-  return rows_of_rounds(release.rounds, release.rows_per_person);
+  return rows_of_rounds(release.rounds, release.rows_per_unit);
 }
 
 std::uint64_t largest_squared(const std::vector<SensitivityProfile>& profiles, std::size_t block) {
@@ -99,7 +99,7 @@ void check_releases(double mu, Adjacency adjacency, const std::vector<ReleaseReq
     if (!names.insert(release.name).second) throw UsageError("release " + release.name + " occurs twice");
     require_positive("release " + release.name + ": share", release.share);
     if (release.rounds == 0) throw UsageError("release " + release.name + " has no rounds");
-    if (release.rows_per_person == 0) throw UsageError("release " + release.name + ": no row a person counts");
+    if (release.rows_per_unit == 0) throw UsageError("release " + release.name + ": no row a person counts");
     if (release.sampling_rate != 1) {
       throw UsageError("release " + release.name + ": sampling rate = " + print_number(release.sampling_rate) +
                        ": the loss of a sampled round is not Gaussian, so that it has no share of mu^2");
@@ -140,11 +140,11 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                          .rounds = request.rounds,
                          .blocks = {},
                          .profiles = request.profiles,
-                         .mu = realized_mu(sigmas, request.profiles, request.rounds, request.rows_per_person),
-                         .rows_per_person = request.rows_per_person};
+                         .mu = realized_mu(sigmas, request.profiles, request.rounds, request.rows_per_unit),
+                         .rows_per_unit = request.rows_per_unit};
   for (std::size_t block = 0; block < sigmas.size(); ++block) {
     const std::uint64_t squared = largest_squared(request.profiles, block);
-    const HighPrecision sensitivity = request.rows_per_person * sqrt(HighPrecision(squared));
+    const HighPrecision sensitivity = request.rows_per_unit * sqrt(HighPrecision(squared));
     release.blocks.push_back({.name = request.blocks[block].name,
                               .elements = request.blocks[block].elements,
                               .squared_sensitivity = squared,
@@ -230,20 +230,20 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
 }
 
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
-                   std::uint64_t rounds, std::uint64_t rows_per_person) {
+                   std::uint64_t rounds, std::uint64_t rows_per_unit) {
   for (const double sigma : sigmas) require_positive("sigma", sigma);
   for (const SensitivityProfile& profile : profiles) {
     if (profile.squared_l2.size() == sigmas.size()) continue;
     throw UsageError("profile " + profile.change + ": " + std::to_string(profile.squared_l2.size()) +
                      " sensitivities for " + std::to_string(sigmas.size()) + " sigmas");
   }
-  return round_up(sqrt(squared_mu(sigmas, profiles, rows_of_rounds(rounds, rows_per_person))));
+  return round_up(sqrt(squared_mu(sigmas, profiles, rows_of_rounds(rounds, rows_per_unit))));
 }
 
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds) {
   std::vector<double> sigmas;
   for (const PlannedBlock& block : release.blocks) sigmas.push_back(block.sigma);
-  return realized_mu(sigmas, release.profiles, rounds, release.rows_per_person);
+  return realized_mu(sigmas, release.profiles, rounds, release.rows_per_unit);
 }
 
 double off_diagonal_sigma(double sigma) {

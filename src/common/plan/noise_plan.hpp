@@ -58,11 +58,11 @@ struct ReleaseRequest {
   std::vector<SensitivityProfile> profiles;
   bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
   double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (sampled_plan.hpp for others)
-  /// B: what a person's rows count for together, in rows. `profiles` are of one row; a person moves every block B times
+  /// B: what a unit's rows count for together, in rows. `profiles` are of one row; a unit moves every block B times
   /// as far.
-  std::uint64_t rows_per_person = 1;
-  PersonBound person_bound = PersonBound::kWeight;  ///< how a person is held to that
-  std::size_t dim = 0;                              ///< features of the rows that it is of
+  std::uint64_t rows_per_unit = 1;
+  UnitBound unit_bound = UnitBound::kWeight;  ///< how a unit is held to that
+  std::size_t dim = 0;                        ///< features of the rows that it is of
 };
 
 struct PlannedBlock {
@@ -83,8 +83,8 @@ struct PlannedRelease {
   std::vector<PlannedBlock> blocks;
   std::vector<SensitivityProfile> profiles;
   double mu;  ///< realized by all rounds together, rounded up; of a sampled one: were a row in all of them
-  double sampling_rate = 1;           ///< as in the request
-  std::uint64_t rows_per_person = 1;  ///< B, as in the request
+  double sampling_rate = 1;         ///< as in the request
+  std::uint64_t rows_per_unit = 1;  ///< B, as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
   /// Throws UsageError if there is no block of that name.
@@ -137,11 +137,11 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_na
 /// UsageError naming the selection and its fault.
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
-/// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_person.
+/// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_unit.
 ///
 /// Precondition: sigmas > 0 and finite, one a block of every profile. Throws UsageError naming the value.
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
-                   std::uint64_t rounds = 1, std::uint64_t rows_per_person = 1);
+                   std::uint64_t rounds = 1, std::uint64_t rows_per_unit = 1);
 
 /// realized_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);

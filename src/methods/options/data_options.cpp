@@ -25,13 +25,13 @@ void require_valid_imbalance(const DataOptions& data) {
 }
 
 void check_persons(const DataOptions& data) {
-  if (data.person_bound && !data.has_persons()) {
+  if (data.unit_bound && !data.has_units()) {
     throw UsageError(fmt::format("--person-bound {}: goes with --train-person, which says whose each row is",
-                                 to_string(*data.person_bound)));
+                                 to_string(*data.unit_bound)));
   }
   if (!data.rows_per_person) return;
   const std::uint64_t rows = *data.rows_per_person;
-  if (!data.has_persons()) {
+  if (!data.has_units()) {
     throw UsageError(fmt::format("--rows-per-person {}: goes with --train-person, which says whose each row is", rows));
   }
   if (rows < 1 || rows > kMostRowsPerPerson) {

@@ -80,7 +80,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {profile_of(terms, "one row more or less", 1, 1)};
   } else {
     request.profiles = {profile_of(terms, "another row", 2, 3), profile_of(terms, "the opposite row", 0, 4)};
-    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
+    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }
@@ -129,7 +129,7 @@ extern constinit const StatisticEntry class_least_squares{"class_least_squares",
                                                           class_least_squares_entry::request_of,
                                                           class_least_squares_entry::compute,
                                                           class_least_squares_entry::cost_of,
-                                                          PersonClip::kSum};
+                                                          UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

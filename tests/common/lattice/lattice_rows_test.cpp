@@ -136,7 +136,7 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
   labels[11] = -3;  // more classes than slots
   std::vector<RowWeight> weights(kRows);
   std::vector<std::uint32_t> persons(kRows);
-  PersonParts parts;
+  UnitParts parts;
   for (std::size_t row = 0; row < kRows; ++row) {
     weights[row] = static_cast<RowWeight>(row + 1);
     persons[row] = static_cast<std::uint32_t>(row / 2);
@@ -149,7 +149,7 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
     LatticeRows kept({1.0, kDim}, kRows);
     kept.assign(RowTransform(before), features, labels, 1);
     kept.set_weights(weights);
-    kept.set_persons(persons, std::make_shared<const PersonParts>(parts));
+    kept.set_units(persons, std::make_shared<const UnitParts>(parts));
     for (const bool selects : {false, true}) {
       Preprocessing after = before;
       const std::vector<float> directions = random_rows(9, kDim, 6);
@@ -170,8 +170,8 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
           EXPECT_EQ(projected.squared_norm(row), read.squared_norm(row));
           EXPECT_EQ(projected.counts(row), read.counts(row));
           EXPECT_EQ(projected.labels()[row], read.labels()[row]);
-          EXPECT_EQ(projected.person(row), persons[row]);
-          EXPECT_EQ(projected.part_of_person(row), parts[persons[row]]);
+          EXPECT_EQ(projected.unit(row), persons[row]);
+          EXPECT_EQ(projected.part_of_unit(row), parts[persons[row]]);
         }
       }
     }

@@ -264,7 +264,7 @@ TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
   };
   EXPECT_EQ(statement_of({}), R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"private":true,)"
                               R"("rho":null,"rows_per_person":1,"unit":"person"})");
-  EXPECT_EQ(statement_of({.rows = 3, .bound = PersonBound::kClip, .silos = 2}),
+  EXPECT_EQ(statement_of({.rows = 3, .bound = UnitBound::kClip, .silos = 2}),
             R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"person_bound":"clip","private":true,)"
             R"("rho":null,"rows_per_person":3,"silos_per_person":2,"unit":"person"})");
 }

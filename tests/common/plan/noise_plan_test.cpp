@@ -289,7 +289,7 @@ TEST(NoisePlan, SensitivitiesAndMusAreRoundedUp) {
                              .rounds = 5,
                              .blocks = {{"gradient", 30, 1.0}},
                              .profiles = {{"add-remove", {squared}}}};
-      request.rows_per_person = rows;
+      request.rows_per_unit = rows;
       const PlannedRelease release = make_noise_plan(0.37, Adjacency::kAddRemove, {request}).releases.front();
       const PlannedBlock& block = release.blocks.front();
       const Rational moved = Rational(rows * rows) * squared;

@@ -70,7 +70,7 @@ TEST(RowCoins, APersonHasTheCoinOfTheirFirstRow) {
   for (std::uint64_t row = 1000; row < 1200; ++row) first_rows.insert(first_rows.end(), {row, row});
   const Secret secret = secret_of(5);
   RowSample sample{.secret = SecretVector<std::byte>(secret.begin(), secret.end()), .rate = 0.5, .first_row = 0};
-  const std::vector<char> drawn = sample.drawn_persons(first_rows);
+  const std::vector<char> drawn = sample.drawn_units(first_rows);
   for (std::size_t person = 0; person < drawn.size(); ++person) {
     EXPECT_EQ(drawn[person] != 0, all[first_rows[person]]) << person;
   }

@@ -1,4 +1,4 @@
-#include "common/data/row_persons.hpp"
+#include "common/data/row_units.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-PersonPart part_of_person(std::uint64_t here, std::uint64_t counted) {
+UnitPart part_of_unit(std::uint64_t here, std::uint64_t counted) {
   DPREDUCE_ASSERT(here <= counted);
   if (here == counted) return {};
   const std::uint64_t common = std::gcd(here, counted);

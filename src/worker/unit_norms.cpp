@@ -1,4 +1,4 @@
-#include "worker/person_norms.hpp"
+#include "worker/unit_norms.hpp"
 
 #include <numeric>
 #include <vector>
@@ -42,7 +42,7 @@ inline std::int32_t product_of(const std::int16_t* a, const std::int16_t* b, std
 
 // take(i, j, <q_i, q_j>) once for every j <= i, places in `members`. Four products share what they load.
 template <typename Take>
-void for_each_product(const PersonRows& rows, std::span<const std::size_t> members, const Take& take) {
+void for_each_product(const UnitRows& rows, std::span<const std::size_t> members, const Take& take) {
   run_at_full_width([&](auto) {
     const std::size_t dim = rows.dim;
     for (std::size_t i = 0; i + 1 < members.size(); i += 2) {
@@ -74,7 +74,7 @@ void for_each_product(const PersonRows& rows, std::span<const std::size_t> membe
 
 // |sum_i q_i|^2 by that sum, whose entries Entry holds, as Square holds the result.
 template <typename Entry, typename Square>
-WideSquare squared_total(const PersonRows& rows, std::span<const std::size_t> members) {
+WideSquare squared_total(const UnitRows& rows, std::span<const std::size_t> members) {
   thread_local SecretVector<Entry> total;
   total.assign(rows.dim, 0);
   Square sum = 0;
@@ -96,7 +96,7 @@ WideSquare squared_total(const PersonRows& rows, std::span<const std::size_t> me
 }  // namespace
 
 // |sum_i q_i|^2 over these rows, whose norms are known: of a few by their products, of more by their sum.
-WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members) {
+WideSquare squared_sum(const UnitRows& rows, std::span<const std::size_t> members) {
   if (members.size() > kMostNarrowRows) return squared_total<std::int64_t, WideSum>(rows, members);
   if (members.size() > kFewRows) return squared_total<std::int32_t, std::int64_t>(rows, members);
   std::int64_t sum = 0;  // at most (g S)^2 for g rows
@@ -112,7 +112,7 @@ WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> memb
 }
 
 // sum_ij <q_i, q_j>^2 = |sum_i q_i q_i^T|_F^2 over the rows that `members` lists, whose norms are known.
-WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> members) {
+WideSquare squared_gram(const UnitRows& rows, std::span<const std::size_t> members) {
   if (members.size() == 1) return square_of(std::int64_t{rows.squared_norms[members.front()]});
   WideSquare sum = 0;
   if (members.size() <= rows.dim) {
@@ -137,14 +137,14 @@ WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> mem
   return sum;
 }
 
-void make_products(const PersonRows& rows, std::span<std::int32_t> products) {
+void make_products(const UnitRows& rows, std::span<std::int32_t> products) {
   DPREDUCE_ASSERT(products.size() == products_of_rows(rows.count));
   for_each_product(rows, all_of(rows.count), [&](std::size_t i, std::size_t j, std::int32_t product) {
     products[i * (i + 1) / 2 + j] = product;
   });
 }
 
-void SquaredGradient::assign(const PersonRows& rows, std::span<const std::int32_t> products, std::size_t classes) {
+void SquaredGradient::assign(const UnitRows& rows, std::span<const std::int32_t> products, std::size_t classes) {
   rows_ = rows;
   classes_ = classes;
   stride_ = (rows.count + kRowLanes - 1) / kRowLanes * kRowLanes;

@@ -1,4 +1,4 @@
-#include "worker/clipped_persons.hpp"
+#include "worker/clipped_units.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "common/base/error.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/person_norms.hpp"
 #include "worker/row_sensitivity.hpp"
+#include "worker/unit_norms.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -26,10 +26,10 @@ WideSquare squared_of_rows(std::uint64_t rows, std::uint64_t squared_row) {
   return WideSquare{rows} * rows * squared_row;
 }
 
-// B p, in rows, p = count / of: what a person's rows here may add together.
-class PersonShare {
+// B p, in rows, p = count / of: what a unit's rows here may add together.
+class UnitShare {
  public:
-  PersonShare(std::uint64_t rows_per_person, PersonPart part) : rows_(rows_per_person * part.count), of_(part.of) {}
+  UnitShare(std::uint64_t rows_per_unit, UnitPart part) : rows_(rows_per_unit * part.count), of_(part.of) {}
 
   // Whether it is at least length / unit.
   bool holds(std::uint64_t length, std::uint64_t unit = 1) const {
@@ -61,7 +61,7 @@ RowWeight clipped_weight(WideSquare most, const SquaredAt& squared_at) {
   return weight;
 }
 
-// A person's rows, counted from their first one, in groups that are summed together.
+// A unit's rows, counted from their first one, in groups that are summed together.
 class RowGroups {
  public:
   void all_together(std::size_t count) {
@@ -97,35 +97,35 @@ class RowGroups {
   std::vector<std::size_t> ends_;  // of groups, in members_
 };
 
-// Of the person whose rows are [first, end) of the chunk, which `scaled` gets as far as they are not whole.
-RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::size_t end, PersonSum sum,
-                           std::uint64_t rows_per_person, std::span<std::int16_t> scaled) {
+// Of the unit whose rows are [first, end) of the chunk, which `scaled` gets as far as they are not whole.
+RowWeight weight_of_unit(const LatticeRows& chunk, std::size_t first, std::size_t end, UnitSum sum,
+                         std::uint64_t rows_per_unit, std::span<std::int16_t> scaled) {
   const std::size_t count = end - first;
-  const PersonShare share(rows_per_person, chunk.part_of_person(first));
+  const UnitShare share(rows_per_unit, chunk.part_of_unit(first));
   if (share.holds(count)) return kWholeRow;
   const std::size_t dim = chunk.dim();
   thread_local RowGroups groups;
-  sum == PersonSum::kGram ? groups.all_together(count) : groups.by_class(chunk, first, end);
-  const std::uint64_t one_class = sum == PersonSum::kClassSums ? kSquaredNorm : kFourthNorm;
-  const WideSquare most = share.most_squared(one_class) *
-                          (sum == PersonSum::kGram ? 1 : static_cast<std::uint64_t>(chunk.labels_per_row()));
+  sum == UnitSum::kGram ? groups.all_together(count) : groups.by_class(chunk, first, end);
+  const std::uint64_t one_class = sum == UnitSum::kClassSums ? kSquaredNorm : kFourthNorm;
+  const WideSquare most =
+      share.most_squared(one_class) * (sum == UnitSum::kGram ? 1 : static_cast<std::uint64_t>(chunk.labels_per_row()));
   WideSquare of_equal_rows = 0;  // N^2, were all rows of a group alike and as long as may be
   for (std::size_t group = 0; group < groups.size(); ++group) {
     of_equal_rows += squared_of_rows(groups[group].size(), one_class);
   }
   if (of_equal_rows <= most) return kWholeRow;
 
-  const WeightPower power = sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf;
+  const WeightPower power = sum == UnitSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf;
   const std::span whole(chunk.values() + first * dim, count * dim);
   thread_local std::vector<std::uint32_t> squared_norms;
   squared_norms.resize(count);
   for (std::size_t row = 0; row < count; ++row) squared_norms[row] = chunk.squared_norm(first + row);
   return clipped_weight(most, [&](RowWeight weight) {
     if (weight != kWholeRow) weigh_rows(whole, dim, weight, power, scaled, squared_norms);
-    const PersonRows rows{weight == kWholeRow ? whole.data() : scaled.data(), count, dim, squared_norms};
+    const UnitRows rows{weight == kWholeRow ? whole.data() : scaled.data(), count, dim, squared_norms};
     WideSquare squared = 0;
     for (std::size_t group = 0; group < groups.size(); ++group) {
-      squared += sum == PersonSum::kClassSums ? squared_sum(rows, groups[group]) : squared_gram(rows, groups[group]);
+      squared += sum == UnitSum::kClassSums ? squared_sum(rows, groups[group]) : squared_gram(rows, groups[group]);
     }
     return squared;
   });
@@ -138,23 +138,23 @@ std::uint64_t root_above(std::uint64_t value) {
 
 }  // namespace
 
-std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, std::uint64_t rows_per_person,
+std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, UnitSum sum, std::uint64_t rows_per_unit,
                                        unsigned threads, std::span<std::int16_t> scaled) {
-  DPREDUCE_ASSERT(rows_per_person >= 1 && (chunk.rows() == 0 || chunk.has_persons()));
+  DPREDUCE_ASSERT(rows_per_unit >= 1 && (chunk.rows() == 0 || chunk.has_units()));
   DPREDUCE_ASSERT(scaled.empty() || scaled.size() == chunk.rows() * chunk.dim());
   std::vector<std::size_t> firsts;
-  for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) firsts.push_back(first);
+  for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) firsts.push_back(first);
   std::vector<RowWeight> weights(chunk.rows(), kWholeRow);
   ThreadTeam team(static_cast<unsigned>(std::clamp<std::size_t>(firsts.size(), 1, threads)));
-  team.for_each(firsts.size(), [&](std::size_t person) {
-    const std::size_t first = firsts[person];
-    const std::size_t end = person + 1 < firsts.size() ? firsts[person + 1] : chunk.rows();
+  team.for_each(firsts.size(), [&](std::size_t unit) {
+    const std::size_t first = firsts[unit];
+    const std::size_t end = unit + 1 < firsts.size() ? firsts[unit + 1] : chunk.rows();
     const std::size_t entries = (end - first) * chunk.dim();
     thread_local SecretVector<std::int16_t> own;
     if (scaled.empty()) own.resize(entries);
     const RowWeight weight =
-        weight_of_person(chunk, first, end, sum, rows_per_person,
-                         scaled.empty() ? std::span(own) : scaled.subspan(first * chunk.dim(), entries));
+        weight_of_unit(chunk, first, end, sum, rows_per_unit,
+                       scaled.empty() ? std::span(own) : scaled.subspan(first * chunk.dim(), entries));
     std::fill(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(end),
               weight);
   });
@@ -162,19 +162,19 @@ std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, 
 }
 
 void remember_products(LatticeRows& chunk, unsigned threads) {
-  struct Person {
+  struct Unit {
     std::size_t first;
     std::size_t count;
   };
-  std::vector<Person> persons;
+  std::vector<Unit> units;
   std::vector<std::size_t> firsts(chunk.rows() + 1);
   std::size_t entries = 0;
   for (std::size_t first = 0; first < chunk.rows();) {
-    const std::size_t end = chunk.end_of_person(first);
+    const std::size_t end = chunk.end_of_unit(first);
     const std::size_t count = end - first;
     firsts[first] = entries;
     if (count > 1 && count <= kMostRemembered) {
-      persons.push_back({first, count});
+      units.push_back({first, count});
       entries += products_of_rows(count);
     }
     std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(first) + 1,
@@ -183,9 +183,9 @@ void remember_products(LatticeRows& chunk, unsigned threads) {
   }
   firsts.back() = entries;
   std::vector<std::int32_t> products(entries);
-  ThreadTeam team(static_cast<unsigned>(std::clamp<std::size_t>(persons.size(), 1, threads)));
-  team.for_each(persons.size(), [&](std::size_t place) {
-    const auto [first, count] = persons[place];
+  ThreadTeam team(static_cast<unsigned>(std::clamp<std::size_t>(units.size(), 1, threads)));
+  team.for_each(units.size(), [&](std::size_t place) {
+    const auto [first, count] = units[place];
     make_products({chunk.values() + first * chunk.dim(), count, chunk.dim(), {}},
                   std::span(products).subspan(firsts[first], products_of_rows(count)));
   });
@@ -193,14 +193,14 @@ void remember_products(LatticeRows& chunk, unsigned threads) {
 }
 
 void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
-                    std::uint64_t rows_per_person) {
+                    std::uint64_t rows_per_unit) {
   DPREDUCE_ASSERT(classes >= 1 && !residuals.empty() && residuals.size() % classes == 0);
   const std::size_t count = residuals.size() / classes;
   const std::size_t dim = chunk.dim();
   DPREDUCE_ASSERT(first + count <= chunk.rows());
-  const PersonShare share(rows_per_person, chunk.part_of_person(first));
+  const UnitShare share(rows_per_unit, chunk.part_of_unit(first));
   if (share.holds(count)) return;
-  // N <= sum_i |r_i| |q_i| <= S sum_i |r_i|: most persons' residuals are short.
+  // N <= sum_i |r_i| |q_i| <= S sum_i |r_i|: most units' residuals are short.
   std::uint64_t lengths = 0;
   for (std::size_t row = 0; row < count; ++row) {
     std::uint64_t squared = 0;
@@ -213,7 +213,7 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
   if (share.holds(lengths, static_cast<std::uint64_t>(kLatticeNorm))) return;
 
   thread_local SquaredGradient squared;
-  squared.assign({chunk.values() + first * dim, count, dim, {}}, chunk.products_of_person(first), classes);
+  squared.assign({chunk.values() + first * dim, count, dim, {}}, chunk.products_of_unit(first), classes);
   thread_local SecretVector<std::int16_t> scaled;
   scaled.resize(residuals.size());
   thread_local std::vector<std::uint32_t> squared_norms;

@@ -1,4 +1,4 @@
-// Squared norms of what a person's rows add together, exactly: integers of 128 bits.
+// Squared norms of what a unit's rows add together, exactly: integers of 128 bits.
 //
 //     of                 is                                            from
 //     a sum              |sum_i q_i|^2                                 products of a few rows; of more, their sum
@@ -21,8 +21,8 @@ namespace dpreduce {
 __extension__ using WideSquare = unsigned __int128;
 __extension__ using WideSum = __int128;
 
-/// A person's rows q_i, one after another. A product of two, or any part of it, has magnitude at most S^2 < 2^31.
-struct PersonRows {
+/// A unit's rows q_i, one after another. A product of two, or any part of it, has magnitude at most S^2 < 2^31.
+struct UnitRows {
   const std::int16_t* values;  ///< count x dim
   std::size_t count;
   std::size_t dim;
@@ -32,10 +32,10 @@ struct PersonRows {
 };
 
 /// |sum_i q_i|^2 over the rows that `members` lists, whose norms are known.
-WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members);
+WideSquare squared_sum(const UnitRows& rows, std::span<const std::size_t> members);
 
 /// sum_ij <q_i, q_j>^2 over the rows that `members` lists, at least one, whose norms are known.
-WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> members);
+WideSquare squared_gram(const UnitRows& rows, std::span<const std::size_t> members);
 
 /// How many products so many rows have: of i and j <= i.
 constexpr std::size_t products_of_rows(std::size_t count) {
@@ -43,16 +43,16 @@ constexpr std::size_t products_of_rows(std::size_t count) {
 }
 
 /// products[i (i + 1) / 2 + j] <- <q_i, q_j> for j <= i. Precondition (asserted): it has products_of_rows entries.
-void make_products(const PersonRows& rows, std::span<std::int32_t> products);
+void make_products(const UnitRows& rows, std::span<std::int32_t> products);
 
-/// sum_ij <r_i, r_j> <q_i, q_j> for one person's rows and any residuals of theirs. For person after person: memory is
+/// sum_ij <r_i, r_j> <q_i, q_j> for one unit's rows and any residuals of theirs. For unit after unit: memory is
 /// taken once.
 class SquaredGradient {
  public:
   /// `products`, as make_products makes them, or nothing: then they are made, if they are wanted. Both are kept by
   /// reference. Preconditions (asserted): at least one class; no products, or products_of_rows of them. Memory: 6 n^2 +
-  /// 4 n K bytes with products, else 8 K d, for the largest person.
-  void assign(const PersonRows& rows, std::span<const std::int32_t> products, std::size_t classes);
+  /// 4 n K bytes with products, else 8 K d, for the largest unit.
+  void assign(const UnitRows& rows, std::span<const std::int32_t> products, std::size_t classes);
 
   /// `residuals`: rows x classes. Precondition (asserted): of that size, after assign.
   WideSquare of(std::span<const std::int16_t> residuals);
@@ -62,7 +62,7 @@ class SquaredGradient {
   WideSum by_entries(std::span<const std::int16_t> residuals) const;
   WideSum by_rows(std::span<const std::int16_t> residuals);
 
-  PersonRows rows_{};
+  UnitRows rows_{};
   std::size_t classes_ = 0;
   std::size_t stride_ = 0;
   bool by_products_ = false;
