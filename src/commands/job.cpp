@@ -9,7 +9,7 @@
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/silo_party.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/silos/party_log.hpp"
 

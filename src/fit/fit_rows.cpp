@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/data/paths.hpp"
-#include "common/data/row_values.hpp"
+#include "common/data/memory_array.hpp"
 #include "common/data/rows_options.hpp"
+#include "common/files/paths.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"

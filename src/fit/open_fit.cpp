@@ -7,7 +7,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"

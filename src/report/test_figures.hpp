@@ -5,7 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/model/label_set_metrics.hpp"
 #include "common/model/metrics.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "fit/plan_archive.hpp"
 #include "methods/registry.hpp"
 #include "tests/fit/fitted_rows.hpp"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "common/data/dtype.hpp"
-#include "common/data/file_identity.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/stored_floats.hpp"
+#include "common/files/file_identity.hpp"
 
 namespace dpreduce {
 
@@ -58,7 +58,7 @@ class ArrayFile {
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
   /// Calls visit with the identifiers of those rows, in order, as they are stored. Preconditions (asserted): the file
-  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (missing_person.hpp), or
+  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (row_persons.hpp), or
   /// the file cannot be read.
   void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 

@@ -9,7 +9,7 @@
 #include "common/base/utf8.hpp"
 #include "common/data/array_file.hpp"
 #include "common/data/element_conversion.hpp"
-#include "common/data/missing_person.hpp"
+#include "common/data/row_persons.hpp"
 
 namespace dpreduce {
 namespace {

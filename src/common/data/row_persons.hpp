@@ -3,10 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace dpreduce {
+
+/// NumPy's NaT (not a time) as an integer.
+inline constexpr std::int64_t kNoPerson = std::numeric_limits<std::int64_t>::min();
+
+/// True of what tables write where an identifier is missing: nothing or white space alone, and nan, NaT, None, NA,
+/// <NA>, N/A, #N/A and null, in upper or lower case and with white space around them; also the digits of kNoPerson. All
+/// rows that have one would otherwise be one person's.
+bool names_no_person(std::string_view identifier);
 
 /// Which part of what a person may add is for their rows here, where others lie at workers that may not see them:
 /// count / of. The parts of a person are at most 1 together.

@@ -1,5 +1,3 @@
-#include "common/data/missing_person.hpp"
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +6,7 @@
 
 #include "common/data/array_file.hpp"
 #include "common/data/memory_array.hpp"
+#include "common/data/row_persons.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
