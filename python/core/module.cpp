@@ -18,7 +18,7 @@
 #include "commands/evaluation.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"

@@ -33,7 +33,7 @@
 #include "common/data/rows_options.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "common/simulation/synthetic_files.hpp"
+#include "common/simulation/synthetic.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/options/fit_options.hpp"

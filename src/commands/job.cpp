@@ -12,7 +12,6 @@
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"
 #include "common/ranks/silo_job.hpp"

@@ -12,8 +12,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/data/file_identity.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/file_identity.hpp"
+#include "common/files/paths.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 

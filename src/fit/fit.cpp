@@ -9,7 +9,6 @@
 
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"

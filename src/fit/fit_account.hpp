@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/release/release.hpp"
-#include "common/data/private_folder.hpp"
+#include "common/files/private_folder.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/options/fit_options.hpp"
 #include "run/fit_plan.hpp"

@@ -11,9 +11,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/data/paths.hpp"
-#include "common/data/row_values.hpp"
 #include "common/data/rows_options.hpp"
+#include "common/files/paths.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"

@@ -8,7 +8,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 #include "fit/files_once.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/privacy_terms.hpp"

@@ -15,7 +15,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/lattice_stream.hpp"

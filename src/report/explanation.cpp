@@ -11,7 +11,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "common/accounting/attack_bound.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/bound_text.hpp"

@@ -10,7 +10,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/base/privacy_terms.hpp"
-#include "common/model/label_set_metrics.hpp"
 #include "common/model/metrics.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"

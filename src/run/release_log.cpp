@@ -15,8 +15,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/data/atomic_file.hpp"
-#include "common/data/mapped_file.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/mapped_file.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/randomness/signing_key.hpp"
 

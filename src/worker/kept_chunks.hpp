@@ -13,7 +13,7 @@ namespace dpreduce {
 /// All chunks of a worker's rows.
 using KeptChunks = std::vector<LatticeRows>;
 
-/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (known_energies.hpp); a
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (integer_kernel.hpp); a
 /// weight takes 4 more. By unit: 8 more for weight and unit, and what is remembered of it (clipped_units.hpp).
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_unit);
 

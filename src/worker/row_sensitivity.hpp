@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/sensitivity.hpp"
+#include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
 

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/data/private_folder.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/files/private_folder.hpp"
 
 namespace dpreduce {
 namespace {

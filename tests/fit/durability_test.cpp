@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/run_journal.hpp"
 #include "common/randomness/private_file.hpp"

@@ -7,9 +7,9 @@
 
 #include "common/base/error.hpp"
 #include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_state.hpp"
-#include "common/ledger/line_signature.hpp"
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "common/accounting/selection_terms.hpp"
+#include "common/accounting/selection_charge.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/randomness/multiplicities.hpp"
 #include "common/randomness/random_stream.hpp"

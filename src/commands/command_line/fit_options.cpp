@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/data/class_names_file.hpp"
+#include "common/data/named_classes.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands/command_line/command_entry.hpp"
-#include "common/accounting/stated_budget.hpp"
+#include "common/accounting/budget.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {

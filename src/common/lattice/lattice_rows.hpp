@@ -21,7 +21,7 @@
 #include "common/data/row_units.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/stored_floats.hpp"
-#include "common/kernels/known_energies.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {

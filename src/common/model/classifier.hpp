@@ -84,7 +84,7 @@ class Classifier {
   std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
                                      std::size_t first_row = 0) const;
 
-  /// Makes probabilities of the scores of one row (probabilities.hpp); with prototypes, which go with softmax, half of
+  /// Makes probabilities of the scores of one row (to_probabilities); with prototypes, which go with softmax, half of
   /// the scores: what their training takes the probability to be. Precondition (asserted): parts().link; K scores.
   void to_probabilities(std::span<double> scores) const;
 

@@ -15,7 +15,6 @@
 #include "common/lattice/lattice_weights.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/safetensors.hpp"
-#include "common/model/safetensors_header.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "common/accounting/stated_budget.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/archive_all.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"

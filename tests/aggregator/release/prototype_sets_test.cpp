@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/accounting/selection_terms.hpp"
+#include "common/accounting/selection_charge.hpp"
 #include "common/randomness/multiplicities.hpp"
 #include "common/randomness/selection_rate.hpp"
 #include "tests/common/accounting/vector_table.hpp"

@@ -16,7 +16,7 @@
 #include "aggregator/release/release.hpp"
 #include "aggregator/release/selection_sampler.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/common/silos/memory_wire.hpp"

@@ -1,4 +1,3 @@
-#include "common/accounting/attack_bound.hpp"
 
 #include <cmath>
 

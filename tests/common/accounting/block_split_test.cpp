@@ -1,4 +1,3 @@
-#include "common/accounting/block_split.hpp"
 
 #include <cmath>
 #include <limits>

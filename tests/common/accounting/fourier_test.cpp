@@ -1,11 +1,11 @@
-#include "common/accounting/fourier.hpp"
-
 #include <cmath>
 #include <numbers>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "common/accounting/loss_spectrum.hpp"
 
 namespace dpreduce {
 namespace {

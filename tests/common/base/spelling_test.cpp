@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/data/rows_options.hpp"

@@ -1,7 +1,6 @@
-#include "common/data/class_names_file.hpp"
-
 #include <gtest/gtest.h>
 
+#include "common/data/named_classes.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

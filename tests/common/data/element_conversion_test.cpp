@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "common/data/half_float.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,6 @@
 #include <hdf5.h>
 
 #include "common/data/hdf5_array.hpp"
-#include "common/data/hdf5_handle.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/data/mapped_file.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/files/mapped_file.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,6 @@
-#include "common/data/npy_header.hpp"
-
 #include <gtest/gtest.h>
 
+#include "common/data/npy_array.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

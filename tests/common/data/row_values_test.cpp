@@ -1,5 +1,3 @@
-#include "common/data/row_values.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -7,6 +5,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "common/data/memory_array.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,7 +1,6 @@
-#include "common/data/stored_names.hpp"
-
 #include <gtest/gtest.h>
 
+#include "common/data/dtype.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

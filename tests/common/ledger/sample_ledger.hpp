@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_record.hpp"
-#include "common/ledger/line_signature.hpp"
 
 namespace dpreduce {
 

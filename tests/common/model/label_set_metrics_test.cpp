@@ -1,7 +1,7 @@
-#include "common/model/label_set_metrics.hpp"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "common/model/metrics.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,10 +1,10 @@
-#include "common/model/probabilities.hpp"
-
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "common/model/class_scores.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/model/safetensors_header.hpp"
 #include "tests/common/model/byte_file.hpp"
 
 namespace dpreduce {

@@ -10,7 +10,6 @@
 #include "common/base/verdict.hpp"
 #include "common/silos/channel.hpp"
 #include "common/silos/handshake.hpp"
-#include "common/silos/plan_agreement.hpp"
 #include "common/silos/silo_session.hpp"
 
 namespace dpreduce {

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "tests/common/ranks/lying_coordinator.hpp"

@@ -1,6 +1,4 @@
 // Nobody masks beside a party whose noise is not that which this silo counts on.
-#include "common/silos/plan_agreement.hpp"
-
 #include <future>
 #include <set>
 
@@ -8,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/silos/handshake.hpp"
 #include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {

@@ -7,8 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "common/silos/prime_field.hpp"
-
 namespace dpreduce {
 namespace {
 

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {

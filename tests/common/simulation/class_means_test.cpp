@@ -1,8 +1,8 @@
-#include "common/simulation/class_means.hpp"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include "common/simulation/synthetic.hpp"
 
 namespace dpreduce {
 namespace {

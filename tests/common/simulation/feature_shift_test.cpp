@@ -1,8 +1,8 @@
-#include "common/simulation/feature_shift.hpp"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include "common/simulation/silo_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/data/half_float.hpp"
+#include "common/data/element_conversion.hpp"
 #include "common/data/npy_array.hpp"
 #include "tests/common/data/data_files.hpp"
 

@@ -1,8 +1,7 @@
-#include "common/simulation/synthetic_files.hpp"
-
 #include <gtest/gtest.h>
 
 #include "common/data/row_stream.hpp"
+#include "common/simulation/synthetic.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

@@ -1,0 +1,30 @@
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+#include "common/files/csv_writer.hpp"
+
+namespace dpreduce {
+namespace {
+
+TEST(TablePath, TheSuffixTellsTheFormat) {
+  for (const std::string path : {"a.csv", "folder.npy/a.CSV"}) EXPECT_TRUE(is_csv(path)) << path;
+  for (const std::string path : {"a.npy", "/dev/stdout", "folder.csv/a"}) {
+    EXPECT_FALSE(is_csv(path)) << path;
+    EXPECT_NO_THROW(check_table_path("--out", path)) << path;
+  }
+}
+
+TEST(TablePath, OtherSuffixesAreRefused) {
+  for (const std::string path : {"a.txt", "a.csv.gz", "a.parquet", "a.npz"}) {
+    try {
+      check_table_path("--scores", path);
+      ADD_FAILURE() << path;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "--scores " + path + ": tables are written as .npy or .csv; end the name with one of these");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
