@@ -1,23 +1,13 @@
 // What a fit will charge, and what its plan is bound to.
 
-#include <array>
-#include <functional>
-#include <set>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace plan_fit_test {
-
-using testing::HasSubstr;
+namespace dpreduce::plan_fit_test {
 
 constexpr std::size_t kDimOfPlan = 7;
 constexpr std::uint64_t kPublicOfPlan = 50;
@@ -42,12 +32,7 @@ FitPlan planned(const FitOptions& options) {
 }
 
 std::string plan_refusal(const FitOptions& options) {
-  try {
-    planned(options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return dpreduce::refusal<UsageError>([&] { planned(options); });
 }
 
 // A person of B rows changes a utility, a count of rows, by B times as much as a row.
@@ -155,28 +140,26 @@ TEST(PlanFit, PersonsAreClippedWhereThatIsDefined) {
 // Resuming, traveling plans and silos go by this digest.
 TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
   using Change = std::function<void(FitOptions&)>;
-  const Change changes[] = {[](FitOptions&) {},
-                            [](FitOptions& options) { options.data.classes = 4; },
-                            [](FitOptions& options) { options.data.max_labels = 2; },
-                            [](FitOptions& options) { options.rows.clip_norm = 2.0; },
-                            [](FitOptions& options) { options.rows.normalize = Normalize::kNone; },
-                            [](FitOptions& options) { options.rows.center = Centering::kDp; },
-                            [](FitOptions& options) { options.rows.pca = 3; },
-                            [](FitOptions& options) { options.rows.select = 3; },
-                            [](FitOptions& options) { options.privacy.adjacency = Adjacency::kReplaceOne; },
-                            [](FitOptions& options) { options.data.train.bad_rows = BadRows::kZero; },
-                            [](FitOptions& options) { options.data.imbalance_ratio = 10.0; },
-                            [](FitOptions& options) {
-                              options.data.imbalance_ratio = 10.0;
-                              options.data.imbalance_seed = 99;
-                            },
-                            [](FitOptions& options) { options = of_persons(options, 1); },
-                            [](FitOptions& options) { options = of_persons(options, 2); },
-                            [](FitOptions& options) { options = of_persons(options, 2, UnitBound::kClip); },
-                            [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
-                            [](FitOptions& options) { options.silos.silos_per_person = 2; },
-                            [](FitOptions& options) { options.silos.counted_persons = 2; },
-                            [](FitOptions& options) { options.method.name = "ls"; }};
+  const Change changes[] = {
+      [](FitOptions&) {},
+      [](FitOptions& options) { options.data.classes = 4; },
+      [](FitOptions& options) { options.data.max_labels = 2; },
+      [](FitOptions& options) { options.rows.clip_norm = 2.0; },
+      [](FitOptions& options) { options.rows.normalize = Normalize::kNone; },
+      [](FitOptions& options) { options.rows.center = Centering::kDp; },
+      [](FitOptions& options) { options.rows.pca = 3; },
+      [](FitOptions& options) { options.rows.select = 3; },
+      [](FitOptions& options) { options.privacy.adjacency = Adjacency::kReplaceOne; },
+      [](FitOptions& options) { options.data.train.bad_rows = BadRows::kZero; },
+      [](FitOptions& options) { options.data.imbalance_ratio = 10.0; },
+      [](FitOptions& options) { options.data.imbalance_ratio = 10.0, options.data.imbalance_seed = 99; },
+      [](FitOptions& options) { options = of_persons(options, 1); },
+      [](FitOptions& options) { options = of_persons(options, 2); },
+      [](FitOptions& options) { options = of_persons(options, 2, UnitBound::kClip); },
+      [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
+      [](FitOptions& options) { options.silos.silos_per_person = 2; },
+      [](FitOptions& options) { options.silos.counted_persons = 2; },
+      [](FitOptions& options) { options.method.name = "ls"; }};
   std::set<std::string> digests;
   for (const Change& change : changes) {
     FitOptions options = options_of("mean");
@@ -185,5 +168,4 @@ TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
   }
 }
 
-}  // namespace plan_fit_test
-}  // namespace dpreduce
+}  // namespace dpreduce::plan_fit_test

@@ -1,17 +1,10 @@
 // What silos compare is all that decides on noise, to the last bit.
 #include "fit/silo_plan.hpp"
 
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "fit/validated_options.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::silo_plan_test {
 
 constexpr std::size_t kDim = 8;
 constexpr NoiseShares kShares{3};
@@ -107,5 +100,4 @@ TEST(SiloPlan, EachNumberOfEachBlockIsInIt) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_plan_test

@@ -1,16 +1,12 @@
 #include "forecast/run_cost.hpp"
 
-#include <algorithm>
-
-#include <gtest/gtest.h>
-
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
+#include "tests/testing.hpp"
 #include "worker/kept_chunks.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::run_cost_test {
 
 constexpr std::uint64_t kRows = 40;
 constexpr std::size_t kDim = 7;
@@ -197,5 +193,4 @@ TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
   EXPECT_LE(largest, without_rows + (std::uint64_t{4} << 20) + 4096 * kClasses * 10);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::run_cost_test

@@ -1,18 +1,14 @@
 // Both forms of least squares, against normal equations by plain loops and Gaussian elimination.
-#include <algorithm>
-#include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fit/resolved_fit.hpp"
 #include "tests/elimination.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::ls_test {
 
 class LsTest : public MethodTest {
  protected:
@@ -138,5 +134,4 @@ TEST_F(LsTest, WhatASharedGramMatrixHasNoUseForIsRefused) {
   EXPECT_THAT(refusal(options), testing::HasSubstr("--lambda with --shared-gram"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::ls_test

@@ -1,19 +1,9 @@
 #include "persons/identified_rows.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::identified_rows_test {
 
 KeyedHash test_hash() {
   constexpr std::array<std::byte, 32> kKey{};
@@ -116,5 +106,4 @@ TEST(IdentifiedRows, OfVeryManyAreThoseThatWouldBeTogether) {
   EXPECT_EQ(numbered.parts->front(), (UnitPart{1, 8}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::identified_rows_test

@@ -1,21 +1,12 @@
 // Persons that are clipped, against sums in wide integers that are made in the plainest way.
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <random>
-#include <span>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/lattice/lattice_rows.hpp"
+#include "tests/testing.hpp"
 #include "worker/clipped_units.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/weighted_rows.hpp"
 
-namespace dpreduce {
-namespace clipped_persons_test {
+namespace dpreduce::clipped_persons_test {
 
 constexpr std::size_t kDimOfPersons = 12;
 constexpr std::size_t kClassesOfPersons = 4;
@@ -74,6 +65,29 @@ long double norm_of(const LatticeRows& chunk, std::size_t first, std::size_t end
   for (const long double entry : total) squared += entry * entry;
   return std::sqrt(squared) /
          static_cast<long double>(sum == UnitSum::kClassSums ? kLatticeNorm : static_cast<std::int64_t>(kSquaredNorm));
+}
+
+// |the sum of rho_row q_row^T over rows first, ..., of which these are the residuals|, over S^2.
+long double gradient_norm(const LatticeRows& chunk, std::size_t first, std::span<const std::int16_t> rho,
+                          std::size_t classes) {
+  std::vector<long double> sum(classes * kDimOfPersons, 0.0L);
+  for (std::size_t row = 0; row * classes < rho.size(); ++row) {
+    for (std::size_t e = 0; e < sum.size(); ++e) {
+      sum[e] +=
+          static_cast<long double>(rho[row * classes + e / kDimOfPersons]) * chunk.row(first + row)[e % kDimOfPersons];
+    }
+  }
+  long double squared = 0.0L;
+  for (const long double entry : sum) squared += entry * entry;
+  return std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+}
+
+// The same rows, whose persons have these parts of the bound.
+LatticeRows with_parts(LatticeRows chunk, const UnitParts& parts) {
+  std::vector<std::uint32_t> persons;
+  for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.unit(row));
+  chunk.set_units(persons, std::make_shared<const UnitParts>(parts));
+  return chunk;
 }
 
 // Rows that are not whole are those of weigh_row.
@@ -160,16 +174,7 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
         for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
           const std::size_t end = chunk.end_of_unit(first);
           const auto norm = [&](std::span<const std::int16_t> rho) {
-            std::vector<long double> sum(classes * kDimOfPersons, 0.0L);
-            for (std::size_t row = first; row < end; ++row) {
-              for (std::size_t e = 0; e < sum.size(); ++e) {
-                sum[e] += static_cast<long double>(rho[(row - first) * classes + e / kDimOfPersons]) *
-                          chunk.row(row)[e % kDimOfPersons];
-              }
-            }
-            long double squared = 0.0L;
-            for (const long double entry : sum) squared += entry * entry;
-            return std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+            return gradient_norm(chunk, first, rho, classes);
           };
           const auto own = std::span(residuals).subspan(first * classes, (end - first) * classes);
           std::vector<std::int16_t> clipped(own.begin(), own.end());
@@ -196,10 +201,7 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
   const UnitParts parts{{1, 3}, {1, 1}, {1, 3}, {2, 5}, {1, 7}, {65535, 65536}, {1, 1024}, {1, 1}, {3, 4}};
   for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
     for (const double spread : {0.0, 0.3, 3.0}) {
-      LatticeRows chunk = rows_of_persons(sizes, spread, 5);
-      std::vector<std::uint32_t> persons;
-      for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.unit(row));
-      chunk.set_units(persons, std::make_shared<const UnitParts>(parts));
+      const LatticeRows chunk = with_parts(rows_of_persons(sizes, spread, 5), parts);
       for (const std::uint64_t bound : {1u, 3u}) {
         std::vector<std::int16_t> scaled(chunk.rows() * kDimOfPersons);
         const std::vector<RowWeight> weights = clipped_weights(chunk, sum, bound, 3, scaled);
@@ -225,12 +227,8 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
 }
 
 TEST(ClippedPersons, APartOfTheBoundIsHeldByGradientsToo) {
-  const std::vector<std::size_t> sizes{1, 4, 30};
-  LatticeRows chunk = rows_of_persons(sizes, 0.0, 6);
-  std::vector<std::uint32_t> persons;
-  for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.unit(row));
   const UnitParts parts{{1, 3}, {2, 3}, {1, 2}};
-  chunk.set_units(persons, std::make_shared<const UnitParts>(parts));
+  const LatticeRows chunk = with_parts(rows_of_persons({1, 4, 30}, 0.0, 6), parts);
   constexpr std::size_t kOf = 2;
   for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
     const std::size_t end = chunk.end_of_unit(first);
@@ -242,16 +240,7 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldByGradientsToo) {
     for (const std::uint64_t bound : {1u, 2u, 100u}) {
       std::vector<std::int16_t> clipped = residuals;
       clip_residuals(chunk, first, clipped, kOf, bound);
-      std::vector<long double> sum(kOf * kDimOfPersons, 0.0L);
-      for (std::size_t row = first; row < end; ++row) {
-        for (std::size_t e = 0; e < sum.size(); ++e) {
-          sum[e] += static_cast<long double>(clipped[(row - first) * kOf + e / kDimOfPersons]) *
-                    chunk.row(row)[e % kDimOfPersons];
-        }
-      }
-      long double squared = 0.0L;
-      for (const long double entry : sum) squared += entry * entry;
-      const long double norm = std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+      const long double norm = gradient_norm(chunk, first, clipped, kOf);
       const long double most = static_cast<long double>(bound * part.count) / part.of;
       EXPECT_LE(norm, most * (1.0L + 1e-15L));
       EXPECT_GE(norm, std::min(own * 0.97L, most * 0.99L));
@@ -327,5 +316,4 @@ TEST(ClippedPersons, AGradientWhoseLengthsAreNearlyIntegersIsHeld) {
   }
 }
 
-}  // namespace clipped_persons_test
-}  // namespace dpreduce
+}  // namespace dpreduce::clipped_persons_test

@@ -1,28 +1,11 @@
 // Chunks come in order, whole and once, whether one thread prepares them or another prepares the next meanwhile.
 #include "worker/lattice_stream.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <random>
-#include <span>
-#include <stdexcept>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 #include "worker/kept_chunks.hpp"
 
-namespace dpreduce {
-namespace lattice_stream_test {
-
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+namespace dpreduce::lattice_stream_test {
 
 constexpr std::size_t kRows = 500;
 constexpr std::size_t kDim = 6;
@@ -177,5 +160,4 @@ TEST_F(LatticeStreamTest, ThereMustBeRoomForAsManyRowsAsAreClippedTogether) {
   }
 }
 
-}  // namespace lattice_stream_test
-}  // namespace dpreduce
+}  // namespace dpreduce::lattice_stream_test

@@ -1,19 +1,11 @@
 // The gradient of a Poisson sample is that of the drawn rows alone, however rows are read, kept and shared out.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 #include "worker/kept_chunks.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace row_sample_test {
+namespace dpreduce::row_sample_test {
 
 constexpr std::size_t kRows = 3000;
 constexpr std::size_t kClasses = 3;
@@ -46,10 +38,8 @@ class RowSampleTest : public testing::Test {
                x_.begin() + static_cast<std::ptrdiff_t>((row + 1) * kDim));
       y.push_back(y_[row]);
     }
-    const std::string n = std::to_string(y.size());
-    write_bytes(folder_ / (name + "_x.npy"),
-                npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
-    write_bytes(folder_ / (name + "_y.npy"), npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+    write_npy(folder_ / (name + "_x.npy"), x, kDim);
+    write_npy(folder_ / (name + "_y.npy"), y);
   }
 
   std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
@@ -69,9 +59,7 @@ class RowSampleTest : public testing::Test {
     StatisticInputs inputs{rows, transform, plan, on_chunk, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
     inputs.are_checked = are_checked;
-    ReleaseTerms terms;
-    terms.classes = kClasses;
-    terms.dim = kDim;
+    ReleaseTerms terms{.classes = kClasses, .dim = kDim};
     const StatisticEntry& registered = registered_statistic("gradient");
     ReleaseRequest request = registered.request(terms, 1.0);
     if (are_clipped) request.unit_bound = UnitBound::kClip;
@@ -205,5 +193,4 @@ TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
   EXPECT_NE(gradient("all", one), gradient("all", other));
 }
 
-}  // namespace row_sample_test
-}  // namespace dpreduce
+}  // namespace dpreduce::row_sample_test

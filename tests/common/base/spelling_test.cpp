@@ -1,7 +1,4 @@
 
-#include <set>
-
-#include <gtest/gtest.h>
 
 #include "common/accounting/budget.hpp"
 #include "common/base/output_format.hpp"
@@ -11,9 +8,9 @@
 #include "common/plan/metric.hpp"
 #include "common/simulation/synthetic.hpp"
 #include "methods/options/fit_options.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::spelling_test {
 
 template <typename E>
 class Choices : public testing::Test {};
@@ -38,5 +35,4 @@ TYPED_TEST(Choices, OtherTextIsNoChoice) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::spelling_test

@@ -1,16 +1,7 @@
-#include <cstdint>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <stdexcept>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/data/row_units.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::row_persons_test {
 
 TEST(PartOfPerson, IsInLowestTerms) {
   EXPECT_EQ(part_of_unit(7, 7), UnitPart{});
@@ -43,5 +34,4 @@ TEST(PartOfPerson, PartsAreAtMostOneTogether) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_persons_test

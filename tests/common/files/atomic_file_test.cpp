@@ -1,19 +1,17 @@
 #include "common/files/atomic_file.hpp"
 
 #include <csignal>
-#include <filesystem>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::atomic_file_test {
 
 using Names = std::vector<std::string>;
 
@@ -252,5 +250,4 @@ TEST(AtomicFile, NothingFollowsACommit) {
   EXPECT_THROW(file.commit(), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::atomic_file_test

@@ -1,14 +1,9 @@
 #include "common/files/csv_writer.hpp"
 
-#include <limits>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::csv_writer_test {
 
 using Columns = std::vector<std::string>;
 
@@ -57,5 +52,4 @@ TEST(CsvWriter, AFileThatIsThereIsKept) {
   EXPECT_EQ(read_bytes(folder / "t.csv"), "x\n");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::csv_writer_test

@@ -1,12 +1,11 @@
 #include "common/files/file_identity.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::file_identity_test {
 
 const std::uint64_t kDisk = makedev(8, 1);
 const std::uint64_t kOtherDisk = makedev(8, 17);
@@ -67,5 +66,4 @@ TEST(FileIdentity, AMissingFileIsNamed) {
   expect_bad_input([] { file_identity("/absent/x.npy", 0); }, {"/absent/x.npy", "No such file"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::file_identity_test

@@ -1,14 +1,9 @@
 #include "common/files/line_file.hpp"
 
-#include <filesystem>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::line_file_test {
 
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -60,5 +55,4 @@ TEST_F(LineFileTest, AFullDiskIsAnError) {
   EXPECT_THROW(file.write("line"), BadInput);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::line_file_test

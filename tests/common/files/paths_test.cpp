@@ -1,13 +1,12 @@
 #include "common/files/paths.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::paths_test {
 
 using Paths = std::vector<std::string>;
 
@@ -138,5 +137,4 @@ TEST(Paths, RankIsInAllPatternsOrInNone) {
   EXPECT_THROW(paths_are_per_worker({"a{rank}.npy", "b.npy"}), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::paths_test

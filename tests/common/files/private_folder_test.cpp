@@ -1,11 +1,8 @@
 #include "common/files/private_folder.hpp"
 
-#include <fstream>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::private_folder_test {
 
 TEST(PrivateFolder, IsNewIsTheOwnersAloneAndGoes) {
   std::filesystem::path path;
@@ -21,5 +18,4 @@ TEST(PrivateFolder, IsNewIsTheOwnersAloneAndGoes) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::private_folder_test

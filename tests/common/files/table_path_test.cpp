@@ -1,10 +1,9 @@
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "common/files/csv_writer.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::table_path_test {
 
 TEST(TablePath, TheSuffixTellsTheFormat) {
   for (const std::string path : {"a.csv", "folder.npy/a.CSV"}) EXPECT_TRUE(is_csv(path)) << path;
@@ -16,15 +15,9 @@ TEST(TablePath, TheSuffixTellsTheFormat) {
 
 TEST(TablePath, OtherSuffixesAreRefused) {
   for (const std::string path : {"a.txt", "a.csv.gz", "a.parquet", "a.npz"}) {
-    try {
-      check_table_path("--scores", path);
-      ADD_FAILURE() << path;
-    } catch (const UsageError& error) {
-      EXPECT_EQ(std::string(error.what()),
-                "--scores " + path + ": tables are written as .npy or .csv; end the name with one of these");
-    }
+    EXPECT_EQ(refusal<UsageError>([&] { check_table_path("--scores", path); }),
+              "--scores " + path + ": tables are written as .npy or .csv; end the name with one of these");
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::table_path_test

@@ -1,18 +1,9 @@
 #include "common/lattice/lattice_rows.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <span>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::lattice_rows_test {
 
 std::int64_t exact_squared_norm(std::span<const std::int16_t> q) {
   std::int64_t sum = 0;
@@ -210,5 +201,4 @@ TEST(LatticeRows, ARowOfMoreClassesThanSlotsCountsNowhereOneOfNoClassCounts) {
   EXPECT_EQ(exact_squared_norm(rows.row(2)), 0);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::lattice_rows_test

@@ -1,17 +1,9 @@
 #include "common/randomness/row_coins.hpp"
 
-#include <array>
-#include <cmath>
-#include <limits>
-#include <stdexcept>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/randomness/noise_key.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace row_coins_test {
+namespace dpreduce::row_coins_test {
 
 using Secret = std::array<std::byte, 32>;
 
@@ -93,5 +85,4 @@ TEST(RowCoins, RatesThatAreNoProbabilityAreRefused) {
   }
 }
 
-}  // namespace row_coins_test
-}  // namespace dpreduce
+}  // namespace dpreduce::row_coins_test

@@ -1,16 +1,10 @@
-#include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "methods/options/fit_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::row_options_test {
 
 TEST(PreparationOptions, DefaultsAreAccepted) {
   EXPECT_THAT(refusal_of(PreparationOptions()), IsEmpty());
@@ -41,5 +35,4 @@ TEST(PreparationOptions, PoolsHoldFeatures) {
   EXPECT_THAT(refusal_of(PreparationOptions{.pool = 0}), HasSubstr("--pool 0"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_options_test
