@@ -9,9 +9,9 @@
 
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
-#include "worker/correct_counts.hpp"
 #include "worker/residuals.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace products_test {

@@ -1,5 +1,3 @@
-#include "worker/prototype_utilities.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -11,6 +9,7 @@
 
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace prototype_utilities_test {

@@ -11,8 +11,8 @@
 
 #include "common/data/memory_array.hpp"
 #include "common/plan/triangle.hpp"
-#include "worker/correct_counts.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace sensitivity_test {

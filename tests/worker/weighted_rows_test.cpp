@@ -19,11 +19,10 @@
 #include "common/lattice/cosine_clip.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
-#include "worker/correct_counts.hpp"
-#include "worker/prototype_utilities.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace weighted_rows_test {
