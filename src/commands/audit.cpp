@@ -175,7 +175,7 @@ std::size_t rows_taken_for(const AuditedMethod& method) {
                                                                                                    : kOtherRows;
 }
 
-// Of a person who is a canary: each rank has more of them than count for a whole person.
+// The rows of a person who is a canary: each rank has more of them than count for a whole person.
 std::size_t rows_of_canary(const DataOptions& data) {
   constexpr std::size_t kTimesBound = 2 * kRanksOfPersons;
   return data.has_units() ? kTimesBound * static_cast<std::size_t>(data.bounded_rows()) : 0;

@@ -115,7 +115,7 @@ double gram_seconds(const BenchOptions& options, const std::string& kernel_name,
   return median_seconds(options.repeats, work, align(ranks));
 }
 
-// Of the upper triangle of X^T X.
+// The multiply-adds of the upper triangle of X^T X.
 double gram_multiply_adds(std::size_t rows, std::size_t dim) {
   const double d = static_cast<double>(dim);
   return static_cast<double>(rows) * d * (d + 1.0) / 2.0;

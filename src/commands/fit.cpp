@@ -20,6 +20,7 @@
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
 #include "common/data/output_check.hpp"
@@ -67,9 +68,7 @@ void require_report_of(const RunJournal& journal, const std::string& path) {
   if (path.empty() || !is_file(path)) return;
   std::ifstream file(path, std::ios::binary);
   const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
-  const nlohmann::json::json_pointer place("/ledger/run");
-  const bool names_run = report.is_structured() && report.contains(place) && report[place].is_string();
-  if (names_run && journal.has_run(report[place].get<std::string>())) return;
+  if (report.is_object() && journal.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
   throw BadInput(fmt::format(
       "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
 }
@@ -201,8 +200,8 @@ const Warn kWarn = [](const std::string& line) { fmt::print(stderr, "{}\n", line
 // The command, step by step. Each step is collective.
 class FitSteps {
  public:
-  FitSteps(const FitOptions& stated, Communicator& ranks)
-      : stated_(stated), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()) {}
+  FitSteps(const FitOptions& asked, Communicator& ranks)
+      : asked_(asked), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()) {}
 
   void run() {
     tell_of_rows();
@@ -220,9 +219,9 @@ class FitSteps {
   const FitPlan& plan() const { return open_.fit->plan(); }
 
   OpenFit opened() {
-    ranks_.together([&] { require_silos(stated_, ranks_); });
-    OpenFit open = open_fit(stated_, ranks_);
-    ranks_.together([&] { require_on_roster(stated_, open.training.dim()); });
+    ranks_.together([&] { require_silos(asked_, ranks_); });
+    OpenFit open = open_fit(asked_, ranks_);
+    ranks_.together([&] { require_on_roster(asked_, open.training.dim()); });
     return open;
   }
 
@@ -345,13 +344,13 @@ class FitSteps {
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) const {
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
-    if (!method_entry(stated_.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated_, options());
+    if (!method_entry(asked_.method).resolved_by.empty()) report["adaptive"] = adaptive_json(asked_, options());
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
     if (figures_) add_figures(report, *figures_);
     return report;
   }
 
-  const FitOptions& stated_;
+  const FitOptions& asked_;
   Communicator& ranks_;
   Timings timings_;
   OpenFit open_;

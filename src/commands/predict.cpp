@@ -79,8 +79,8 @@ Existing existing(const PredictOptions& options) {
 }
 
 // The file that gets the scores, or the probabilities; empty where none does.
-std::string file_of(const std::optional<std::string>& stated, const PredictOptions& options) {
-  return stated && stated->empty() ? options.out : stated.value_or("");
+std::string file_of(const std::optional<std::string>& asked, const PredictOptions& options) {
+  return asked && asked->empty() ? options.out : asked.value_or("");
 }
 
 // Whether --out gets labels, and not something in their place.
@@ -99,7 +99,7 @@ WorkerRows open_features(const PredictOptions& options, const Classifier& classi
   return rows;
 }
 
-// Of each row the class of the largest score, or of the largest.
+// For each row the class of the largest score, or the classes of the largest.
 std::vector<std::int32_t> labels_of(std::span<const double> scores, std::size_t classes,
                                     const std::optional<std::size_t>& top_k) {
   std::vector<std::int32_t> labels;
@@ -203,7 +203,7 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   });
 }
 
-// What is made of scores, each in a file.
+// The files that are made of scores.
 class ScoreFiles {
  public:
   ScoreFiles(const PredictOptions& options, const Classifier& classifier, std::optional<double> threshold,

@@ -264,7 +264,7 @@ class ReadFit {
     }
   }
 
-  // Of a run that goes on with a copy of what the known one left.
+  // The options of a run that goes on with a copy of what the known one left.
   FitOptions next_options(const WorldRows& rows) const {
     fs::remove_all(next_);
     fs::copy(known_, next_, fs::copy_options::recursive);

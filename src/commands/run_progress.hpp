@@ -70,7 +70,7 @@ struct ShownRun {
 
 class RunProgress {
  public:
-  /// Of runs in the order in which they are made; there is at least one.
+  /// `runs` stand in the order in which they are made; there is at least one.
   RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs);
 
   /// The next run begins; to be called for the first one, too.

@@ -25,6 +25,7 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
+#include "common/accounting/guarantee.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
@@ -266,7 +267,7 @@ class Sweep {
 
   const std::vector<SweptRun>& runs() const { return runs_; }
   bool tests_training_rows() const { return !trained_and_tested_.empty(); }
-  /// Those that are read.
+  /// The rows that are read.
   std::vector<const WorkerRows*> all_rows() const {
     std::vector<const WorkerRows*> all{&train_};
     for (const std::optional<WorkerRows>* rows : {&test_, &public_rows_, &candidates_}) {
@@ -283,7 +284,7 @@ class Sweep {
     });
   }
 
-  // Those of the coordinator. Collective.
+  // The runs as the coordinator shows them. Collective.
   RunProgress shown_runs() {
     const JobShape job = shape_of_job(train_.range().count, threads_, ranks_);
     std::vector<ShownRun> shown;
@@ -298,14 +299,10 @@ class Sweep {
     return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, shown};
   }
 
-  // As lines of metrics have it.
+  // The run's name, as lines of metrics have it.
   nlohmann::json name_of(const SweptRun& run) const {
-    return {{"number", &run - runs_.data() + 1},
-            {"runs", runs_.size()},
-            {"method", run.method},
-            {"epsilon", run.epsilon ? nlohmann::json(*run.epsilon) : nlohmann::json()},
-            {"imbalance_ratio", run.ratio},
-            {"seed", run.seed}};
+    return {{"number", &run - runs_.data() + 1}, {"runs", runs_.size()},         {"method", run.method},
+            {"epsilon", or_null(run.epsilon)},   {"imbalance_ratio", run.ratio}, {"seed", run.seed}};
   }
 
   void make_run(SweptRun& run, RunProgress& progress, std::optional<RunMetrics>& metrics) {
@@ -381,7 +378,7 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
     json["runs"].push_back({{"method", run.method},
                             {"trained_by", run.fit->method().name()},
                             {"settings", run.fit->method().settings()},
-                            {"epsilon", run.epsilon ? nlohmann::json(*run.epsilon) : nlohmann::json()},
+                            {"epsilon", or_null(run.epsilon)},
                             {"imbalance_ratio", run.ratio},
                             {"seed", run.seed},
                             {"seconds", run.seconds},

@@ -25,7 +25,7 @@ struct SeenFile {
   std::uint64_t rows = 0;   // where ranks share a list
   FileIdentity identity{};  // where each rank has files of its own
 };
-// Those of its features, and of its labels where it has any.
+// The files of a rank's features, and of its labels where it has any.
 using SeenFiles = std::vector<std::vector<SeenFile>>;
 
 // What a rank knows of rows in two roles; names are those of options, with the path.
@@ -48,7 +48,7 @@ std::vector<const ShardedArray*> arrays_of(const WorkerRows& rows) {
   return arrays;
 }
 
-// What is compared of them.
+// The files, as ranks compare them.
 SeenFiles seen_files(const WorkerRows& rows, bool is_shared) {
   SeenFiles seen;
   for (const ShardedArray* const array : arrays_of(rows)) {
@@ -187,7 +187,7 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
   return "";
 }
 
-// Of the silos on the coordinator's machine, by what they claim.
+// In words, a file of `other` that a silo on the coordinator's machine has claimed; empty where none has.
 std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
   const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));
   for (const ShardedArray* const array : arrays_of(*other.rows)) {

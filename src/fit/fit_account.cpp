@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ledger/ledger.hpp"
@@ -55,10 +56,6 @@ RunJournal open_journal(const FitOptions& options, const Communicator& ranks, co
     if (journal) return std::move(*journal);
   }
   return RunJournal::make(options.privacy.ledger, digest, new_secret(options));
-}
-
-nlohmann::json number_or_null(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
 nlohmann::json noise_of(const NoisePlan& plan) {
@@ -116,10 +113,10 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding.erase("settings");
   binding.update(settings);
   binding["accountant"] = to_string(options.privacy.budget.accountant);
-  binding["epsilon"] = number_or_null(options.privacy.budget.epsilon);
-  binding["delta"] = number_or_null(options.privacy.budget.delta);
-  binding["rho"] = number_or_null(options.privacy.budget.rho);
-  binding["mu"] = number_or_null(options.privacy.budget.mu);
+  binding["epsilon"] = or_null(options.privacy.budget.epsilon);
+  binding["delta"] = or_null(options.privacy.budget.delta);
+  binding["rho"] = or_null(options.privacy.budget.rho);
+  binding["mu"] = or_null(options.privacy.budget.mu);
   binding["guarantee"] = to_json(*plan.guarantee);
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.data.public_x.empty();

@@ -33,7 +33,7 @@
 namespace dpreduce {
 namespace {
 
-// Of rows that all ranks have. Collective.
+// Throws BadInput unless all ranks have as many rows. Collective.
 void require_as_many_everywhere(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
   const double count = static_cast<double>(rows.range().count);
   const double most = ranks.max_everywhere(count);

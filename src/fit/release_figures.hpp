@@ -16,7 +16,7 @@
 
 namespace dpreduce {
 
-/// Of one block of one round, in lattice units.
+/// Norms of one block of one round, in lattice units.
 struct BlockFigures {
   std::string release;  ///< as label_of_round has it
   std::string block;
@@ -24,7 +24,8 @@ struct BlockFigures {
   double noise_norm;  ///< root of the expected square of the noise alone
 };
 
-/// Of one released Gram matrix, in units of the clip norm's square, so that a row adds at most 1 to one eigenvalue.
+/// The spectrum of one released Gram matrix, in units of the clip norm's square, so that a row adds at most 1 to one
+/// eigenvalue.
 struct SpectrumFigures {
   std::string release;
   std::string block;
@@ -40,7 +41,7 @@ double noise_norm(const PlannedBlock& block, double sigma);
 
 class ReleaseFigures {
  public:
-  /// Of releases with the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.
+  /// Releases have the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.
   ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
 
   /// To be called with every release in turn (RunSides::observer). Returns the figures of its blocks, valid until the

@@ -26,13 +26,13 @@
 #include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
-#include "worker/prototype_utilities.hpp"
 #include "worker/statistic_inputs.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace {
 
-// What travels of a ResolvedFit.
+// The members of a ResolvedFit that travel.
 struct DecidedFit {
   FitOptions options;
   FitPlan plan;
@@ -82,8 +82,8 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
 // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and solved
 // as a square.
 constexpr std::size_t kCopies = 4;
-// Of a release in parts one matrix is solved at a time, and a few are summed; what is released beside them is copied to
-// every rank.
+// In a release in parts, one matrix is solved at a time, and a few are summed; what is released beside them is copied
+// to every rank.
 constexpr std::size_t kCopiesOfPart = 7 + 2 * kGramsAtOnce;
 constexpr std::size_t kCopiesBesideParts = 5;
 
@@ -134,7 +134,7 @@ void clip_persons(std::vector<ReleaseRequest>& requests, const TrainingMethod& m
 // a class in falling order (selection_sampler.hpp), which takes a big integer for each of them.
 constexpr std::size_t kBytesOfRankedCandidate = 88;
 
-// The digits that a class sum of fewer than 2^48 rows may have (prototype_utilities.hpp).
+// The digits that a class sum of fewer than 2^48 rows may have (utilities.hpp).
 constexpr std::size_t kMostDigits = 4;
 
 std::size_t bytes_of(const PlannedSelection& selection) {

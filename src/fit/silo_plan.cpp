@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/accounting/guarantee.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -54,10 +55,6 @@ NoisePlan plan_of_share(NoisePlan plan, const NoiseShares& shares) {
   return plan;
 }
 
-json optional_number(const std::optional<double>& value) {
-  return value ? json(*value) : json();
-}
-
 }  // namespace
 
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Communicator& ranks) {
@@ -73,8 +70,8 @@ PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseSha
             {"method", terms.method},
             {"accountant", to_string(terms.accountant)},
             {"unit", to_string(terms.unit)},
-            {"epsilon", optional_number(terms.epsilon)},
-            {"delta", optional_number(terms.delta)},
+            {"epsilon", or_null(terms.epsilon)},
+            {"delta", or_null(terms.delta)},
             {"private", fit.plan().is_private},
             {"whole", nullptr},
             {"shares", nullptr}};

@@ -1,4 +1,4 @@
-// What crosses the parts of a fit's options.
+// The checks of a fit's options that cross their parts.
 #pragma once
 
 #include "methods/options/fit_options.hpp"

@@ -31,7 +31,7 @@ bool trains_in_rounds(const FitPlan& plan) {
   return !plan.requests.empty() && is_round(plan.requests.back());
 }
 
-// Of rows in rounds, which have an intercept.
+// The features of rows in rounds, which have an intercept.
 std::size_t dim_in_rounds(const FitPlan& plan) {
   return plan.dim + 1;
 }
@@ -66,7 +66,7 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   // The steps that a silo takes by itself send nothing.
   const double sums = in_rounds ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
   const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
-  // Of a sample drawn rows alone, once all have been looked at.
+  // A sample costs its drawn rows alone, once all have been looked at.
   const double times_prepared = passes_once ? 1.0 : 1.0 + (rounds - 1.0) * request.sampling_rate;
   work.rows_prepared = rows * cost.passes * times_prepared;
   work.product_macs = rounds * rows_used * cost.product_macs;
@@ -81,7 +81,7 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   return work;
 }
 
-// Of n rows each: their digest, and how many of them each candidate gets right.
+// The work of n rows: their digest, and how many of them each candidate gets right.
 PhaseWork checkpoint_work(const FitPlan& plan, const JobShape& job) {
   const auto rows = static_cast<double>(job.rows);
   return {.name = "checkpoint",
@@ -108,7 +108,7 @@ bool compares_all_pairs(const FitOptions& options) {
   return cosine_clip(options.method.d_min.value_or(0.0), options.method.d_max.value_or(2.0)).is_active();
 }
 
-// Bytes of a private row while it is paired with public ones, and how many are (prototype_utilities.hpp).
+// Bytes of a private row while it is paired with public ones, and how many are (utilities.hpp).
 std::uint64_t bytes_of_paired_row(const FitPlan& plan) {
   return sizeof(std::int16_t) * plan.dim + sizeof(std::int32_t);
 }

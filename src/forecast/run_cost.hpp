@@ -66,9 +66,9 @@ class RunPace {
 
   /// What the run does: "gradient, round 3 of 20"; empty before the first pass.
   std::string doing() const;
-  /// Of the whole run, in [0, 1]; never falls.
+  /// The share of the whole run that is done, in [0, 1]; never falls.
   double share() const { return share_; }
-  /// Of the whole run, to compare it with others.
+  /// The work of the whole run, to compare it with others.
   double work() const { return work_; }
 
  private:

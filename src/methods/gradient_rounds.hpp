@@ -5,7 +5,7 @@
 // Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767. A released entry is the sum over rows in
 // lattice units; divided by unit = Lattice{1, K}.scale() * Lattice{C, d}.scale() it is in feature units, with noise of
 // known standard deviation s = sigma / unit. Sums, never means: no rule knows n, or how many rows a sample has taken.
-// Of a Poisson sample at rate q the unit is q times that one: gradients are unbiased for the sum over all rows, and a
+// On a Poisson sample at rate q the unit is q times that one: gradients are unbiased for the sum over all rows, and a
 // step rule need not know of samples.
 //
 // A rule post-processes releases. It runs on the coordinator alone, so that W has the same bits for any number of

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -15,152 +18,84 @@
 namespace dpreduce {
 namespace {
 
-using Table = OptionTable;
-using Own = MethodOptions;
+// Adds the option by the type of its member: a flag, a number, a count or a choice.
+template <auto member>
+Option& declare_member(const MethodOption& own, OptionTable& table, MethodOptions& options) {
+  auto& value = options.*member;
+  using Value = std::remove_reference_t<decltype(value)>;
+  const std::string name(own.name);
+  const std::string help(own.help);
+  if constexpr (std::is_same_v<Value, bool>) {
+    return table.flag(name, value, help);
+  } else if constexpr (std::is_same_v<Value, std::optional<double>>) {
+    return table.number(name, value, help);
+  } else if constexpr (std::is_same_v<Value, std::optional<std::size_t>> ||
+                       std::is_same_v<Value, std::optional<std::uint64_t>>) {
+    return table.count(name, value, help);
+  } else {
+    return table.choice(name, value, help);
+  }
+}
+
+// An option is given where its member is not what it is without words.
+template <auto member>
+constexpr MethodOption own(std::string_view name, std::string_view help, std::string_view type = {}) {
+  return {name, help, type, declare_member<member>,
+          [](const MethodOptions& options) { return options.*member != MethodOptions{}.*member; }};
+}
+
+// A number, or the word auto.
+template <auto member>
+constexpr MethodOption own_or_auto(std::string_view name, std::string_view help) {
+  MethodOption option = own<member>(name, help);
+  option.declare = [](const MethodOption& own, OptionTable& table, MethodOptions& options) -> Option& {
+    return table.number_or_auto(std::string(own.name), options.*member, std::string(own.help));
+  };
+  return option;
+}
 
 constexpr std::array kMethodOptions{
-    MethodOption{"--objective",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.choice(
-                       "--objective", own.objective,
-                       "accuracy over rows, or balanced over classes: scores adjusted by noised class "
-                       "sizes, or prototypes of --public-x where noise would hide the smallest classes");
-                 },
-                 [](const Own& own) { return own.objective != Objective::kAccuracy; }},
-    MethodOption{"--metric",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.choice("--metric", own.metric, "nearest direction, or nearest center");
-                 },
-                 [](const Own& own) { return own.metric != Metric::kCosine; }},
-    MethodOption{"--auto",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.flag("--auto", own.adaptive, "the method's own choice, which it makes without it too");
-                 },
-                 [](const Own& own) { return own.adaptive; }},
-    MethodOption{"--expected-rows",
-                 [](Table& table, Own& own) -> Option& {
-                   return table
-                       .number("--expected-rows", own.expected_rows,
-                               "about how many training rows there are, where that is public")
-                       .typed("N");
-                 },
-                 [](const Own& own) { return own.expected_rows.has_value(); }},
-    MethodOption{"--smallest-share",
-                 [](Table& table, Own& own) -> Option& {
-                   return table
-                       .number("--smallest-share", own.smallest_share,
-                               "about which share of the training rows the smallest class has, where that is public; "
-                               "default: 1 / K")
-                       .typed("S");
-                 },
-                 [](const Own& own) { return own.smallest_share.has_value(); }},
-    MethodOption{"--top-k",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.count("--top-k", own.top_k, "prototypes of a class, chosen among --public-x");
-                 },
-                 [](const Own& own) { return own.top_k.has_value(); }},
-    MethodOption{"--d-min",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number("--d-min", own.d_min, "1 + cos of two rows is clipped from below here");
-                 },
-                 [](const Own& own) { return own.d_min.has_value(); }},
-    MethodOption{
-        "--d-max",
-        [](Table& table, Own& own) -> Option& { return table.number("--d-max", own.d_max, "and from above here"); },
-        [](const Own& own) { return own.d_max.has_value(); }},
-    MethodOption{"--shared-gram",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.flag("--shared-gram", own.shared_gram, "one Gram matrix for all classes");
-                 },
-                 [](const Own& own) { return own.shared_gram; }},
-    MethodOption{"--alpha",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number_or_auto("--alpha", own.alpha, "weight of all rows beside a class's own rows");
-                 },
-                 [](const Own& own) { return own.alpha.has_value(); }},
-    MethodOption{"--lambda",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number_or_auto("--lambda", own.lambda,
-                                               "ridge in units of feature^2; auto: from the noise");
-                 },
-                 [](const Own& own) { return own.lambda.has_value(); }},
-    MethodOption{"--gram-share",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number("--gram-share", own.gram_share, "share of mu^2 that the Gram matrix takes");
-                 },
-                 [](const Own& own) { return own.gram_share.has_value(); }},
-    MethodOption{"--rounds",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.count("--rounds", own.rounds,
-                                      "steps, each of which releases a sum with a share of mu^2; on samples at most "
-                                      "400 by default");
-                 },
-                 [](const Own& own) { return own.rounds.has_value(); }},
-    MethodOption{"--local-steps",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.count("--local-steps", own.local_steps,
-                                      "gradient steps of each silo (rank) on its own rows in a round");
-                 },
-                 [](const Own& own) { return own.local_steps.has_value(); }},
-    MethodOption{"--batch",
-                 [](Table& table, Own& own) -> Option& {
-                   return table
-                       .number(
-                           "--batch", own.batch,
-                           "a row enters a round by a secret coin of this probability (Poisson sampling); accounted "
-                           "by pld, or rdp; 1, the default: all rows")
-                       .typed("Q");
-                 },
-                 [](const Own& own) { return own.batch.has_value(); }},
-    MethodOption{"--loss",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.choice("--loss", own.loss,
-                                       "what is descended on; default: softmax, or sigmoid with --max-labels above 1");
-                 },
-                 [](const Own& own) { return own.loss.has_value(); }},
-    MethodOption{"--iterate",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.choice("--iterate", own.iterate,
-                                       "the last weights, or the average of all rounds'; default: last");
-                 },
-                 [](const Own& own) { return own.iterate.has_value(); }},
-    MethodOption{"--learning-rate",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number("--learning-rate", own.learning_rate,
-                                       "W changes by so much of a summed gradient, or by so much an entry; default: "
-                                       "chosen from noised values");
-                 },
-                 [](const Own& own) { return own.learning_rate.has_value(); }},
-    MethodOption{"--radius",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number("--radius", own.radius, "W is kept within this Frobenius norm; default: not");
-                 },
-                 [](const Own& own) { return own.radius.has_value(); }},
-    MethodOption{"--warm-start",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.flag("--warm-start", own.warm_start,
-                                     "release class means first; rounds then learn what their cosines leave open");
-                 },
-                 [](const Own& own) { return own.warm_start; }},
-    MethodOption{"--warm-start-share",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number("--warm-start-share", own.warm_start_share,
-                                       "share of mu^2 that those means take; default: 0.2");
-                 },
-                 [](const Own& own) { return own.warm_start_share.has_value(); }},
-    MethodOption{"--choose",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.flag("--choose", own.choose,
-                                     "try several ridges, alphas or iterates of the one release; the best on "
-                                     "--validation-x is kept, or one drawn by training rows, charged");
-                 },
-                 [](const Own& own) { return own.choose; }},
-    MethodOption{"--choose-share",
-                 [](Table& table, Own& own) -> Option& {
-                   return table.number("--choose-share", own.choose_share,
-                                       "share of mu^2 that a choice by training rows takes; default: 0.02");
-                 },
-                 [](const Own& own) { return own.choose_share.has_value(); }},
+    own<&MethodOptions::objective>("--objective",
+                                   "accuracy over rows, or balanced over classes: scores adjusted by noised class "
+                                   "sizes, or prototypes of --public-x where noise would hide the smallest classes"),
+    own<&MethodOptions::metric>("--metric", "nearest direction, or nearest center"),
+    own<&MethodOptions::adaptive>("--auto", "the method's own choice, which it makes without it too"),
+    own<&MethodOptions::expected_rows>("--expected-rows",
+                                       "about how many training rows there are, where that is public", "N"),
+    own<&MethodOptions::smallest_share>("--smallest-share",
+                                        "about which share of the training rows the smallest class has, where that is "
+                                        "public; default: 1 / K",
+                                        "S"),
+    own<&MethodOptions::top_k>("--top-k", "prototypes of a class, chosen among --public-x"),
+    own<&MethodOptions::d_min>("--d-min", "1 + cos of two rows is clipped from below here"),
+    own<&MethodOptions::d_max>("--d-max", "and from above here"),
+    own<&MethodOptions::shared_gram>("--shared-gram", "one Gram matrix for all classes"),
+    own_or_auto<&MethodOptions::alpha>("--alpha", "weight of all rows beside a class's own rows"),
+    own_or_auto<&MethodOptions::lambda>("--lambda", "ridge in units of feature^2; auto: from the noise"),
+    own<&MethodOptions::gram_share>("--gram-share", "share of mu^2 that the Gram matrix takes"),
+    own<&MethodOptions::rounds>("--rounds",
+                                "steps, each of which releases a sum with a share of mu^2; on samples at most 400 by "
+                                "default"),
+    own<&MethodOptions::local_steps>("--local-steps", "gradient steps of each silo (rank) on its own rows in a round"),
+    own<&MethodOptions::batch>("--batch",
+                               "a row enters a round by a secret coin of this probability (Poisson sampling); "
+                               "accounted by pld, or rdp; 1, the default: all rows",
+                               "Q"),
+    own<&MethodOptions::loss>("--loss", "what is descended on; default: softmax, or sigmoid with --max-labels above 1"),
+    own<&MethodOptions::iterate>("--iterate", "the last weights, or the average of all rounds'; default: last"),
+    own<&MethodOptions::learning_rate>(
+        "--learning-rate",
+        "W changes by so much of a summed gradient, or by so much an entry; default: chosen "
+        "from noised values"),
+    own<&MethodOptions::radius>("--radius", "W is kept within this Frobenius norm; default: not"),
+    own<&MethodOptions::warm_start>("--warm-start",
+                                    "release class means first; rounds then learn what their cosines leave open"),
+    own<&MethodOptions::warm_start_share>("--warm-start-share", "share of mu^2 that those means take; default: 0.2"),
+    own<&MethodOptions::choose>("--choose",
+                                "try several ridges, alphas or iterates of the one release; the best on "
+                                "--validation-x is kept, or one drawn by training rows, charged"),
+    own<&MethodOptions::choose_share>("--choose-share",
+                                      "share of mu^2 that a choice by training rows takes; default: 0.02"),
 };
 
 constexpr std::array kFitTerms{
@@ -234,7 +169,8 @@ bool is_of_choice(const MethodOption& own) {
 }
 
 void declare_own(const MethodOption& own, OptionTable& table, MethodOptions& options) {
-  Option& option = own.declare(table, options).in_group(kMethodGroup);
+  Option& option = own.declare(own, table, options).in_group(kMethodGroup);
+  if (!own.type.empty()) option.typed(std::string(own.type));
   option.help += fmt::format(" ({})", takers_with_defaults(own.name));
 }
 

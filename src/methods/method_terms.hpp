@@ -1,6 +1,6 @@
 // The options that only some methods take, and those that some refuse: what each is named, and whether it is given.
 //
-// The methods' entries name them (method_entry.hpp). From both follow the refusals, and what help says of which method
+// The methods' entries name them (registry.hpp). From both follow the refusals, and what help says of which method
 // takes which option.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "common/base/option_table.hpp"
-#include "methods/method_entry.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 
@@ -18,8 +18,9 @@ inline constexpr const char* kMethodGroup = "Method";
 /// An option that only some methods take.
 struct MethodOption {
   std::string_view name;
-  /// Adds it to a table; help says what it does, not which methods take it.
-  Option& (*declare)(OptionTable& table, MethodOptions& options);
+  std::string_view help;  ///< what it does, not which methods take it
+  std::string_view type;  ///< a word for its value; empty: the usual one
+  Option& (*declare)(const MethodOption& own, OptionTable& table, MethodOptions& options);
   bool (*is_given)(const MethodOptions& options);
 };
 

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "methods/method_entry.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

@@ -9,7 +9,7 @@
 #include "common/lattice/cosine_clip.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
-#include "worker/prototype_utilities.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,14 +1,78 @@
 // The methods. A new one is a file of its own and a line in all_methods.inc.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "methods/method_entry.hpp"
+#include "methods/options/fit_options.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
+
+// All that is known of a method outside its own file.
+
+/// An option (method_terms.hpp) that a method takes.
+struct TakenOption {
+  std::string_view option;
+  std::string_view usual = {};  ///< the method's default, for help; empty: that of the option
+};
+
+/// An option that every other method takes, or that all of a kind do, and this one does not.
+struct RefusedOption {
+  std::string_view option;
+  std::string_view reason;  ///< for the message, after a colon
+};
+
+/// What is known, and public, of the rows before they are looked at.
+struct RowsAhead {
+  std::size_t input_dim = 0;      ///< features
+  std::size_t kept_features = 0;  ///< of prepared rows
+  std::uint64_t public_rows = 0;  ///< to choose from
+};
+
+/// Share of mu^2 that a released center takes.
+inline constexpr double kCenterShare = 0.02;
+
+/// MethodEntry::make of a method that is made of its options alone.
+template <typename Method>
+std::unique_ptr<TrainingMethod> make_of(const FitOptions& options) {
+  return std::make_unique<Method>(options);
+}
+
+struct MethodEntry {
+  std::string_view name;  ///< as --method, reports, models and ledgers spell it
+  std::string_view help;  ///< one line
+  std::vector<TakenOption> takes;
+  std::vector<RefusedOption> refuses = {};
+
+  /// Throws UsageError where options of the method contradict each other; null: they cannot.
+  void (*check)(const FitOptions& options) = nullptr;
+  /// The method that resolved `options` describe; null where resolve names another.
+  std::unique_ptr<TrainingMethod> (*make)(const FitOptions& options) = nullptr;
+  /// `options` with another method in the place of this one, chosen by public knowledge alone; null: the method stands
+  /// for itself.
+  FitOptions (*resolve)(FitOptions options, const RowsAhead& rows) = nullptr;
+  /// What `resolve` decides by, where reports say what it has chosen; else empty.
+  std::string_view resolved_by = {};
+
+  /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.
+  bool (*reads_rows_once)(const MethodOptions& options) = nullptr;
+  double center_share = kCenterShare;  ///< of mu^2, for a released center where the user names none
+  bool whitens_rows = false;         ///< train() multiplies rows by a square matrix, or may, where it stands for others
+  bool chooses_public_rows = false;  ///< releases which public rows stand for a class: pure, and nothing is summed
+  bool selects_features = false;     ///< --select goes by its own release, at no charge
+  bool each_rank_is_a_silo = false;  ///< results depend on which rows are whose
+  bool scores_are_adjustable = false;  ///< log probabilities, that --objective balanced may adjust (class_balance.hpp)
+  bool scores_are_refinable = false;   ///< and that public rows may refine
+
+  bool takes_option(std::string_view option) const;
+  bool refuses_option(std::string_view option) const;
+};
 
 /// All methods, in the order in which help lists them.
 std::span<const MethodEntry* const> all_methods();

@@ -22,7 +22,7 @@ class TrainingMethod {
  public:
   virtual ~TrainingMethod() = default;
 
-  /// As --method, reports, models and ledgers spell it.
+  /// The name, as --method, reports, models and ledgers spell it.
   virtual std::string_view name() const = 0;
 
   /// What is released of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of
@@ -41,7 +41,7 @@ class TrainingMethod {
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 
-  /// Of the gradients, and Hessians, that it releases; none where it releases none.
+  /// The loss of the gradients, and Hessians, that it releases; none where it releases none.
   virtual std::optional<Loss> loss() const { return std::nullopt; }
 
   /// How many releases each rank makes of its own rows, with noise of its own, between two sums over ranks; 1: every

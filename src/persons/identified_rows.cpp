@@ -154,7 +154,7 @@ struct Named {
   std::uint32_t name;
 };
 
-// Of each name its hash, by number; `of_rows` gets the number of each row's name.
+// The hash of each name, by its number; `of_rows` gets the number of each row's name.
 std::vector<Named> named_persons(ShardedArray& persons, RowRange range, const KeyedHash& hash,
                                  std::vector<std::uint32_t>& of_rows) {
   NumberedNames names;
@@ -210,6 +210,16 @@ std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) c
   const std::size_t place = place_of(person);
   if (place == persons.size() || persons[place] != person) return std::nullopt;
   return rows[place];
+}
+
+KeyedHash person_hash(RandomStream stream) {
+  SecretVector<std::byte> key;
+  while (key.size() < 32) {
+    const std::uint64_t word = stream.next_u64();
+    const auto bytes = std::as_bytes(std::span(&word, 1));
+    key.insert(key.end(), bytes.begin(), bytes.end());
+  }
+  return KeyedHash(std::span<const std::byte, 32>(key));
 }
 
 IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash) {

@@ -15,6 +15,7 @@
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/randomness/keyed_hash.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 
@@ -98,7 +99,7 @@ struct CountedPersons {
 
   /// Where a person stands, or would.
   std::size_t place_of(const PersonHash& person) const;
-  /// Of a person who is there; else nothing.
+  /// The rows of a person who is there; else nothing.
   std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
 };
 
@@ -128,8 +129,11 @@ inline constexpr std::size_t kMostBytesToIdentify = 128;
 inline constexpr std::size_t kBytesOfRowWeight = 4;
 inline constexpr std::size_t kBytesOfRowPerson = 36;
 
-/// Of the rows in `range`. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row; meanwhile
-/// some 80 bytes a person (kMostBytesToIdentify), and the text of long identifiers. Throws BadInput as
+/// The keyed hash whose key is the next 32 bytes of `stream`. Throws EntropyFailure.
+KeyedHash person_hash(RandomStream stream);
+
+/// The rows in `range` by person. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row;
+/// meanwhile some 80 bytes a person (kMostBytesToIdentify), and the text of long identifiers. Throws BadInput as
 /// ArrayFile::visit_persons, and where there are more than 2^32 - 2 persons.
 IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash);
 

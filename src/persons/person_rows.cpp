@@ -190,7 +190,7 @@ class TravelingRows {
  private:
   static constexpr std::size_t kHashWords = 2;
 
-  // As the stream of rows that stay does.
+  // The stream of rows that stay refuses such rows in the same way.
   void refuse_bad_row(std::uint64_t place) const {
     const std::size_t labels = classes_in(labels_).size();
     if (labels > needs_.most_labels) refuse_surplus_labels(rows_.where_labels(place), labels, needs_.most_labels);

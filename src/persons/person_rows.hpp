@@ -37,7 +37,7 @@ std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerR
 struct PersonNeeds {
   bool coins = false;  ///< samples are drawn person by person
   bool whole = false;  ///< all rows of a person on one rank: they are clipped together
-  // Of rows that change their rank:
+  // For rows that change their rank:
   std::uint64_t classes = 0;          ///< K
   std::size_t most_labels = 1;        ///< k, the most classes of a row
   BadRows bad_rows = BadRows::kFail;  ///< what becomes of those that are not finite, or have more classes

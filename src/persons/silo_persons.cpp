@@ -38,17 +38,6 @@ NoiseKey shared_key_of(const std::string& path) {
   return NoiseKey::from_bytes(sha256(text));
 }
 
-KeyedHash pseudonyms_of(const NoiseKey& key) {
-  RandomStream stream = key.stream("pseudonyms of persons", {});
-  SecretVector<std::byte> bytes;
-  while (bytes.size() < 32) {
-    const std::uint64_t word = stream.next_u64();
-    const auto of_word = std::as_bytes(std::span(&word, 1));
-    bytes.insert(bytes.end(), of_word.begin(), of_word.end());
-  }
-  return KeyedHash(std::span<const std::byte, 32>(bytes));
-}
-
 // The lists of all silos, one behind the other.
 class PersonLists {
  public:
@@ -147,7 +136,7 @@ IdentifiedRows counted_over_silos(const WorkerRows& rows, ShardedArray* persons,
     words.assign(lists->words() + FingerprintPart{}.size(), 0);
     if (!is_silo) return;
     key.emplace(shared_key_of(key_file));
-    own = identified(*persons, rows.range(), pseudonyms_of(*key));
+    own = identified(*persons, rows.range(), person_hash(key->stream("pseudonyms of persons", {})));
     const Statistic list = lists->of_silo(static_cast<std::size_t>(ranks.rank()), own.persons);
     const FingerprintPart fingerprint = fingerprint_of_lists(list, *key, silos.run());
     std::copy(list.words().begin(), list.words().end(), words.begin());

@@ -55,10 +55,9 @@ nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const doub
   const std::vector<std::size_t> minority = minority_classes(shares);
   nlohmann::json by_class = nlohmann::json::array();
   for (std::size_t c = 0; c < shares.size(); ++c) {  // shares fall
-    const std::optional<double> of_class = recall(matrix, c);
     by_class.push_back({{"class", c},
                         {"training_share", shares[c]},
-                        {"recall", of_class ? nlohmann::json(*of_class) : nlohmann::json()},
+                        {"recall", or_null(recall(matrix, c))},
                         {"support", matrix.support(c)},
                         {"minority", std::binary_search(minority.begin(), minority.end(), c)}});
   }
@@ -76,7 +75,7 @@ nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) 
   return json;
 }
 
-// What --choose chose.
+// The setting that --choose chose, and by what.
 nlohmann::json choice_json(const FittedRun& run) {
   nlohmann::json json{{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}};
   if (!run.fit->options().data.validation.x.empty()) {

@@ -58,7 +58,7 @@ nlohmann::json event_of(const Mechanism& mechanism) {
   return selection_event(std::get<PureMechanism>(mechanism).epsilon);
 }
 
-// Of one charge. 1 / mu is rounded down: no event promises more than the charge.
+// The event of one charge. 1 / mu is rounded down: no event promises more than the charge.
 nlohmann::json event_of(const Spending& spent) {
   if (!spent.samples.empty())
     return repeated_event(event_of(spent.samples.front().mechanism), spent.samples.front().count);
@@ -146,7 +146,7 @@ EventList events_of(const Reservation& remains, Adjacency question) {
   return events;
 }
 
-// Of all lines: a ledger has charges of one unit (require_one_unit).
+// The unit of all lines: a ledger has charges of one unit (require_one_unit).
 PrivacyUnit unit_of(const LedgerState& state) {
   if (!state.charges().empty()) return state.charges().front().entry.terms.unit;
   return state.open_runs().empty() ? PrivacyUnit::kRecord : state.open_runs().begin()->second.remains.terms.unit;

@@ -224,11 +224,11 @@ void require_of_model(const ClassifierParts& parts, const ReportedRun& run, cons
   };
   if (run.is_dry_run) refuse("it is the plan of a dry run");
   if (run.method != parts.method) refuse(fmt::format("its method is {}, the model's {}", run.method, parts.method));
+  const JsonFields report(run.content, path);
   for (const auto& [name, size] :
        {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
-    if (run.content.contains(name) && run.content[name] != size) {
-      refuse(fmt::format("its {} are {}, the model's {}", name, json_text(run.content[name]), size));
-    }
+    if (!report.has(name) || report.number(name) == size) continue;
+    refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report.number(name)), size));
   }
   if (parts.privacy.has_value() != run.is_private) refuse("one of the two is private, and the other is not");
   if (!run.guarantee) return;

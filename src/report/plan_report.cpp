@@ -137,7 +137,7 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
   for (const PlannedRelease& release : plan.noise->releases) {
     if (release.name == kClassMeans) continue;
     for (const PlannedBlock& block : release.blocks) {
-      // Of a row, and not of a person, who moves a block B times as far.
+      // A row's sensitivity, and not a unit's, which moves a block B times as far.
       const double of_a_row = std::sqrt(static_cast<double>(block.squared_sensitivity));
       const double length = noise_norm(block, block.sigma) / of_a_row;
       for (const double rows : kRowsToTell) {

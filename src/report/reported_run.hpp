@@ -58,7 +58,7 @@ struct ReportedGuarantee {
   std::optional<std::uint64_t> counted_persons{};
 };
 
-/// Of a run among silos with masked sums.
+/// Who took part in a run among silos with masked sums.
 struct ReportedLostSilo {
   std::string name;    ///< printable ASCII, other bytes escaped, as the others
   std::string phase;   ///< the kind of message that was due

@@ -65,7 +65,7 @@ class AddedGrams {
   RowDigest digest() const { return digests_.front(); }
   Statistic take_sums() { return std::move(sums_); }
 
-  // As ClassGrams::next.
+  // Returns what ClassGrams::next does.
   void next(std::span<std::int64_t> triangle) {
     if (own_) return own_->next(triangle);
     task_.part = StatisticPart::kGramOfClass;

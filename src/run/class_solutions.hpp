@@ -27,7 +27,7 @@ class ClassSolutions {
   ClassSolutions(Communicator& ranks, std::size_t classes, std::size_t width, const PlannedRelease* planned,
                  ReleaseLog* log, std::uint64_t recorded);
 
-  /// Of these classes those that have no solution yet; the same on every rank.
+  /// The classes among these that have no solution yet; the same on every rank.
   std::vector<std::size_t> left_of(std::vector<std::size_t> order) const;
 
   /// This rank's class of the round, at most one. Preconditions (asserted): `width` numbers; the class has none yet.

@@ -24,7 +24,7 @@ struct FitPlan {
   std::vector<ReleaseRequest> requests;    ///< in the order in which they are made
   std::optional<Loss> loss;                ///< of gradients and Hessians; none where none are released
   std::optional<PlannedSelection> choice;  ///< among candidates, by training rows; also in `noise`
-  /// Of prototypes among public rows; also in `noise`, or with epsilon 0.
+  /// The choice of prototypes among public rows; also in `noise`, or with epsilon 0.
   std::optional<PlannedSelection> public_selection;
   std::optional<NoisePlan> noise;      ///< none in a non-private run
   std::optional<Guarantee> guarantee;  ///< as above

@@ -46,7 +46,7 @@ class PreparedRows {
 
   const RowTransform& transform() const { return transform_; }
   const Preprocessing& preprocessing() const { return transform_.preprocessing(); }
-  /// Of rows as they are released now.
+  /// The lattice of rows as they are released now.
   Lattice lattice() const { return {preprocessing().clip_norm, preprocessing().output_dim()}; }
   std::size_t classes() const { return stream_.classes; }
 

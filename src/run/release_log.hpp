@@ -97,7 +97,8 @@ class ReleaseLog {
   /// Throws BadInput about the entry that was taken last: `what` is wrong with it.
   [[noreturn]] void refuse_part(const std::string& what) const;
 
-  /// As record, of an exact sum of public rows. Where one is on disk they must be equal: throws ResumeMismatch if not.
+  /// Records an exact sum of public rows, as record does. Where one is on disk they must be equal: throws
+  /// ResumeMismatch if not.
   void public_sum(std::string_view name, const Release& sum);
 
   /// Writes what is not on disk yet.

@@ -87,7 +87,7 @@ bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {
          are_within(balls.centers, -kLargest, kLargest) && are_within(balls.radii, kSmallest, kLargest);
 }
 
-// Of the kind that the release is made at, and of these sizes.
+// Whether the point is of the kind that the release is made at, and has these sizes.
 bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t classes, std::size_t dim) {
   switch (registered_statistic(task.release).taken_at) {
     case TakenAt::kRows:

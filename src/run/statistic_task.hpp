@@ -46,10 +46,10 @@ using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
 /// Which words of a release are asked for.
 enum class StatisticPart : std::uint8_t {
   kWhole,  ///< the blocks of the release
-  /// Of a release in parts: what is beside class_grams, and a block "digests" of the rows (row_digest.hpp): of all of
+  /// In a release in parts: what is beside class_grams, and a block "digests" of the rows (row_digest.hpp): of all of
   /// them, then of each class, each word as its lower and its upper half, so that halves add up without overflow.
   kClassSums,
-  /// Of a release in parts: "class_grams" of one class, and "digests" of its rows alone.
+  /// In a release in parts: "class_grams" of one class, and "digests" of its rows alone.
   kGramOfClass
 };
 

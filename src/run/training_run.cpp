@@ -8,8 +8,7 @@
 #include "aggregator/release/selection_sampler.hpp"
 #include "common/base/error.hpp"
 #include "run/release_log.hpp"
-#include "worker/correct_counts.hpp"
-#include "worker/prototype_utilities.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce {
 

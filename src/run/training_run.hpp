@@ -64,7 +64,7 @@ class ChoicesOfRun {
   const std::string& chosen_setting() const { return chosen_setting_; }
 
   /// Which public rows stand for each class, by the sum over all rows, prepared as they are now, of their utilities
-  /// (prototype_utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
+  /// (utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
   /// on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all of them then hold
   /// without noise, and share the public rows; else, and among silos, every rank goes through all public rows with its
   /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and there

@@ -136,7 +136,7 @@ RunId run_of_request(const Request& request, const MaskedPlan& plan) {
 // sum_e c_e x_e mod 2^64, twice. It is linear where the masks are, so that what is summed of it follows from the sum of
 // the statistics, and tells nothing more of one silo's. Against mistakes, not against silos: the coefficients are no
 // secret. Words that differ by no multiple of 2^32 pass with probability 2^-64 at most.
-SumCheck require_of(const RunId& run, const Statistic& statistic) {
+SumCheck sum_check(const RunId& run, const Statistic& statistic) {
   RandomStream coefficients = NoiseKey::from_bytes(run, false).stream("masked sum's fingerprint", {});
   SumCheck check{};
   for (const auto word : statistic.words()) {
@@ -147,7 +147,7 @@ SumCheck require_of(const RunId& run, const Statistic& statistic) {
 
 }  // namespace
 
-MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster own_roster)
+MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& text, Roster own_roster)
     : plan(std::move(own_plan)), roster(std::move(own_roster)) {
   plan.require_for_silos(roster.silos());
   if (roster.dim != plan.dim || roster.classes != plan.options.data.classes) {
@@ -157,7 +157,7 @@ MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster
                     plan.dim, plan.options.data.classes, roster.dim, roster.classes));
   }
   const PublicKey noise = noise_plan_digest(ResolvedFit(plan.options, plan.dim), std::nullopt);
-  digest = sha256(fmt::format("dpreduce masked plan v2\n{}\n{}\n{}\n{}\n", version(), to_hex(sha256(stated)),
+  digest = sha256(fmt::format("dpreduce masked plan v2\n{}\n{}\n{}\n{}\n", version(), to_hex(sha256(text)),
                               to_hex(roster.digest()), to_hex(noise)));
 }
 
@@ -213,7 +213,7 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   SumCheck came{};
   std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kCheckWords, came.begin());
   const RunId run = run_of_request(read_request(request, plan_), plan_);
-  if (came != require_of(run, statistic)) throw AggregationAborted(kNoSum);
+  if (came != sum_check(run, statistic)) throw AggregationAborted(kNoSum);
   return PartialSum::sealed(statistic, true, task.ticket(plan_.plan), "all silos");
 }
 
@@ -335,7 +335,7 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
   const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);
   std::vector<std::uint64_t> words(statistic.words().begin(), statistic.words().end());
-  const SumCheck check = require_of(run, statistic);
+  const SumCheck check = sum_check(run, statistic);
   words.insert(words.end(), check.begin(), check.end());
   MaskStreams masks;
   const SumAttempt sum{.run = run, .round = request.step};

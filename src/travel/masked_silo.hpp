@@ -51,7 +51,7 @@ struct MaskedPlan {
 
   /// Throws BadInput where roster and plan differ in features or classes; UsageError where its units have several rows,
   /// and it does not say in how many silos a unit may be, or says more than there are.
-  MaskedPlan(TravelingPlan plan, const std::string& stated, Roster roster);
+  MaskedPlan(TravelingPlan plan, const std::string& text, Roster roster);
 };
 
 class MaskedCoordinator {

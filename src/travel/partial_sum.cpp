@@ -20,10 +20,6 @@ constexpr std::size_t kFingerprintWords = FingerprintPart{}.size();
 constexpr std::size_t kMostNamed = 3;
 constexpr std::string_view kPartialSum = "partial sum";
 
-NoiseKey key_of(const SumTicket& ticket) {
-  return NoiseKey::from_bytes(std::as_bytes(std::span(ticket.secret)));
-}
-
 // Calls apply(word, pad) with each word and the next of the partition's stream.
 template <typename Apply>
 void with_pad(std::span<std::uint64_t> words, const NoiseKey& key, const SumTicket& ticket,
@@ -80,7 +76,7 @@ PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, cons
   sum.task_ = ticket.task;
   SummedPartition own{partition, {}};
   secure_bytes(std::as_writable_bytes(std::span(own.nonce)));
-  const NoiseKey key = key_of(ticket);
+  const NoiseKey key = ticket.key();
   const FingerprintPart fingerprint = fingerprint_of_statistic(of_partition, key, ticket);
   sum.words_.assign(of_partition.words().begin(), of_partition.words().end());
   sum.words_.insert(sum.words_.end(), fingerprint.begin(), fingerprint.end());
@@ -120,7 +116,7 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
       "the partial sum is not what its partitions have sealed: words or names were changed on the way; make it again";
   if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
   std::vector<std::uint64_t> words = words_;
-  const NoiseKey key = key_of(ticket);
+  const NoiseKey key = ticket.key();
   const auto is_same = [](const SummedPartition& a, const SummedPartition& b) { return a.name == b.name; };
   const bool is_listed_once = std::adjacent_find(partitions_.begin(), partitions_.end(), is_same) == partitions_.end();
   if (!is_listed_once) throw AggregationAborted(kDamaged);

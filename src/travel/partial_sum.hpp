@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ struct SumTicket {
   std::uint64_t step = 0;                  ///< of the session, from 0; public
   std::array<std::uint8_t, 32> task{};     ///< SHA-256 of what is summed up; public
   std::array<std::uint8_t, 32> secret{};
+
+  NoiseKey key() const { return NoiseKey::from_bytes(std::as_bytes(std::span(secret))); }
 };
 
 /// A partition that a partial sum holds.
@@ -74,12 +77,13 @@ std::vector<Partition> merged_partitions(const std::vector<Partition>& a, const 
 class PartialSum {
  public:
   PartialSum() = default;
-  /// Of one partition, which has rows or none. Throws UsageError unless its name has 1 to 255 bytes; EntropyFailure.
+  /// Seals the statistic of one partition, which has rows or none. Throws UsageError unless its name has 1 to 255
+  /// bytes; EntropyFailure.
   static PartialSum sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
                            const std::string& partition);
 
-  /// Of all partitions of both. Throws UsageError naming the partition that is in both; where they are of two sessions
-  /// or tasks.
+  /// Adds the partitions of `other`. Throws UsageError naming the partition that is in both; where they are of two
+  /// sessions or tasks.
   void add(const PartialSum& other);
 
   /// The statistic of its partitions, in these blocks. Throws UsageError where it is of another session or task;
@@ -91,8 +95,8 @@ class PartialSum {
   /// Sorted by name.
   const std::vector<SummedPartition>& partitions() const { return partitions_; }
 
-  /// As bytes, for the same version of the program alone. Nothing of them is trusted when they are read back: who adds
-  /// sums up may be anybody.
+  /// The bytes for another process, of the same version of the program alone. Nothing of them is trusted when they are
+  /// read back: who adds sums up may be anybody.
   std::string to_bytes() const;
   /// Throws UsageError where another version made them; BadInput where they are damaged, or something else.
   static PartialSum from_bytes(const std::string& bytes);

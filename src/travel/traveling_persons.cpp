@@ -17,19 +17,8 @@ namespace {
 constexpr std::size_t kWordsOfPerson = 3;  // high, low, rows
 constexpr std::string_view kCounts = "count of persons";
 
-NoiseKey plan_key(const SumTicket& ticket) {
-  return NoiseKey::from_bytes(std::as_bytes(std::span(ticket.secret)));
-}
-
 KeyedHash hash_for(std::string_view purpose, const SumTicket& ticket) {
-  RandomStream stream = plan_key(ticket).stream(purpose, {});
-  SecretVector<std::byte> key;
-  while (key.size() < 32) {
-    const std::uint64_t word = stream.next_u64();
-    const auto bytes = std::as_bytes(std::span(&word, 1));
-    key.insert(key.end(), bytes.begin(), bytes.end());
-  }
-  return KeyedHash(std::span<const std::byte, 32>(key));
+  return person_hash(ticket.key().stream(purpose, {}));
 }
 
 PersonsDigest digest_of_words(std::string_view purpose, const std::string& context,
@@ -76,7 +65,7 @@ void PersonCounts::serialize(Archive& archive, unsigned) {
 PersonCounts PersonCounts::sealed(const CountedPersons& of_partition, const SumTicket& ticket,
                                   const std::string& partition) {
   require_partition_name(partition);
-  const NoiseKey key = plan_key(ticket);
+  const NoiseKey key = ticket.key();
   Sealed own{.name = partition, .nonce = {}, .words = words_of(of_partition), .tag = {}};
   secure_bytes(std::as_writable_bytes(std::span(own.nonce)));
   const std::string context = context_of(ticket.session, own.name, own.nonce);
@@ -100,7 +89,7 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
   if (plan_ != ticket.session) {
     throw UsageError("the counts of persons are of another plan, or one that has its counts; make them from this one");
   }
-  const NoiseKey key = plan_key(ticket);
+  const NoiseKey key = ticket.key();
   PersonTable table;
   std::vector<std::pair<PersonHash, std::uint64_t>> all;
   for (const Sealed& partition : partitions_) {

@@ -47,10 +47,11 @@ struct PersonTable {
 class PersonCounts {
  public:
   PersonCounts() = default;
-  /// Of one partition. Throws UsageError unless its name has 1 to 255 bytes; EntropyFailure.
+  /// Seals what one partition has. Throws UsageError unless its name has 1 to 255 bytes; EntropyFailure.
   static PersonCounts sealed(const CountedPersons& of_partition, const SumTicket& ticket, const std::string& partition);
 
-  /// Of the partitions of both. Throws UsageError naming the partition that is in both; where they are of two plans.
+  /// Adds the partitions of `other`. Throws UsageError naming the partition that is in both; where they are of two
+  /// plans.
   void add(const PersonCounts& other);
 
   /// Throws UsageError where it is of another plan; AggregationAborted where it was changed on the way.
@@ -59,7 +60,7 @@ class PersonCounts {
   /// Sorted.
   std::vector<std::string> partitions() const;
 
-  /// As bytes, for the same version of the program alone.
+  /// The bytes for another process, of the same version of the program alone.
   std::string to_bytes() const;
   /// Throws UsageError where another version made them; BadInput where they are damaged, or something else.
   static PersonCounts from_bytes(const std::string& bytes);

@@ -220,7 +220,7 @@ PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, con
                             task.ticket(plan), partition);
 }
 
-// Those that each sum must hold; nothing where any will do.
+// The partitions that each sum must hold; nothing where any will do.
 std::optional<std::vector<std::string>> partitions_of(const TravelingPlan& plan,
                                                       std::optional<std::vector<std::string>> expected) {
   require_counted(plan);

@@ -53,7 +53,7 @@ struct TravelingPlan {
   /// Throws UsageError where the plan is not for so many silos of an engine, each of which weighs its own rows.
   void require_for_silos(std::uint64_t engine_silos) const;
 
-  /// As bytes, for workers that run the same version of the program. They are secret, as the ticket is.
+  /// The bytes for workers that run the same version of the program. They are secret, as the ticket is.
   std::string to_bytes() const;
   /// Throws as PartialSum::from_bytes.
   static TravelingPlan from_bytes(const std::string& bytes);
@@ -65,7 +65,7 @@ struct TravelingTask {
   std::uint64_t step = 0;
   StatisticTask task;
 
-  /// Of its sums.
+  /// The ticket of the task's sums.
   SumTicket ticket(const TravelingPlan& plan) const;
 
   std::string to_bytes() const;
@@ -88,7 +88,7 @@ PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, 
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 
-/// What is sealed in it: the exact statistic. Of a silo as well. Throws as partial_sum, but for its name.
+/// The exact statistic of one partition, or of a silo, before it is sealed. Throws as partial_sum, but for its name.
 Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                               const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 

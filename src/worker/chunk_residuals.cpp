@@ -118,7 +118,7 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
   });
 }
 
-// Of the rows from `first` on, as many as there are products for: all ways to a residual pass here.
+// Makes residuals of the rows from `first` on, as many as there are products for: all ways to a residual pass here.
 void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first, std::span<const std::int64_t> products,
                                     std::span<std::int16_t> rho) {
   const std::size_t classes = point_.weights.classes();
@@ -188,7 +188,7 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitPro
   seconds_.residuals += in_residuals;
 }
 
-// Of blocks of rows that are taken together: kRowsOfBlock each, or some more, where whole units are.
+// Ends of blocks of rows that are taken together: kRowsOfBlock each, or some more, where whole units are.
 std::vector<std::size_t> ChunkResiduals::ends_of_blocks(const LatticeRows& chunk) const {
   std::vector<std::size_t> ends;
   for (std::size_t end = 0; end < rows_; ends.push_back(end)) {
@@ -202,7 +202,7 @@ std::vector<std::size_t> ChunkResiduals::ends_of_blocks(const LatticeRows& chunk
   return ends;
 }
 
-// Of the rows from `first` on, whole units.
+// Clips the residuals of the rows from `first` on, whole units.
 void ChunkResiduals::clip_units(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const {
   const std::size_t classes = point_.weights.classes();
   const std::size_t last = first + rho.size() / classes;

@@ -80,7 +80,7 @@ class ChunkResiduals {
   /// u of one of those rows, K entries; none without a prior.
   std::span<const double> prior(std::size_t row) const;
   const GradientPoint& point() const { return point_; }
-  /// Of all calls so far.
+  /// The seconds of all calls so far.
   const RoundSeconds& seconds() const { return seconds_; }
 
   /// Calls step(row, scratch) once for every row assigned last, on the threads; scratch has K entries.

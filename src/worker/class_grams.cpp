@@ -30,7 +30,7 @@ std::size_t bytes_of_chunks(const StreamPlan& plan, const RowTransform& transfor
   return std::max(plan.memory_bytes / 4, std::min(plan.memory_bytes, row));
 }
 
-// Of weights of rows unit by unit: those of range(), in its order.
+// Weights of the rows of range(), in its order, from those unit by unit.
 std::vector<RowWeight> in_order_of_rows(std::span<const RowWeight> by_unit, const WorkerRows& rows) {
   const std::vector<std::uint64_t>& places = rows.by_unit();
   DPREDUCE_ASSERT(places.size() == by_unit.size());
@@ -100,8 +100,8 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   if (clipped_rows_) clipped_ = in_order_of_rows(clipped_, inputs_.rows);
 }
 
-// Of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a unit's rows
-// are clipped to follows from these rows, so that this digest must say which they are.
+// Digests: of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a unit's
+// rows are clipped to follows from these rows, so that this digest must say which they are.
 void ClassGrams::digest_first(const RowHasher& hasher, const LatticeRows& chunk) {
   const unsigned threads = inputs_.plan.threads;
   if (!clipped_rows_) return add_to(whole_, hasher.accumulate(chunk, digests_, threads));

@@ -40,7 +40,7 @@ class ClassGrams {
 
   /// The digest of all rows of this rank.
   const RowDigest& digest() const { return whole_; }
-  /// Those of the rows of each class, K.
+  /// The digests of the rows of each class, K.
   std::span<const RowDigest> class_digests() const { return digests_; }
 
   /// The release's blocks beside class_grams: gram, where it has one, and class_sums. Once.

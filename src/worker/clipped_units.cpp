@@ -97,7 +97,7 @@ class RowGroups {
   std::vector<std::size_t> ends_;  // of groups, in members_
 };
 
-// Of the unit whose rows are [first, end) of the chunk, which `scaled` gets as far as they are not whole.
+// The weight of the unit whose rows are [first, end) of the chunk, which `scaled` gets as far as they are not whole.
 RowWeight weight_of_unit(const LatticeRows& chunk, std::size_t first, std::size_t end, UnitSum sum,
                          std::uint64_t rows_per_unit, std::span<std::int16_t> scaled) {
   const std::size_t count = end - first;

@@ -70,7 +70,7 @@ void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const 
 /// Which rows a pass is about, by their classes. Asked once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
-/// Those that have a class which `wants` takes.
+/// The rows that have a class which `wants` takes.
 RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 
 /// The same for the rows that `wants` takes, and for these only: other rows are neither transformed nor, where a file

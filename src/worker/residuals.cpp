@@ -3,16 +3,76 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "worker/exponential.hpp"
 
 namespace dpreduce {
 namespace {
+
+// An exponential of our own: one fixed sequence of IEEE double operations, the same bits at every width of vectors.
+using EightBits [[gnu::vector_size(8 * sizeof(std::uint64_t))]] = std::uint64_t;
+
+// How many vectors go through exponentials() together at the best: a step of one waits for the step before.
+template <std::size_t width>
+constexpr std::size_t kVectorsTogether = width / 2;
+
+// x_v <- exp(x_v) for entries <= 0, within 4e-16 relative; 0 below -700. No branch, no table, no library call. The
+// same bits for any number of vectors.
+//
+// x = k ln 2 + r, |r| <= ln(2)/2, and exp(r) by its Taylor polynomial of degree 13: remainder below 2^-57.
+template <std::size_t vectors>
+inline void exponentials(EightDoubles* x) {
+  constexpr double kInverseLn2 = 1.4426950408889634074;
+  constexpr double kLn2High = 0x1.62e42feep-1;  // 33 bits: k kLn2High is exact for |k| < 2^20
+  constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+  constexpr double kRoundToInteger = 6755399441055744.0;
+  constexpr std::array<double, 14> kTaylor = {
+      1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+      1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+  const EightDoubles smallest = EightDoubles{} - 700.0;
+  EightDoubles shifted[vectors];
+  EightDoubles r[vectors];
+  EightDoubles sum[vectors];
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const EightDoubles bounded = x[v] < smallest ? smallest : x[v];
+    shifted[v] = bounded * kInverseLn2 + kRoundToInteger;
+    const EightDoubles k = shifted[v] - kRoundToInteger;
+    r[v] = (bounded - k * kLn2High) - k * kLn2Low;
+    sum[v] = EightDoubles{} + kTaylor[13];
+  }
+  for (std::size_t degree = 13; degree-- > 0;) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < vectors; ++v) sum[v] = sum[v] * r[v] + kTaylor[degree];
+  }
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < vectors; ++v) {
+    // The low bits of `shifted` hold k as an integer: 2^k has k + 1023 as its exponent.
+    EightBits bits;
+    std::memcpy(&bits, &shifted[v], sizeof(bits));
+    bits = (bits + 1023) << 52;
+    EightDoubles power;
+    std::memcpy(&power, &bits, sizeof(power));
+    const EightDoubles scaled = sum[v] * power;
+    x[v] = x[v] < smallest ? EightDoubles{} : scaled;
+  }
+}
+
+// x_v <- 1 / (1 + exp(-x_v)), from the exponential of -|x_v|.
+template <std::size_t vectors>
+inline void logistics(EightDoubles* x) {
+  EightDoubles small[vectors];
+  for (std::size_t v = 0; v < vectors; ++v) small[v] = x[v] < 0.0 ? x[v] : -x[v];
+  exponentials<vectors>(small);
+  for (std::size_t v = 0; v < vectors; ++v) {
+    x[v] = (x[v] < 0.0 ? small[v] : EightDoubles{} + 1.0) / (1.0 + small[v]);
+  }
+}
 
 constexpr std::size_t kLanes = 8;
 
@@ -273,13 +333,27 @@ inline void store_residuals(const RowsAcross& rows, std::size_t count, std::int1
   }
 }
 
+// Takes the labels of the row in `lane` from its probabilities. Returns whether the row has a residual.
+bool take_labels(std::span<const std::int32_t> labels, Loss loss, std::size_t lane, RowsAcross& rows) {
+  DPREDUCE_ASSERT(loss != Loss::kSoftmax || labels.size() <= 1);
+  for (const std::int32_t label : labels) rows.entries[static_cast<std::size_t>(label)][lane] -= 1.0;
+  return loss != Loss::kSoftmax || !labels.empty();
+}
+
+// Rounds the row in `lane` by itself, where its residual came out longer than the lattice allows.
+void round_where_long(const RowsAcross& rows, std::size_t lane, const Lattice& lattice, std::span<std::int16_t> rho) {
+  constexpr double kSquaredLatticeNorm = double{kLatticeNorm} * double{kLatticeNorm};
+  if (rows.squares[lane] <= kSquaredLatticeNorm) return;
+  std::array<double, kMostClassesAcross> row_alone;
+  for (std::size_t c = 0; c < rows.classes; ++c) row_alone[c] = rows.entries[c][lane];
+  quantize_row(std::span(row_alone).first(rows.classes), lattice, rho);
+}
+
 }  // namespace
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a kernel: loops within loops
 void lattice_residuals(std::span<const std::int64_t> products,
                        const std::function<std::span<const std::int32_t>(std::size_t)>& classes_of,
                        const ResidualTerms& terms, std::span<std::int16_t> rho, std::span<double> norms) {
-  constexpr double kSquaredLatticeNorm = double{kLatticeNorm} * double{kLatticeNorm};
   const std::size_t classes = terms.factors.size();
   DPREDUCE_ASSERT(classes <= kMostClassesAcross && products.size() == norms.size() * classes);
   DPREDUCE_ASSERT(rho.size() == products.size());
@@ -288,7 +362,6 @@ void lattice_residuals(std::span<const std::int64_t> products,
   RowsAcross rows;
   rows.classes = classes;
   EightDoubles norms_across;
-  std::array<double, kMostClassesAcross> row_alone;
   for (std::size_t first = 0; first < norms.size(); first += kRowsAcross) {
     const std::size_t count = std::min(kRowsAcross, norms.size() - first);
     run_at_full_width([&]<std::size_t width>(Doubles<width>) {
@@ -297,10 +370,7 @@ void lattice_residuals(std::span<const std::int64_t> products,
     });
     std::array<bool, kRowsAcross> counts{};
     for (std::size_t lane = 0; lane < count; ++lane) {
-      const std::span<const std::int32_t> of_row = classes_of(first + lane);
-      DPREDUCE_ASSERT(terms.loss != Loss::kSoftmax || of_row.size() <= 1);
-      counts[lane] = terms.loss != Loss::kSoftmax || !of_row.empty();
-      for (const std::int32_t label : of_row) rows.entries[static_cast<std::size_t>(label)][lane] -= 1.0;
+      counts[lane] = take_labels(classes_of(first + lane), terms.loss, lane, rows);
     }
     run_at_full_width([&](auto) {
       clip_and_round(terms.residual_norm, scale, rows, norms_across);
@@ -309,10 +379,11 @@ void lattice_residuals(std::span<const std::int64_t> products,
     for (std::size_t lane = 0; lane < count; ++lane) {
       const std::span<std::int16_t> target = rho.subspan((first + lane) * classes, classes);
       norms[first + lane] = counts[lane] ? norms_across[lane] : 0.0;
-      if (!counts[lane]) std::fill(target.begin(), target.end(), std::int16_t{0});
-      if (rows.squares[lane] <= kSquaredLatticeNorm || !counts[lane]) continue;
-      for (std::size_t c = 0; c < classes; ++c) row_alone[c] = rows.entries[c][lane];
-      quantize_row(std::span(row_alone).first(classes), lattice, target);
+      if (counts[lane]) {
+        round_where_long(rows, lane, lattice, target);
+      } else {
+        std::fill(target.begin(), target.end(), std::int16_t{0});
+      }
     }
   }
 }

@@ -73,7 +73,8 @@ std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<co
       mac_.chain(states, blocks);
     }
   };
-  // Of rows that are not whole, under a key of its own: the digest of a whole row is that of a row without weight.
+  // The digest of rows that are not whole is under a key of its own: the digest of a whole row is that of a row without
+  // weight.
   const auto add_weights = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
     SecretVector<RandomBlock> weighed = states;
     for (std::size_t row = 0; row < rows; ++row) blocks[row] = {weights[row], half};

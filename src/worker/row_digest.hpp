@@ -79,8 +79,8 @@ class RowHasher {
   BlockMac unit_mac_;
 };
 
-/// Of all rows of a worker, as `inputs` transform them; rows without labels count as of class 0. Precondition
-/// (asserted): the hasher is for rows of that many entries. Throws as for_each_lattice_chunk.
+/// The digest of all rows of a worker, as `inputs` transform them; rows without labels count as of class 0.
+/// Precondition (asserted): the hasher is for rows of that many entries. Throws as for_each_lattice_chunk.
 RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher);
 
 }  // namespace dpreduce

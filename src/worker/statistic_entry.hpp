@@ -41,7 +41,7 @@ struct StatisticCost {
   RowChange row_change = RowChange::kNone;
 };
 
-/// Of a statistic that adds up what rows are made of, n d additions or less: nothing on top.
+/// The cost of a statistic that adds up what rows are made of, n d additions or less: nothing on top.
 inline StatisticCost cost_of_sums(const ReleaseRequest&, const CostTerms&) {
   return {};
 }
@@ -68,7 +68,7 @@ struct ReleaseTerms {
   std::uint64_t rounds = 1;    ///< of what is released at one public point after the other
   bool has_units = false;      ///< the unit is a unit, whose rows have weights (row_weights.hpp)
 
-  /// Of blocks that count rows: counts of weighed rows are in units of weights.
+  /// The fraction bits of blocks that count rows: counts of weighed rows are in units of weights.
   unsigned count_bits() const { return has_units ? kWeightBits : 0; }
 };
 
@@ -79,7 +79,7 @@ enum class TakenAt {
   kBalls     ///< ClassBalls
 };
 
-/// What becomes of a statistic where units are clipped (--unit-bound clip).
+/// What becomes of a statistic where units are clipped.
 enum class UnitClip {
   kRefused,  ///< clipping a unit is not defined for it
   kSum,      ///< a unit's sum is clipped; not where the release counts rows beside it
@@ -90,7 +90,7 @@ enum class UnitClip {
 
 /// Members are references, so that an entry without one of them does not compile.
 struct StatisticEntry {
-  /// Of the release.
+  /// The name of the release.
   std::string_view name;
   TakenAt taken_at;
   /// The declaration: every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all
@@ -105,7 +105,7 @@ struct StatisticEntry {
 
   /// What `declare` says, of rows of terms.dim features.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
-  /// What becomes of that request of it.
+  /// What becomes of `made` where units are clipped.
   UnitClip unit_clip_of(const ReleaseRequest& made) const;
   bool is_round() const { return taken_at != TakenAt::kRows; }
 };

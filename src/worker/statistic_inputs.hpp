@@ -36,7 +36,7 @@ struct ClassBalls {
   std::vector<double> radii;    ///< K, above 0
 };
 
-/// Of a statistic of the rows alone: std::monostate.
+/// The point of a statistic; std::monostate where that is of the rows alone.
 using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls>;
 
 struct StatisticInputs {

@@ -61,7 +61,7 @@ std::vector<RowWeight> weights_of_own(const IsOwn& is_own, bool as_strings, std:
   return weights;
 }
 
-TEST(UnitRows, WeighWhatAllRowsOfTheirPersonSay) {
+TEST(PersonRows, WeighWhatAllRowsOfTheirPersonSay) {
   const std::vector<std::int64_t> all = persons_of_all();
   std::map<std::int64_t, std::uint64_t> rows_of;
   for (const std::int64_t person : all) ++rows_of[person];
@@ -115,7 +115,7 @@ WorkerRows gathered_rows(const IsOwn& is_own, const TemporaryFolder& folder, std
 }
 
 // Each row is on one rank still, with its classes and weight, and beside all rows of its person.
-TEST(UnitRows, AreGatheredOnOneRank) {
+TEST(PersonRows, AreGatheredOnOneRank) {
   const std::vector<std::int64_t> all = persons_of_all();
   std::map<std::int64_t, std::uint64_t> rows_of;
   for (const std::int64_t person : all) ++rows_of[person];
@@ -167,7 +167,7 @@ TEST(UnitRows, AreGatheredOnOneRank) {
 }
 
 // A row that could not be trained on is told of where its file is.
-TEST(UnitRows, ThatMoveAreReadByWhoHasTheirFile) {
+TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
   if (test_ranks().size() == 1) return;
   const TemporaryFolder folder;
   const std::vector<float> x{test_ranks().rank() == 1 ? std::numeric_limits<float>::quiet_NaN() : 1.0F, 2.0F};
@@ -193,7 +193,7 @@ TEST(UnitRows, ThatMoveAreReadByWhoHasTheirFile) {
   }
 }
 
-TEST(UnitRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
+TEST(PersonRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
   if (test_ranks().size() == 1) return;
   const TemporaryFolder folder;
   const bool is_bad = test_ranks().rank() == 1;
@@ -283,12 +283,12 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
   test_ranks().max_everywhere(0.0);  // nobody reads any more
 }
 
-TEST(UnitRows, GiveTheModelOfOneRank) {
+TEST(PersonRows, GiveTheModelOfOneRank) {
   expect_the_model_of_one_rank(240, [](std::size_t row) { return static_cast<std::int64_t>(row * row % 37); });
 }
 
 // One person has more rows than are clipped together: they stay where they are.
-TEST(UnitRows, OfOnePersonWithVeryManyStay) {
+TEST(PersonRows, OfOnePersonWithVeryManyStay) {
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
   const std::size_t most = most_rows_clipped_together(1);
@@ -315,7 +315,7 @@ TEST(UnitRows, OfOnePersonWithVeryManyStay) {
 }
 
 // To the model, too.
-TEST(UnitRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
+TEST(PersonRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
   const std::size_t most = most_rows_clipped_together(6);
   expect_the_model_of_one_rank(most + 300, [&](std::size_t row) {
     return row % 16 == 0 && row / 16 < 250 ? static_cast<std::int64_t>(row % 7) : 1000;
@@ -323,7 +323,7 @@ TEST(UnitRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
 }
 
 // More than 65,535 rows of a person on one rank are told in parts: to their weights it makes no difference.
-TEST(UnitRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
+TEST(PersonRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
   // Of the rows of all ranks, in their order, the persons of these numbers have so many: at the edges of a part and

@@ -3,9 +3,9 @@
 #include "common/data/memory_array.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/testing.hpp"
-#include "worker/correct_counts.hpp"
 #include "worker/residuals.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce::products_test {
 

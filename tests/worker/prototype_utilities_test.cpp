@@ -1,8 +1,8 @@
-#include "worker/prototype_utilities.hpp"
 
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce::prototype_utilities_test {
 

@@ -4,8 +4,8 @@
 #include "common/data/memory_array.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
-#include "worker/correct_counts.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce::sensitivity_test {
 

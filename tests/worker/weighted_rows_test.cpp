@@ -6,11 +6,10 @@
 #include "common/lattice/cosine_clip.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
-#include "worker/correct_counts.hpp"
-#include "worker/prototype_utilities.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/utilities.hpp"
 
 namespace dpreduce::weighted_rows_test {
 

@@ -101,8 +101,8 @@ class ChargedRun {
   std::string fingerprint(Communicator& ranks, std::string_view name,
                           const std::function<FingerprintPart(RandomStream& coefficients)>& part_of) const;
 
-  /// Of one rank's own statistic: four pseudorandom words of its number and its fingerprint, so that sums of them over
-  /// ranks tell apart which rank has which statistic. Known to that rank alone. Collective.
+  /// The seal of one rank's own statistic: four pseudorandom words of its number and its fingerprint, so that sums of
+  /// them over ranks tell apart which rank has which statistic. Known to that rank alone. Collective.
   std::array<std::uint64_t, 4> fingerprint_of_rank(Communicator& ranks, std::string_view name,
                                                    const Statistic& local) const;
 
@@ -125,14 +125,14 @@ class ChargedRun {
   std::vector<std::string> runs_with_sample(const PlannedRelease& planned) const;
   /// What the coins of that run's sample for the round are derived from.
   std::string sample_id(const PlannedRelease& planned, const std::string& run_id) const;
-  /// As charge, where that run charged that very statistic; else nothing, and nothing is charged.
+  /// Charges as charge does, where that run charged that very statistic; else nothing, and nothing is charged.
   std::optional<std::string> charge_again(const PlannedRelease& planned, const std::string& run_id,
                                           const std::string& fingerprint);
   /// The run whose sample for the round has not been drawn yet: this one, under another id where it has drawn one
   /// before. On the coordinator. Throws ResumeMismatch where the run has ended.
   std::string run_of_new_sample(const PlannedRelease& planned);
-  /// As charge, for that sample: never a repetition. Two samples may have the same statistic; whether they do must not
-  /// become public.
+  /// Charges as charge does, for that sample: never a repetition. Two samples may have the same statistic; whether they
+  /// do must not become public.
   std::string charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint);
 
   /// The name of the round that was begun last in this run: "gradient/3". The same on every rank.

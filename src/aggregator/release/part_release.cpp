@@ -25,7 +25,17 @@ PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey s
   shares_ = shares;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): one block, central or in shares
+void PartRelease::noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts) {
+  const auto stream_of = [&](const std::string& context) {
+    return secret_->stream("noise", std::as_bytes(std::span(context)));
+  };
+  const PlannedBlock drawn = shares_ ? shares_->share_of(planned) : planned;
+  for (const Part& part : parts) {
+    if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
+    add_noise(stream_of, drawn, planned.name, fmt::format("{}", part.number), part.local);
+  }
+}
+
 PartRelease::Pending PartRelease::start(std::string_view block, std::span<const Part> parts) {
   const std::string name(block);
   const PlannedBlock* planned = planned_ ? &planned_->block(block) : nullptr;
@@ -35,15 +45,7 @@ PartRelease::Pending PartRelease::start(std::string_view block, std::span<const 
     DPREDUCE_ASSERT(planned == nullptr || elements_made_[name] <= planned->elements);
   }
   ranks_.together([&] {
-    if (planned == nullptr) return;
-    const auto stream_of = [&](const std::string& context) {
-      return secret_->stream("noise", std::as_bytes(std::span(context)));
-    };
-    const PlannedBlock drawn = shares_ ? shares_->share_of(*planned) : *planned;
-    for (const Part& part : parts) {
-      if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
-      add_noise(stream_of, drawn, name, fmt::format("{}", part.number), part.local);
-    }
+    if (planned != nullptr) noise_own_parts(*planned, parts);
   });
   Pending pending;
   pending.block_ = name;

@@ -56,7 +56,7 @@ class PartRelease {
    public:
     /// Lets the sums go on without waiting for them (PendingSum::advance).
     void advance();
-    /// Of each part the noised sum over ranks, at its owner: what this rank owns, in the order of the parts. Call it
+    /// The noised sum over ranks of each part, at its owner: what this rank owns, in the order of the parts. Call it
     /// once.
     Owned finish();
 
@@ -80,6 +80,9 @@ class PartRelease {
   Pending start(std::string_view block, std::span<const Part> parts);
 
  private:
+  /// Adds noise to the parts that this rank owns or, where silos add shares, to all of them at a silo.
+  void noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts);
+
   Communicator& ranks_;
   std::optional<PlannedRelease> planned_;
   std::optional<NoiseKey> secret_;

@@ -112,18 +112,18 @@ class Releaser {
   /// charged, nothing drawn. On every rank. Precondition, errors: as release.
   void skip_release(std::string_view name);
 
-  /// As ChargedRun::require_charged. On the coordinator. Precondition: releases have noise.
+  /// Does what ChargedRun::require_charged does. On the coordinator. Precondition: releases have noise.
   void require_charged(std::span<const std::string> labels);
 
   /// Whether the run has ended, and can release nothing more: all of it must be in its checkpoint. On the coordinator.
   bool has_ended() const { return run_ && run_->has_ended(); }
 
-  /// As ChargedRun::require_same_rows, of a digest of the rows (row_digest.hpp). On the coordinator. Precondition:
-  /// releases have noise.
+  /// Does what ChargedRun::require_same_rows does, with a digest of the rows (row_digest.hpp). On the coordinator.
+  /// Precondition: releases have noise.
   void require_same_rows(std::span<const std::uint64_t> digest);
 
-  /// As release, of a round on a Poisson sample: `statistic_of(secret)` is this rank's statistic of the rows that the
-  /// sample with that secret takes (row_coins.hpp), and may be collective.
+  /// Makes a round on a Poisson sample, as release does: `statistic_of(secret)` is this rank's statistic of the rows
+  /// that the sample with that secret takes (row_coins.hpp), and may be collective.
   ///
   /// The sample's secret is the stream of the release's id, which no other round or run has. Of a round that was
   /// charged before, it is that of its charge, and so the sample and the statistic are; where the statistic is another

@@ -36,7 +36,7 @@ double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice);
 
 class GramSpectrum {
  public:
-  /// Of a released upper triangle, as gram_in_units. Cost: about 9 d^3 flops, on one thread, so that
+  /// Takes a released upper triangle, as gram_in_units does. Cost: about 9 d^3 flops, on one thread, so that
   /// its bits do not depend on the number of threads. Throws
   /// std::runtime_error where LAPACK does not converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);

@@ -21,7 +21,7 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr std::uint64_t kRowsAtOnce = 512;
 constexpr int kIterations = 20;
 
-// Of so many rows one block in `stride` is looked at: posteriors of more would not fit.
+// One block of rows in `stride` is looked at: posteriors of more would not fit.
 std::uint64_t stride_of(std::uint64_t rows, std::uint64_t classes, std::uint64_t most_posteriors) {
   return std::max<std::uint64_t>(1, (rows * classes + most_posteriors - 1) / most_posteriors);
 }

@@ -34,7 +34,7 @@ inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
 LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
                                std::uint64_t most_posteriors = kMostPosteriors);
 
-/// Of scores of public rows, moments and blocks of rows.
+/// The bytes that scores of public rows, moments and blocks of rows take.
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows);
 
 }  // namespace dpreduce

@@ -112,7 +112,7 @@ std::string norms_table(const JsonFields& privacy) {
   return folded("Norms of all releases", table.html());
 }
 
-// Of rounds whose norms the report has, the first being round 1.
+// The norms of rounds, where the report has them; the first is round 1.
 std::string norms_chart(const Rounds& rounds) {
   Table values("Norms of " + rounds.block, {"round", "norm of what came out", "norm of noise, expected"});
   std::size_t round = 0;

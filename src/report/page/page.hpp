@@ -47,7 +47,7 @@ enum class Audience { kOwner, kPublic };
 /// @throws BadInput naming document and member where one has another type than the program writes.
 std::string page_of(std::span<const PageDocument> documents, Audience audience = Audience::kOwner);
 
-/// What is inlined.
+/// The texts that are inlined.
 std::string_view page_script();
 std::string_view page_style();
 
