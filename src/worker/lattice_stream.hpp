@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/lattice/lattice_rows.hpp"
 

@@ -39,9 +39,9 @@ struct FittedRows {
   RowsInMemory all() const { return part(0, y.size()); }
 
   /// NAME_x.npy and NAME_y.npy in the folder.
-  RowsOptions write(const TemporaryFolder& folder, const std::string& name) const {
+  RowFiles write(const TemporaryFolder& folder, const std::string& name) const {
     const std::string rows = std::to_string(y.size());
-    const RowsOptions files{.x = {folder / (name + "_x.npy")}, .y = {folder / (name + "_y.npy")}};
+    const RowFiles files{.x = {folder / (name + "_x.npy")}, .y = {folder / (name + "_y.npy")}};
     write_bytes(files.x.front(), npy_header_bytes(npy_text("<f4", "(" + rows + ", 6)")) + element_bytes(x));
     write_bytes(files.y.front(), npy_header_bytes(npy_text("<i8", "(" + rows + ",)")) + element_bytes(y));
     return files;

@@ -38,7 +38,7 @@ PersonPart part_of_person(std::uint64_t here, std::uint64_t counted);
 /// passed.
 std::uint64_t most_rows_clipped_together(std::size_t dim);
 
-/// Of persons, by number.
+/// The parts of persons, by number.
 using PersonParts = std::vector<PersonPart>;
 
 /// Persons are numbered by each worker for itself, in the order of their first rows there. Whoever has more rows than

@@ -76,7 +76,7 @@ class WorkerRows {
   /// before.
   void set_weights(std::vector<RowWeight> weights);
   bool has_weights() const { return weights_.has_value(); }
-  /// Of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
+  /// The weight of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
   RowWeight weight(std::uint64_t row) const;
 
   /// Whose each row of range() is, from here on. Precondition (asserted): one person a row, each of them numbered.
@@ -84,7 +84,7 @@ class WorkerRows {
   bool has_persons() const { return persons_.has_value(); }
   /// Precondition (asserted): has_persons().
   const RowPersons& persons() const;
-  /// Of row `row` of features(). Preconditions (asserted): as weight.
+  /// The person of row `row` of features(). Preconditions (asserted): as weight.
   std::uint32_t person(std::uint64_t row) const;
   /// Whether each person's rows are all here, so that rows are gone through person by person. They have one weight.
   bool goes_by_person() const { return persons_ && persons_->are_whole; }

@@ -84,8 +84,8 @@ class LatticeRows {
   /// has_persons().
   std::size_t end_of_person(std::size_t first) const;
 
-  /// Of the person whose row `first` is the first, <q_i, q_j> for j <= i, rows counted from there, row-major, where
-  /// they are remembered; else nothing.
+  /// The products of the person whose row `first` is the first: <q_i, q_j> for j <= i, rows counted from there,
+  /// row-major, where they are remembered; else nothing.
   std::span<const std::int32_t> products_of_person(std::size_t first) const;
   /// Remembers them until the rows change: `products` of persons one behind the other, from firsts[row] on for the
   /// person whose first row is `row`, firsts[row] = firsts[row + 1] where there are none. Precondition (asserted): one
@@ -105,8 +105,9 @@ class LatticeRows {
   void assign(const RowTransform& transform, std::span<const StoredFloats> rows, std::span<const std::int32_t> labels,
               unsigned threads);
 
-  /// Of rows that are prepared as `transform` does but for its projection and what comes after it (is_projection_of),
-  /// with their weights and persons: as if they were assigned by it. Precondition (asserted): as many slots a row.
+  /// Lattice rows of rows that are prepared as `transform` does but for its projection and what comes after it
+  /// (is_projection_of), with their weights and persons: as if they were assigned by it. Precondition (asserted): as
+  /// many slots a row.
   void assign_projected(const RowTransform& transform, const LatticeRows& rows, unsigned threads);
 
   /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.

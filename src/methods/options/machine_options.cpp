@@ -5,9 +5,10 @@
 namespace dpreduce {
 
 void check(const MachineOptions& machine) {
-  check_range("--threads", machine.threads, 0, kMostThreads);
+  require_option_between("--threads", machine.threads, 0, kMostThreads);
   if (machine.memory_mib) {
-    check_range("--memory", static_cast<double>(*machine.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+    require_option_between("--memory", static_cast<double>(*machine.memory_mib), 1,
+                           static_cast<double>(kMostMemoryMib));
   }
 }
 

@@ -12,7 +12,7 @@ constexpr double kMostSeconds = 1e6;
 
 void check(const OutputOptions& output) {
   if (output.out.empty()) throw UsageError("--out: a file name is needed");
-  check_range("--checkpoint-every", output.checkpoint_every, 0, kMostSeconds);
+  require_option_between("--checkpoint-every", output.checkpoint_every, 0, kMostSeconds);
   if (output.checkpoint.empty() && output.checkpoint_every > 0.0) {
     throw UsageError("--checkpoint-every goes with --checkpoint");
   }

@@ -6,7 +6,7 @@
 namespace dpreduce {
 
 void check(const PrivacyOptions& privacy) {
-  check_ranges(privacy.budget);
+  require_ranges(privacy.budget);
   if (privacy.ledger.empty()) throw UsageError("--ledger: a file name is needed");
 }
 

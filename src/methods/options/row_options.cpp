@@ -6,11 +6,11 @@
 namespace dpreduce {
 
 void check(const RowOptions& rows) {
-  check_positive("--clip", rows.clip_norm);
+  require_option_positive("--clip", rows.clip_norm);
   if (rows.pool == 0) throw UsageError("--pool 0: must be at least 1");
-  check_share("--center-share", rows.center_share);
-  check_share("--pca-share", rows.pca_share);
-  check_share("--select-share", rows.select_share);
+  require_option_share("--center-share", rows.center_share);
+  require_option_share("--pca-share", rows.pca_share);
+  require_option_share("--select-share", rows.select_share);
   if (rows.pca_share && rows.pca == 0) {
     throw UsageError("--pca-share goes with --pca on private rows (without --public-x)");
   }

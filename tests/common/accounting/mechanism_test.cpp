@@ -22,17 +22,17 @@ TEST(Mechanism, IsDescribedWithItsParameters) {
 
 TEST(Mechanism, EndsOfAllRangesAreAccepted) {
   for (const double z : {kSmallestNoiseMultiplier, kLargestNoiseMultiplier}) {
-    EXPECT_NO_THROW(check_mechanism(GaussianMechanism{z}));
-    EXPECT_NO_THROW(check_mechanism(SubsampledGaussian{z, kSmallestSamplingRate}));
-    EXPECT_NO_THROW(check_mechanism(SubsampledGaussian{z, 1}));
+    EXPECT_NO_THROW(require_mechanism(GaussianMechanism{z}));
+    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, kSmallestSamplingRate}));
+    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, 1}));
   }
   for (const double epsilon : {kSmallestPureEpsilon, kLargestPureEpsilon}) {
-    EXPECT_NO_THROW(check_mechanism(ExponentialMechanism{epsilon}));
-    EXPECT_NO_THROW(check_mechanism(LaplaceMechanism{epsilon}));
-    EXPECT_NO_THROW(check_mechanism(PureMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(ExponentialMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(LaplaceMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(PureMechanism{epsilon}));
   }
   const std::vector<RepeatedMechanism> longest{{PureMechanism{1}, kLargestCount - 1}, {GaussianMechanism{1}, 1}};
-  EXPECT_NO_THROW(check_run(longest));
+  EXPECT_NO_THROW(require_run(longest));
 }
 
 struct BadRun {
@@ -45,7 +45,7 @@ class RunRefuses : public testing::TestWithParam<BadRun> {};
 
 TEST_P(RunRefuses, WithAUsageErrorThatNamesTheArgument) {
   try {
-    check_run(GetParam().run);
+    require_run(GetParam().run);
     FAIL() << "accepted";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));

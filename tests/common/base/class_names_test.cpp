@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 std::string refusal_of(const std::vector<std::string>& names, std::size_t classes) {
   try {
-    check_class_names(names, classes);
+    require_class_names(names, classes);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -23,20 +23,20 @@ std::string refusal_of(const std::vector<std::string>& names, std::size_t classe
 
 TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNames) {
   for (const std::string name : {"a", "0", "Iris setosa", "café, crème", "猫", "\"quoted\"", "a\\b"}) {
-    EXPECT_EQ(flaw_of_class_name(name), "") << name;
+    EXPECT_EQ(class_name_fault(name), "") << name;
   }
-  EXPECT_EQ(flaw_of_class_name(std::string(1000, 'x')), "");
+  EXPECT_EQ(class_name_fault(std::string(1000, 'x')), "");
 }
 
 TEST(ClassNames, EveryFlawIsTold) {
-  EXPECT_EQ(flaw_of_class_name(""), "is empty");
-  EXPECT_EQ(flaw_of_class_name(std::string(1001, 'x')), "is longer than 1000 bytes");
-  EXPECT_EQ(flaw_of_class_name("caf\xe9"), "is no UTF-8 text");
+  EXPECT_EQ(class_name_fault(""), "is empty");
+  EXPECT_EQ(class_name_fault(std::string(1001, 'x')), "is longer than 1000 bytes");
+  EXPECT_EQ(class_name_fault("caf\xe9"), "is no UTF-8 text");
   for (const std::string name : {" a", "a ", " "}) {
-    EXPECT_EQ(flaw_of_class_name(name), "begins or ends with a space");
+    EXPECT_EQ(class_name_fault(name), "begins or ends with a space");
   }
   for (const std::string name : {"a\tb", "a\rb", "a\x7f", "a\xc2\x85", "a\xe2\x80\xa8"}) {
-    EXPECT_EQ(flaw_of_class_name(name), "holds a tab or another control character");
+    EXPECT_EQ(class_name_fault(name), "holds a tab or another control character");
   }
 }
 

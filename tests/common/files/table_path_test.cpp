@@ -10,14 +10,14 @@ TEST(TablePath, TheSuffixTellsTheFormat) {
   for (const std::string path : {"a.csv", "folder.npy/a.CSV"}) EXPECT_TRUE(is_csv(path)) << path;
   for (const std::string path : {"a.npy", "/dev/stdout", "folder.csv/a"}) {
     EXPECT_FALSE(is_csv(path)) << path;
-    EXPECT_NO_THROW(check_table_path("--out", path)) << path;
+    EXPECT_NO_THROW(require_table_path("--out", path)) << path;
   }
 }
 
 TEST(TablePath, OtherSuffixesAreRefused) {
   for (const std::string path : {"a.txt", "a.csv.gz", "a.parquet", "a.npz"}) {
     try {
-      check_table_path("--scores", path);
+      require_table_path("--scores", path);
       ADD_FAILURE() << path;
     } catch (const UsageError& error) {
       EXPECT_EQ(std::string(error.what()),

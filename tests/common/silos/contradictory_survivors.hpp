@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "common/silos/neighbor_graph.hpp"
+#include "common/masking/neighbor_graph.hpp"
 #include "tests/common/silos/lied_to_attempt.hpp"
 
 namespace dpreduce {

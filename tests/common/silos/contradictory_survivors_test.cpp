@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/silos/sealed_box.hpp"
+#include "common/masking/sealed_box.hpp"
 #include "tests/common/silos/lied_to_run.hpp"
 #include "tests/slow_tests.hpp"
 

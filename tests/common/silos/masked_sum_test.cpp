@@ -1,5 +1,5 @@
 // Masked sums over a wire in memory, without faults.
-#include "common/silos/masked_sum.hpp"
+#include "common/masking/masked_sum.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/silos/mask_stream.hpp"
+#include "common/masking/mask_stream.hpp"
 #include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/silos/masking_silo.hpp"
+#include "common/masking/masking_silo.hpp"
 
 namespace dpreduce {
 

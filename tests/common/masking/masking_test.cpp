@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/masking_coordinator.hpp"
-#include "common/silos/masking_silo.hpp"
-#include "common/silos/sealed_box.hpp"
+#include "common/masking/masking_coordinator.hpp"
+#include "common/masking/masking_silo.hpp"
+#include "common/masking/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {
