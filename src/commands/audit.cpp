@@ -30,7 +30,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/simulation/synthetic.hpp"
@@ -77,25 +77,27 @@ AuditOptions validated(AuditOptions options) {
     options.fit.rows.normalize =
         Normalize::kL2;  // whitened rows are short where they are only clipped, and hide a canary
   }
-  check_both_or_none("--train-x", !options.fit.data.train.x.empty(), "--train-y", !options.fit.data.train.y.empty());
+  require_both_or_none("--train-x", !options.fit.data.train.x.empty(), "--train-y", !options.fit.data.train.y.empty());
   if (!options.fit.data.train.x.empty() && !options.one_run) {
     throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");
   }
   if (options.fit.data.rows_per_person) {
-    check_range("--rows-per-person", static_cast<double>(*options.fit.data.rows_per_person), 1, kMostRowsOfCanary);
+    require_option_between("--rows-per-person", static_cast<double>(*options.fit.data.rows_per_person), 1,
+                           kMostRowsOfCanary);
     options.fit.data.train.person = {"persons of the audit"};
   }
   if (const auto silos = options.fit.silos.silos_per_person) {
-    check_range("--silos-per-person", *silos, kSilosOfCanary, kMostSilosOfPerson);
+    require_option_between("--silos-per-person", *silos, kSilosOfCanary, kMostSilosOfPerson);
     if (options.one_run || options.fit.method.batch) {
       throw UsageError("audit --silos-per-person: goes with whole runs on all rows; leave --one-run and --batch out");
     }
     if (!options.fit.data.rows_per_person) throw UsageError("audit --silos-per-person: goes with --rows-per-person");
     options.fit.silos.under_engine = true;  // the audit's own
   }
-  check_range("--confidence", options.confidence, 0.5, kLargestConfidence);
-  if (options.trials) check_range("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
-  check_range("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
+  require_option_between("--confidence", options.confidence, 0.5, kLargestConfidence);
+  if (options.trials)
+    require_option_between("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
+  require_option_between("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
   options.fit = validated(std::move(options.fit));
   return options;
 }

@@ -49,9 +49,9 @@ BenchOptions validated(BenchOptions options) {
   if (options.rows == 0 || options.dim == 0 || options.count == 0 || options.elements == 0 || options.repeats == 0) {
     throw UsageError("bench: sizes and repeats must be at least 1");
   }
-  check_classes(options.classes);
-  check_range("--threads", options.threads, 1, kMostThreads);
-  check_positive("--sigma", options.sigma);
+  require_classes(options.classes);
+  require_option_between("--threads", options.threads, 1, kMostThreads);
+  require_option_positive("--sigma", options.sigma);
   return options;
 }
 

@@ -32,7 +32,7 @@ struct CalibrateOptions {
 };
 
 CalibrateOptions validated(CalibrateOptions options) {
-  check_positive("--sensitivity", options.sensitivity);
+  require_option_positive("--sensitivity", options.sensitivity);
   if (options.steps == 0) throw UsageError("--steps 0: must be at least 1");
   if (!(options.sampling_rate > 0.0 && options.sampling_rate <= 1.0)) {
     throw UsageError(fmt::format("--sampling-rate {}: must be above 0 and at most 1", options.sampling_rate));

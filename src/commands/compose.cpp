@@ -118,7 +118,7 @@ std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
   std::vector<RepeatedMechanism> run;
   for (const auto& [option, part] : options.run) {
     try {
-      check_mechanism(part.mechanism);
+      require_mechanism(part.mechanism);
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("--{}: {}", option, error.what()));
     }

@@ -35,7 +35,7 @@ struct ConvertOptions {
 };
 
 ConvertOptions validated(ConvertOptions options) {
-  check_positive("--sensitivity", options.sensitivity);
+  require_option_positive("--sensitivity", options.sensitivity);
   const StatedBudget& budget = options.budget;
   if (!options.sigma) {
     if (!budget.epsilon && !budget.rho && !budget.mu && !budget.delta) {
@@ -43,7 +43,7 @@ ConvertOptions validated(ConvertOptions options) {
     }
     return options;
   }
-  check_positive("--sigma", *options.sigma);
+  require_option_positive("--sigma", *options.sigma);
   if (budget.epsilon || budget.rho || budget.mu) {
     throw UsageError("--sigma goes without --epsilon, --rho and --mu; give exactly one");
   }

@@ -19,7 +19,7 @@
 #include "common/base/output_format.hpp"
 #include "common/base/version.hpp"
 #include "common/data/output_check.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 struct EvaluateOptions {
   std::string model;
-  RowsOptions test;
+  RowFiles test;
   std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
@@ -117,7 +117,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
     require_top_k(options.top_k, classifier->classes());
-    RowsOptions test = options.test;
+    RowFiles test = options.test;
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));
     const std::array outputs{NamedPath{"--report", options.report}};

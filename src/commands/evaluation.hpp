@@ -7,8 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/data/row_files.hpp"
 #include "common/data/row_stream.hpp"
-#include "common/data/rows_options.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "report/fit_report.hpp"

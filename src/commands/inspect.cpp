@@ -20,7 +20,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
 
@@ -28,7 +28,7 @@ namespace dpreduce {
 namespace {
 
 struct InspectOptions {
-  RowsOptions rows;
+  RowFiles rows;
   std::size_t classes = 0;
   Normalize normalize = Normalize::kNone;
   double clip_norm = 1.0;
@@ -42,9 +42,9 @@ InspectOptions validated(InspectOptions options) {
         "--train-y needs --classes or --class-names: how many classes there are is public, and never taken from the "
         "data");
   }
-  if (!options.rows.y.empty()) check_classes(options.classes);
-  check_class_names(options.rows.class_names, options.classes);
-  check_positive("--clip", options.clip_norm);
+  if (!options.rows.y.empty()) require_classes(options.classes);
+  require_class_names(options.rows.class_names, options.classes);
+  require_option_positive("--clip", options.clip_norm);
   return options;
 }
 

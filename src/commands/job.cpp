@@ -14,10 +14,10 @@
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"
+#include "common/masking/neighbor_graph.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/faulty_wire.hpp"
 #include "common/silos/line.hpp"
-#include "common/silos/neighbor_graph.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/resolved_fit.hpp"
 

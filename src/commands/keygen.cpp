@@ -8,7 +8,7 @@
 #include "commands/commands.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
-#include "common/silos/identity.hpp"
+#include "common/masking/identity.hpp"
 
 namespace dpreduce {
 namespace {

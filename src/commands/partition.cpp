@@ -42,10 +42,11 @@ constexpr std::size_t kMostPartitions = std::size_t{1} << 20;
 constexpr double kHalfTurn = 180.0;  // degrees
 
 PartitionOptions validated(PartitionOptions options) {
-  check_classes(options.classes);
+  require_classes(options.classes);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
-  check_range("--silos", static_cast<double>(options.silos), 1, static_cast<double>(kMostPartitions));
-  check_range("--first-silo", static_cast<double>(options.first_silo), 0, static_cast<double>(kMostPartitions));
+  require_option_between("--silos", static_cast<double>(options.silos), 1, static_cast<double>(kMostPartitions));
+  require_option_between("--first-silo", static_cast<double>(options.first_silo), 0,
+                         static_cast<double>(kMostPartitions));
   const Partition scheme = options.scheme;
   const auto check_scheme = [](const char* option, bool is_given, bool is_used, const char* schemes) {
     if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --scheme {}", option, schemes));
@@ -55,7 +56,7 @@ PartitionOptions validated(PartitionOptions options) {
   if (has_shares && !options.alpha) {
     throw UsageError(fmt::format("--scheme {}: say with --alpha how uneven shares are", to_string(scheme)));
   }
-  if (options.alpha) check_positive("--alpha", *options.alpha);
+  if (options.alpha) require_option_positive("--alpha", *options.alpha);
   const bool deals_classes = scheme == Partition::kClasses;
   check_scheme("--classes-per-silo", options.classes_per_silo.has_value(), deals_classes, "classes");
   if (deals_classes) {
@@ -78,8 +79,8 @@ PartitionOptions validated(PartitionOptions options) {
   if (shifts && !options.rotation && !options.offset) {
     throw UsageError("--scheme feature-shift: say with --rotation or --offset how large the shift is");
   }
-  if (options.rotation) check_range("--rotation", *options.rotation, 0, kHalfTurn);
-  if (options.offset) check_positive("--offset", *options.offset);
+  if (options.rotation) require_option_between("--rotation", *options.rotation, 0, kHalfTurn);
+  if (options.offset) require_option_positive("--offset", *options.offset);
   return options;
 }
 

@@ -22,7 +22,7 @@
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/output_check.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/files/csv_writer.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -68,7 +68,7 @@ PredictOptions validated(PredictOptions options) {
         "--scores, --probabilities, --sets and --top-k exclude each other in one file; give one, or --scores FILE and "
         "--probabilities FILE");
   }
-  for (const auto& [option, path] : prediction_files(options)) check_table_path(option, path);
+  for (const auto& [option, path] : prediction_files(options)) require_table_path(option, path);
   if (options.threshold && !options.sets) throw UsageError("--threshold goes with --sets");
   require_valid_label_set_terms(options.top_k, options.threshold);
   return options;

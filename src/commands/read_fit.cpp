@@ -17,7 +17,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/output_format.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/onnx/onnx_classifier.hpp"

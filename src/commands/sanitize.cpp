@@ -20,7 +20,7 @@
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/data/npy_writer.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/randomness/noise_key.hpp"
@@ -46,7 +46,7 @@ struct SanitizeOptions {
 };
 
 SanitizeOptions validated(SanitizeOptions options) {
-  check_positive("--clip", options.clip_norm);
+  require_option_positive("--clip", options.clip_norm);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
   return options;
 }

@@ -33,7 +33,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/base/version.hpp"
 #include "common/data/output_check.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/files/line_file.hpp"
 #include "common/files/private_folder.hpp"
@@ -60,8 +60,8 @@ namespace dpreduce {
 namespace {
 
 struct SweepOptions {
-  RowsOptions train;
-  RowsOptions test;
+  RowFiles train;
+  RowFiles test;
   std::vector<std::string> public_x;
   std::size_t classes = 0;
   std::vector<std::string> methods;  // each as it follows --method of fit, with options of its own
@@ -84,10 +84,10 @@ constexpr double kMostSeeds = 1e6;
 
 SweepOptions validated(SweepOptions options) {
   options.classes = classes_of(options.classes, options.train.class_names);
-  check_classes(options.classes);
-  check_class_names(options.train.class_names, options.classes);
+  require_classes(options.classes);
+  require_class_names(options.train.class_names, options.classes);
   options.test.class_names = options.train.class_names;
-  check_range("--seeds", static_cast<double>(options.seeds), 1, kMostSeeds);
+  require_option_between("--seeds", static_cast<double>(options.seeds), 1, kMostSeeds);
   const auto check_once = [](const char* option, const auto& values) {
     auto sorted = values;
     std::sort(sorted.begin(), sorted.end());
@@ -97,12 +97,13 @@ SweepOptions validated(SweepOptions options) {
   check_once("--methods", options.methods);
   check_once("--epsilons", options.epsilons);
   check_once("--imbalance", options.ratios);
-  for (const double epsilon : options.epsilons) check_positive("--epsilons", epsilon);
-  for (const double ratio : options.ratios) check_range("--imbalance", ratio, 1, kLargestImbalance);
+  for (const double epsilon : options.epsilons) require_option_positive("--epsilons", epsilon);
+  for (const double ratio : options.ratios) require_option_between("--imbalance", ratio, 1, kLargestImbalance);
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
-  check_range("--threads", options.threads, 0, kMostThreads);
+  require_option_between("--threads", options.threads, 0, kMostThreads);
   if (options.memory_mib) {
-    check_range("--memory", static_cast<double>(*options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+    require_option_between("--memory", static_cast<double>(*options.memory_mib), 1,
+                           static_cast<double>(kMostMemoryMib));
   }
   return options;
 }

@@ -230,7 +230,7 @@ void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims) 
   }
 }
 
-void require_no_file_left_out(const RowsOptions& options, const Communicator& ranks) {
+void require_no_file_left_out(const RowFiles& options, const Communicator& ranks) {
   const bool is_of_silos = ranks.silos() != nullptr;
   const WorkerNumbers workers{is_of_silos ? 1U : 0U, static_cast<std::size_t>(ranks.size()) - 1};
   for (const std::vector<std::string>* const patterns : {&options.x, &options.y}) {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/file_claims.hpp"
@@ -32,7 +32,7 @@ void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims);
 
 /// Throws BadInput where a file stands beside those of the pattern's {rank} that no rank of the job would read.
 /// Not collective.
-void require_no_file_left_out(const RowsOptions& options, const Communicator& ranks);
+void require_no_file_left_out(const RowFiles& options, const Communicator& ranks);
 
 /// Rows that are not to be training rows, and how messages call them: "public" is of --public-x.
 struct OtherRole {

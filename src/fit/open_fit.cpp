@@ -11,7 +11,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/files/paths.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -99,7 +99,7 @@ FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
 }
 
 WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
-  const RowsOptions& train = options.data.train;
+  const RowFiles& train = options.data.train;
   if (memory == nullptr) return open_ranked_rows(train, ranks);
   return ranked_rows_in_memory(memory->train_x, memory->train_y, train.x.front(), train.y.front(), ranks);
 }
@@ -183,7 +183,7 @@ std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t
 
 std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
                                                const RowsInMemory* memory) {
-  const RowsOptions& validation = options.data.validation;
+  const RowFiles& validation = options.data.validation;
   if (validation.x.empty()) return std::nullopt;
   std::optional<WorkerRows> rows;
   if (memory != nullptr) {

@@ -26,7 +26,7 @@ void require_largest_dim(double dim, double largest, const std::string& name) {
 
 }  // namespace
 
-WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers) {
+WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers) {
   WorkerRows rows = WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker),
                                      static_cast<std::size_t>(workers), named_classes(options.class_names));
   require_features_of(rows, input_dim, options.x.front());
@@ -39,7 +39,7 @@ void require_features_of(const WorkerRows& rows, std::size_t input_dim, const st
       fmt::format("{}: rows have {} features, but the model was trained on {}", name, rows.dim(), input_dim));
 }
 
-WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const Communicator& ranks) {
+WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks) {
   if (!has_rows(ranks, RowsOfSilos::kCoordinator)) return WorkerRows::none(dim);
   return ranks.silos() != nullptr ? open_rows_for(dim, options, 0, 1)
                                   : open_rows_for(dim, options, ranks.rank(), ranks.size());
@@ -55,7 +55,7 @@ WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const s
   return std::move(*rows);
 }
 
-WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, RowsOfSilos whose) {
+WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose) {
   // Among silos no two parties share a list of files. Where the paths have no {rank}, this party reads all of the files
   // that it has named.
   const bool is_shared =

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
 
@@ -20,20 +20,19 @@ enum class RowsOfSilos {
 
 /// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
 /// BadInput.
-WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
+WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers);
 
 /// Throws BadInput naming the rows where they have not `input_dim` features.
 void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
 
 /// This rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their number of
 /// features is another.
-WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const Communicator& ranks);
+WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks);
 
 /// This rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError as
 /// WorkerRows::open does, and BadInput where ranks' own files differ in their number of features, where a file would
 /// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
-WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks,
-                            RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
+WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
 /// The same of this rank's own rows in memory; none is allowed. Collective. Throws BadInput as WorkerRows::in_memory,
 /// and where ranks' rows differ in their number of features.

@@ -119,8 +119,8 @@ void require_fit_for_silos(const FitOptions& options) {
   const auto refuse = [](bool is_given, const char* option, const char* reason) {
     if (is_given) throw UsageError(fmt::format("{} with --secure-aggregation: {}", option, reason));
   };
-  check_both_or_none("--budget-epsilon", options.privacy.limit_epsilon.has_value(), "--budget-delta",
-                     options.privacy.limit_delta.has_value());
+  require_both_or_none("--budget-epsilon", options.privacy.limit_epsilon.has_value(), "--budget-delta",
+                       options.privacy.limit_delta.has_value());
   refuse(options.privacy.budget.non_private && options.privacy.limit_epsilon, "--non-private and --budget-epsilon",
          "sums without noise are within no budget");
   refuse(options.privacy.seed && options.privacy.limit_epsilon, "--seed and --budget-epsilon",
@@ -279,7 +279,7 @@ FitOptions validated(FitOptions options) {
   require_valid_silos_per_person(options);
   require_valid_counting_silos(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
-  for (RowsOptions* rows : {&options.data.test, &options.data.validation}) {
+  for (RowFiles* rows : {&options.data.test, &options.data.validation}) {
     rows->class_names = options.data.train.class_names;
   }
   return options;

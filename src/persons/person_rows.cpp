@@ -259,7 +259,7 @@ void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& ne
 
 }  // namespace
 
-std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks,
+std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
                                          const std::optional<ArrayView>& in_memory) {
   std::optional<ShardedArray> persons;
   ranks.together([&] {

@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "common/data/memory_array.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
@@ -30,7 +30,7 @@ namespace dpreduce {
 /// The identifiers of --train-person, of which this rank has rows.range(); those `in_memory`, where there are some;
 /// none at a coordinator without rows. Collective. Throws BadInput where a file cannot be read, holds no identifiers,
 /// or another number of them than there are rows, and where only one of features and identifiers is named with {rank}.
-std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks,
+std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
                                          const std::optional<ArrayView>& in_memory = {});
 
 /// What a fit needs to know of persons beside weights.

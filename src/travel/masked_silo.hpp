@@ -36,9 +36,9 @@
 #include <string>
 #include <vector>
 
-#include "common/silos/identity.hpp"
-#include "common/silos/key_agreement.hpp"
-#include "common/silos/roster.hpp"
+#include "common/masking/identity.hpp"
+#include "common/masking/key_agreement.hpp"
+#include "common/masking/roster.hpp"
 #include "travel/traveling_plan.hpp"
 
 namespace dpreduce {

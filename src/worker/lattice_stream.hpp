@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"

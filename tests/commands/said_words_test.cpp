@@ -214,7 +214,7 @@ TEST(SaidWords, NeedNoFileOfNamesOfClasses) {
   std::remove(path.c_str());
   const FitOptions fit = command_of(dpreduce_command(), said).target<FitCommand>()->options;
   EXPECT_EQ(fit.data.classes, 12U);
-  for (const RowsOptions* rows : {&fit.data.train, &fit.data.test, &fit.data.validation}) {
+  for (const RowFiles* rows : {&fit.data.train, &fit.data.test, &fit.data.validation}) {
     ASSERT_EQ(rows->class_names.size(), 12U);
     EXPECT_EQ(rows->class_names[2], "c");
   }

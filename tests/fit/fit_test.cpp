@@ -40,7 +40,7 @@ TEST_P(FitByMethod, ArraysInMemoryGiveTheModelOfTheSameRowsInFiles) {
   RowsInMemory rows = rows_.all();
   FitOptions on_files = options;
   on_files.data.train = rows_.write(folder_, "train");
-  const RowsOptions other = other_rows_.write(folder_, "other");
+  const RowFiles other = other_rows_.write(folder_, "other");
   if (GetParam() == "public") {
     rows.public_x = other_rows_.features();
     on_files.data.public_x = other.x;

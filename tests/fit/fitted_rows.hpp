@@ -34,8 +34,8 @@ struct FittedRows {
   RowsInMemory all() const { return part(0, y.size()); }
 
   /// NAME_x.npy and NAME_y.npy in the folder.
-  RowsOptions write(const TemporaryFolder& folder, const std::string& name) const {
-    const RowsOptions files{.x = {folder / (name + "_x.npy")}, .y = {folder / (name + "_y.npy")}};
+  RowFiles write(const TemporaryFolder& folder, const std::string& name) const {
+    const RowFiles files{.x = {folder / (name + "_x.npy")}, .y = {folder / (name + "_y.npy")}};
     write_npy(files.x.front(), x, kDim);
     write_npy(files.y.front(), y);
     return files;

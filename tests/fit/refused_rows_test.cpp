@@ -116,7 +116,7 @@ TEST_F(RefusedRowsTest, InFilesOfShardsLeaveNothingOnTheLedger) {
   FitOptions options = seeded_fit("fc", folder_);
   options.method.rounds = 2;
   options.data.train = FittedRows(60, 2).write(folder_, "a");
-  const RowsOptions last = rows.write(folder_, "b");
+  const RowFiles last = rows.write(folder_, "b");
   options.data.train.x.push_back(last.x.front());
   options.data.train.y.push_back(last.y.front());
   EXPECT_THAT(refusal<BadInput>([&] { fit(options, alone_); }), HasSubstr("label -1"));

@@ -35,7 +35,7 @@ void expect_refused(const std::vector<Contradiction>& contradictions, bool are_a
 }
 
 TEST(FitOptions, ContradictionsAreRefused) {
-  const RowsOptions validation{.x = {"v.npy"}, .y = {"w.npy"}};
+  const RowFiles validation{.x = {"v.npy"}, .y = {"w.npy"}};
   expect_refused(
       {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public: name the public rows"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}; },

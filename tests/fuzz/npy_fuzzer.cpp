@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     NpyArray array(std::as_bytes(std::span(data, size)), "fuzz.npy");
     const std::uint64_t rows = array.rows() < kMaxRows ? array.rows() : kMaxRows;
     if (is_float(array.dtype())) {
-      array.check_holds_features();
+      array.require_holds_features();
       if (array.columns() > kMaxElements) return 0;
       std::vector<float> features(rows * array.columns());
       array.read_features(array.rows() - rows, rows, features);
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     } else {
       const NamedClasses names({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
-      array.check_holds_labels(&names);
+      array.require_holds_labels(&names);
       std::vector<std::int32_t> labels(rows);
       array.read_labels(array.rows() - rows, rows, 10, labels, &names);
     }

@@ -19,7 +19,7 @@ bool uses_tight_zcdp(Accountant accountant) {
 
 }  // namespace
 
-void check_ranges(const StatedBudget& stated) {
+void require_ranges(const StatedBudget& stated) {
   if (stated.epsilon) {
     require_positive("--epsilon", *stated.epsilon);
     require_between("--epsilon", *stated.epsilon, 0, kLargestEpsilon);
@@ -48,7 +48,7 @@ PrivacyBudget PrivacyBudget::from_options(const StatedBudget& options) {
                        ": needs --delta as well; choose it well below 1 / (number of records)");
     }
   }
-  check_ranges(options);
+  require_ranges(options);
   if (!options.epsilon && options.delta) {
     throw UsageError(shown("--delta", *options.delta) + ": belongs to --epsilon; leave it out with --rho or --mu");
   }

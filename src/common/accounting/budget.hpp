@@ -47,7 +47,7 @@ void serialize(Archive& archive, BudgetOptions& options, unsigned) {
 }
 
 /// Throws UsageError naming the option where a number that is stated is outside the range that a budget takes.
-void check_ranges(const StatedBudget& stated);
+void require_ranges(const StatedBudget& stated);
 
 /// A privacy budget, stated in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
@@ -66,7 +66,7 @@ class PrivacyBudget {
   /// own epsilon, elsewhere what mu(accountant) converts to. Throws UsageError unless 0 < delta < 1.
   double epsilon_at(double delta, Accountant accountant = Accountant::kGdp) const;
 
-  /// As stated by the user; empty for a budget in rho or mu.
+  /// The figures as the user stated them; empty for a budget in rho or mu.
   std::optional<double> epsilon() const { return options_.epsilon; }
   std::optional<double> delta() const { return options_.delta; }
 

@@ -20,7 +20,7 @@ constexpr double kPldTolerance = 1e-5;
 // Grids of the search; the last steps use the full one.
 constexpr std::size_t kSearchCells = std::size_t{1} << 16;
 
-void check_target(const CalibrationTarget& target, Accountant accountant) {
+void require_target(const CalibrationTarget& target, Accountant accountant) {
   require_positive("epsilon", target.epsilon);
   require_between("epsilon", target.epsilon, 0, kLargestEpsilon);
   require_probability("delta", target.delta);
@@ -32,7 +32,7 @@ void check_target(const CalibrationTarget& target, Accountant accountant) {
                      ": the GDP and zCDP accountants do not know sampling; use pld or rdp");
   }
   if (target.beside.empty()) return;
-  check_run(target.beside);
+  require_run(target.beside);
   if (accountant == Accountant::kGdp || accountant == Accountant::kZcdp) {
     throw UsageError("mechanisms beside the steps: the GDP and zCDP accountants do not search; use pld or rdp");
   }
@@ -149,7 +149,7 @@ double pld_noise(const CalibrationTarget& target) {
 }  // namespace
 
 double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant) {
-  check_target(target, accountant);
+  require_target(target, accountant);
   switch (accountant) {
     case Accountant::kGdp:
       return noise_for_total_mu(gdp_mu(target.epsilon, target.delta), target.steps);

@@ -34,7 +34,7 @@ struct CalibrationTarget {
 /// where even the smallest multiplier in range meets the target, they return that one. What stands beside the steps is
 /// for these two. Preconditions: 0 < epsilon <= kLargestEpsilon; 0 < delta < 1, for kPld at least kSmallestPldDelta; 1
 /// <= steps <= kLargestCount; kSmallestSamplingRate <= sampling_rate <= 1, and 1 for kGdp and kZcdp; the answer lies in
-/// mechanism.hpp's range; nothing beside the steps for kGdp and kZcdp, else check_run. Throws UsageError naming the
+/// mechanism.hpp's range; nothing beside the steps for kGdp and kZcdp, else require_run. Throws UsageError naming the
 /// argument. A search takes seconds: the last answers are remembered.
 double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant);
 

@@ -76,7 +76,7 @@ double ComposedEpsilon::best() const {
 }
 
 std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors) {
-  check_run(run);
+  require_run(run);
   if (neighbors.records == 0 || neighbors.records > kLargestGroup) {
     throw UsageError("group of " + std::to_string(neighbors.records) + " records: must be from 1 to " +
                      std::to_string(kLargestGroup));
@@ -85,13 +85,13 @@ std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, c
   std::vector<RepeatedMechanism> scaled;
   for (const RepeatedMechanism& part : run) {
     scaled.push_back({std::visit(Scaled{static_cast<double>(changes)}, part.mechanism), part.count});
-    check_mechanism(scaled.back().mechanism);
+    require_mechanism(scaled.back().mechanism);
   }
   return scaled;
 }
 
 std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run) {
-  check_run(run);
+  require_run(run);
   HighPrecision total = 0;
   for (const RepeatedMechanism& part : run) {
     const std::optional<HighPrecision> rho = std::visit(Rho{}, part.mechanism);
@@ -102,7 +102,7 @@ std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run) {
 }
 
 std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run) {
-  check_run(run);
+  require_run(run);
   HighPrecision total = 0;
   for (const RepeatedMechanism& part : run) {
     const std::optional<HighPrecision> mu = squared_mu(part.mechanism);

@@ -37,16 +37,16 @@ struct ComposedEpsilon {
   double best() const;  ///< the least upper bound
 };
 
-/// The same run against a group: every mechanism with the parameters above. Preconditions: check_run; 1 <= records <=
+/// The same run against a group: every mechanism with the parameters above. Preconditions: require_run; 1 <= records <=
 /// 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove; the scaled parameters lie in
 /// mechanism.hpp's ranges. Throws UsageError naming the mechanism and the argument.
 std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors);
 
 /// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty
-/// if a Gaussian is sampled. Precondition: check_run. Throws UsageError.
+/// if a Gaussian is sampled. Precondition: require_run. Throws UsageError.
 std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run);
 
-/// sqrt(sum count mu^2), rounded up, if all mechanisms are Gaussians, else empty. Precondition: check_run. Throws
+/// sqrt(sum count mu^2), rounded up, if all mechanisms are Gaussians, else empty. Precondition: require_run. Throws
 /// UsageError.
 std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run);
 

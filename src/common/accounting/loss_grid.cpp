@@ -14,7 +14,7 @@ namespace {
 // cancellation.
 constexpr double kMassError = 4e-13;
 
-// Of the gap, whose quadrature no such bound covers: a mixture's squared density over another's.
+// The margin of the gap, whose quadrature no such bound covers: a mixture's squared density over another's.
 constexpr double kGapMargin = 1e-6;
 
 struct Rule {

@@ -64,8 +64,8 @@ struct LossLaw {
   double tail = 0;  ///< P-mass above smooth's range is at most this, and below it too
 };
 
-/// The dominating pair above. The tail bounds what smooth leaves out. Preconditions: check_mechanism; 1e-290 <= tail <
-/// 0.1.
+/// The dominating pair above. The tail bounds what smooth leaves out. Preconditions: require_mechanism; 1e-290 <= tail
+/// < 0.1.
 LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double tail);
 
 /// A pair that the mechanism itself, or an instance of it, dominates, with its atoms on multiples of step.

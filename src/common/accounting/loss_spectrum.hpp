@@ -75,7 +75,7 @@ TiltedLoss tilted(const LossGrid& grid, double tilt);
 
 class LossSpectrum {
  public:
-  /// Of no loss at all: Y = 1.
+  /// The spectrum of no loss at all: Y = 1.
   explicit LossSpectrum(std::size_t length);
 
   /// Takes the loss in, count times. Uses the transform's buffers. Preconditions: fourier has this spectrum's length;

@@ -15,7 +15,7 @@ constexpr double kLargestExponent = 2000;
 constexpr double kLargestMeanExponent = 1e5;
 // Rates are sought up to this over a loss's range, and up to twice the tilt.
 constexpr double kLargestRate = 300;
-// Of a loss that is all but constant, relative to it.
+// The width of a loss that is all but constant, relative to it.
 constexpr double kSmallestWidth = 1e-6;
 constexpr int kEvaluations = 60;
 

@@ -5,23 +5,23 @@
 namespace dpreduce {
 namespace {
 
-void check_noise_multiplier(double z) {
+void require_noise_multiplier(double z) {
   require_between("noise multiplier", z, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
 }
 
-void check_pure_epsilon(std::string_view whose, double epsilon) {
+void require_pure_epsilon(std::string_view whose, double epsilon) {
   require_between(std::string("epsilon of ") + std::string(whose), epsilon, kSmallestPureEpsilon, kLargestPureEpsilon);
 }
 
 struct Check {
-  void operator()(const GaussianMechanism& m) const { check_noise_multiplier(m.noise_multiplier); }
+  void operator()(const GaussianMechanism& m) const { require_noise_multiplier(m.noise_multiplier); }
   void operator()(const SubsampledGaussian& m) const {
-    check_noise_multiplier(m.noise_multiplier);
+    require_noise_multiplier(m.noise_multiplier);
     require_between("sampling rate", m.sampling_rate, kSmallestSamplingRate, 1);
   }
-  void operator()(const ExponentialMechanism& m) const { check_pure_epsilon("the exponential mechanism", m.epsilon); }
-  void operator()(const LaplaceMechanism& m) const { check_pure_epsilon("the Laplace mechanism", m.epsilon); }
-  void operator()(const PureMechanism& m) const { check_pure_epsilon("the pure-DP mechanism", m.epsilon); }
+  void operator()(const ExponentialMechanism& m) const { require_pure_epsilon("the exponential mechanism", m.epsilon); }
+  void operator()(const LaplaceMechanism& m) const { require_pure_epsilon("the Laplace mechanism", m.epsilon); }
+  void operator()(const PureMechanism& m) const { require_pure_epsilon("the pure-DP mechanism", m.epsilon); }
 };
 
 struct Describe {
@@ -40,15 +40,15 @@ struct Describe {
 
 }  // namespace
 
-void check_mechanism(const Mechanism& mechanism) {
+void require_mechanism(const Mechanism& mechanism) {
   std::visit(Check{}, mechanism);
 }
 
-void check_run(std::span<const RepeatedMechanism> run) {
+void require_run(std::span<const RepeatedMechanism> run) {
   if (run.empty()) throw UsageError("no mechanism to account for: give at least one");
   std::uint64_t total = 0;
   for (const RepeatedMechanism& part : run) {
-    check_mechanism(part.mechanism);
+    require_mechanism(part.mechanism);
     if (part.count == 0 || part.count > kLargestCount - total) {
       throw UsageError("count = " + std::to_string(part.count) + " of " + describe(part.mechanism) +
                        ": must be at least 1, and all counts together at most " + std::to_string(kLargestCount));

@@ -67,11 +67,11 @@ inline constexpr double kLargestPureEpsilon = 200;
 inline constexpr std::uint64_t kLargestCount = 10'000'000;
 
 /// Throws UsageError naming the parameter, unless each lies in its range above; q = 1 is allowed.
-void check_mechanism(const Mechanism& mechanism);
+void require_mechanism(const Mechanism& mechanism);
 
 /// Throws UsageError if there is no part, a part's count is 0, all counts together pass kLargestCount, or a parameter
 /// is out of its range.
-void check_run(std::span<const RepeatedMechanism> run);
+void require_run(std::span<const RepeatedMechanism> run);
 
 /// E.g. "subsampled Gaussian, z = 1, q = 0.01".
 std::string describe(const Mechanism& mechanism);

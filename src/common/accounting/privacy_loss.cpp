@@ -15,7 +15,7 @@
 namespace dpreduce {
 namespace {
 
-// Of delta, the share that truncated tails may take.
+// The share of delta that truncated tails may take.
 constexpr double kTailShare = 1e-9;
 constexpr double kSmallestTail = 1e-280;
 // Target: what the discretization may add to epsilon, relative.
@@ -189,20 +189,20 @@ std::vector<Direction> directions(std::span<const RepeatedMechanism> parts) {
   return {Direction::kRemove, Direction::kAdd};
 }
 
-void check_cells(std::size_t cells) {
+void require_cells(std::size_t cells) {
   require_between("cells", static_cast<double>(cells), 1 << 10, 1 << 24);
 }
 
-void check_delta(double delta) {
+void require_delta(double delta) {
   require_probability("delta", delta);
   require_between("delta", delta, kSmallestPldDelta, 1);
 }
 
 // The upper side is the best of all bounds at hand: those of the coarse grids, and that of the Renyi orders.
 PrivacyLossBounds epsilon_bounds(std::span<const RepeatedMechanism> run, double delta, std::size_t cells, Sides sides) {
-  check_run(run);
-  check_delta(delta);
-  check_cells(cells);
+  require_run(run);
+  require_delta(delta);
+  require_cells(cells);
   const std::vector<RepeatedMechanism> parts = merged(run);
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {
@@ -238,9 +238,9 @@ double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, s
 }
 
 PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsilon, std::size_t cells) {
-  check_run(run);
+  require_run(run);
   require_between("epsilon", epsilon, 0, 1e6);
-  check_cells(cells);
+  require_cells(cells);
   const std::vector<RepeatedMechanism> parts = merged(run);
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {

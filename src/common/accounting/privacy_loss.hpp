@@ -30,15 +30,15 @@ inline constexpr std::size_t kPldCells = std::size_t{1} << 20;
 /// lower <= min{epsilon >= 0 : delta(epsilon) <= delta} <= upper; upper is never above the best Renyi order's epsilon.
 ///
 /// Where losses are rare and large (q below about 1e-4 with z below about 1.2), lower may be far from upper.
-/// Preconditions: check_run; kSmallestPldDelta <= delta < 1; 2^10 <= cells <= 2^24. Throws UsageError naming the
+/// Preconditions: require_run; kSmallestPldDelta <= delta < 1; 2^10 <= cells <= 2^24. Throws UsageError naming the
 /// argument.
 PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double delta, std::size_t cells = kPldCells);
 
 /// The upper bound alone, at half the cost.
 double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, std::size_t cells = kPldCells);
 
-/// lower <= delta(epsilon) <= upper, of the distribution alone. Preconditions: check_run; 0 <= epsilon <= 1e6; cells as
-/// above. Throws UsageError naming the argument.
+/// lower <= delta(epsilon) <= upper, of the distribution alone. Preconditions: require_run; 0 <= epsilon <= 1e6; cells
+/// as above. Throws UsageError naming the argument.
 PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsilon, std::size_t cells = kPldCells);
 
 }  // namespace dpreduce

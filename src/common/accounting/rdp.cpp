@@ -152,7 +152,7 @@ struct RenyiDivergence {
   }
 };
 
-void check_order(double order) {
+void require_order(double order) {
   require_between("order alpha", order, kSmallestOrder, kLargestOrder);
 }
 
@@ -185,8 +185,8 @@ const std::vector<double>& default_rdp_orders() {
 }
 
 double rdp(const Mechanism& mechanism, double order) {
-  check_mechanism(mechanism);
-  check_order(order);
+  require_mechanism(mechanism);
+  require_order(order);
   const double divergence = std::visit(RenyiDivergence{order}, mechanism);
   DPREDUCE_ASSERT(divergence >= 0);
   return divergence * (1 + kRoundingMargin);
@@ -208,7 +208,7 @@ double epsilon_from_rdp(double rdp, double order, double delta) {
 }
 
 RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders) {
-  check_run(run);
+  require_run(run);
   require_probability("delta", delta);
   if (orders.empty()) throw UsageError("no RDP order: give at least one");
   return best_of(run, delta, orders);

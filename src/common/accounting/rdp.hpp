@@ -34,7 +34,7 @@ const std::vector<double>& default_rdp_orders();
 ///   pure DP       that of randomized response
 ///
 /// All are summed as A_alpha - 1, term by term not negative, so that tiny divergences keep their digits. Preconditions:
-/// check_mechanism; kSmallestOrder <= order <= kLargestOrder. Throws UsageError naming the argument.
+/// require_mechanism; kSmallestOrder <= order <= kLargestOrder. Throws UsageError naming the argument.
 double rdp(const Mechanism& mechanism, double order);
 
 struct RdpEpsilon {

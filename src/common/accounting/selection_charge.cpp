@@ -10,7 +10,7 @@ namespace {
 // Above the rounding of 50 digits, also after the subtractions below; far below that of double.
 const HighPrecision kCancellationError("1e-30");
 
-void check_selection_epsilon(double epsilon) {
+void require_selection_epsilon(double epsilon) {
   require_positive("epsilon of the selection", epsilon);
   require_between("epsilon of the selection", epsilon, 0, kLargestPureEpsilon);
 }
@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostUtilities = std::uint64_t{1} << 40;
 }  // namespace
 
 SelectionCharge selection_charge(double epsilon, double delta) {
-  check_selection_epsilon(epsilon);
+  require_selection_epsilon(epsilon);
   require_probability("delta", delta);
   const HighPrecision range(epsilon);
   const HighPrecision left = 1 - sqrt(HighPrecision(delta) * -expm1(-range));
@@ -29,7 +29,7 @@ SelectionCharge selection_charge(double epsilon, double delta) {
 }
 
 double selection_mu(double epsilon) {
-  check_selection_epsilon(epsilon);
+  require_selection_epsilon(epsilon);
   const HighPrecision tail = 2 / (1 + exp(HighPrecision(epsilon) / 2));
   return round_up(2 * root_two() * erfc_inv(tail) * (1 + kCancellationError));
 }
@@ -38,12 +38,12 @@ double selection_epsilon(double mu) {
   require_positive("mu of the selection", mu);
   const HighPrecision tail = erfc(HighPrecision(mu) / (2 * root_two())) / 2;
   const double epsilon = round_down(2 * log((1 - tail) / tail) * (1 - kCancellationError));
-  check_selection_epsilon(epsilon);
+  require_selection_epsilon(epsilon);
   return epsilon;
 }
 
 double selection_delta(double epsilon, double e) {
-  check_selection_epsilon(epsilon);
+  require_selection_epsilon(epsilon);
   if (!(e >= 0)) throw UsageError("epsilon = " + print_number(e) + ": must be a number of at least 0");
   if (e >= epsilon) return 0;
   const HighPrecision range(epsilon);

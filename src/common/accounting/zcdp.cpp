@@ -44,11 +44,11 @@ double rho_of_best_order(double excess, double log_inverse_delta) {
   return (log_inverse_delta - std::log1p(excess)) / excess / excess;
 }
 
-void check_rho(double rho) {
+void require_rho(double rho) {
   require_between("rho", rho, kSmallestRho, kLargestRho);
 }
 
-void check_epsilon(double epsilon) {
+void require_epsilon(double epsilon) {
   require_positive("epsilon", epsilon);
   require_between("epsilon", epsilon, 0, kLargestEpsilon);
 }
@@ -56,14 +56,14 @@ void check_epsilon(double epsilon) {
 }  // namespace
 
 double epsilon_from_zcdp_simple(double rho, double delta) {
-  check_rho(rho);
+  require_rho(rho);
   require_probability("delta", delta);
   const HighPrecision exact_rho(rho);
   return round_up((exact_rho + 2 * sqrt(exact_rho * log_inverse(delta))) * (1 + kZcdpArithmeticError));
 }
 
 double epsilon_from_zcdp_tight(double rho, double delta) {
-  check_rho(rho);
+  require_rho(rho);
   require_probability("delta", delta);
   const double length = -std::log(delta);
   const HighPrecision excess(
@@ -73,7 +73,7 @@ double epsilon_from_zcdp_tight(double rho, double delta) {
 }
 
 double zcdp_from_epsilon_tight(double epsilon, double delta) {
-  check_epsilon(epsilon);
+  require_epsilon(epsilon);
   require_probability("delta", delta);
   // Along the best orders, rho(alpha) and epsilon(alpha) = alpha rho(alpha) + cost(alpha) both fall with alpha, from
   // infinity at 1 to rho = 0 and epsilon < 0 at 1/delta: one crossing.
@@ -94,7 +94,7 @@ double zcdp_from_epsilon_tight(double epsilon, double delta) {
 }
 
 double mu_from_zcdp(double rho) {
-  check_rho(rho);
+  require_rho(rho);
   return round_down(sqrt(2 * HighPrecision(rho)));
 }
 

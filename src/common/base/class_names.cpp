@@ -14,7 +14,7 @@ constexpr std::size_t kLongestName = 1000;  // bytes
 
 }  // namespace
 
-std::string flaw_of_class_name(std::string_view name) {
+std::string class_name_fault(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kLongestName) return fmt::format("is longer than {} bytes", kLongestName);
   if (!is_utf8(name)) return "is no UTF-8 text";
@@ -25,7 +25,7 @@ std::string flaw_of_class_name(std::string_view name) {
   return "";
 }
 
-void check_class_names(std::span<const std::string> names, std::size_t classes) {
+void require_class_names(std::span<const std::string> names, std::size_t classes) {
   if (!names.empty() && names.size() != classes) {
     throw UsageError(fmt::format(
         "class names: there are {} for {} classes; --class-names and --classes must agree, or leave --classes "
@@ -34,7 +34,7 @@ void check_class_names(std::span<const std::string> names, std::size_t classes) 
   }
   std::unordered_map<std::string_view, std::size_t> seen;
   for (std::size_t k = 0; k < names.size(); ++k) {
-    if (const std::string flaw = flaw_of_class_name(names[k]); !flaw.empty()) {
+    if (const std::string flaw = class_name_fault(names[k]); !flaw.empty()) {
       throw UsageError(fmt::format("class names: {}, that of class {}, {}", in_quotes(names[k]), k, flaw));
     }
     const auto [other, is_new] = seen.emplace(names[k], k);

@@ -1,5 +1,10 @@
-// An open file, by its number.
+// An open file by its number, and what is done with all of it.
 #pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
 
 #include <unistd.h>
 
@@ -19,5 +24,19 @@ class FileDescriptor {
  private:
   int number_;
 };
+
+// Calls that a signal interrupts are repeated. Where one fails, errno is the reason.
+
+/// How many of the bytes were written: fewer than all where the file takes no more.
+std::size_t write_all(int file, std::span<const std::byte> bytes);
+
+/// Fills `bytes` from the file's beginning, and returns how many it has; nothing where it cannot be read.
+std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes);
+
+/// Makes the names in the path's folder durable. Returns whether it could.
+bool sync_folder_of(const std::filesystem::path& path);
+
+/// Whether the open file is the one of that name; a link is not followed.
+bool has_name(int file, const std::filesystem::path& path);
 
 }  // namespace dpreduce

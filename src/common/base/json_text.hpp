@@ -24,7 +24,7 @@ std::string json_text(const nlohmann::ordered_json& value);  ///< on one line, k
 /// The same for people: bytes that are not UTF-8 become the replacement character.
 std::string readable_json_text(const nlohmann::json& value, int indent = -1);
 
-/// As readable_json_text, on one line of ASCII: all other characters are escaped.
+/// The same as readable_json_text, on one line of ASCII: all other characters are escaped.
 std::string ascii_json_text(const nlohmann::json& value);
 
 }  // namespace dpreduce

@@ -166,7 +166,7 @@ class OptionTable {
   const std::deque<Option>& options() const { return options_; }
   std::deque<Option>& options() { return options_; }
 
-  /// Of all, without dashes.
+  /// The names of all, without dashes.
   std::vector<std::string> long_names() const;
 
   /// The option of this name, which may have its dashes; null where there is none.

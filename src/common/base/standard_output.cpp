@@ -31,7 +31,7 @@ ssize_t write_through(void*, const char* text, std::size_t length) {
 void take_missing_descriptors() {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) >= 0) continue;
-    // Of standard output for reading alone, so that printing fails as it would without.
+    // Standard output is opened for reading alone, so that printing fails as it would without.
     [[maybe_unused]] const int taken = ::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

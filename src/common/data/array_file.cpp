@@ -60,7 +60,7 @@ ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape 
   }
 }
 
-void ArrayFile::check_holds_features() const {
+void ArrayFile::require_holds_features() const {
   if (!is_float(dtype_)) {
     throw BadInput(
         fmt::format("{}: features are {}; convert them to float32 (if these are labels, the files are "
@@ -74,7 +74,7 @@ void ArrayFile::check_holds_features() const {
   if (shape_[1] == 0) throw BadInput(fmt::format("{}: rows have no features; write the file again", name_));
 }
 
-void ArrayFile::check_holds_labels(const NamedClasses* names) const {
+void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   if (is_float(dtype_)) {
     throw BadInput(
         fmt::format("{}: labels are {}; convert them to int64 class indices (if these are features, the "

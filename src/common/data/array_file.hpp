@@ -48,12 +48,12 @@ class ArrayFile {
   std::uint64_t columns() const { return columns_; }
 
   /// Throws BadInput naming the file, its shape or type, and what to do, where it is no feature file as above.
-  void check_holds_features() const;
+  void require_holds_features() const;
   /// The same for labels; `names` are those of the classes, null where there are none, and labels must be numbers.
-  void check_holds_labels(const NamedClasses* names) const;
+  void require_holds_labels(const NamedClasses* names) const;
 
   /// The same for the identifiers of rows' persons: integers or strings, one a row. Of floats the message names a row.
-  void check_holds_persons();
+  void require_holds_persons();
 
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
@@ -70,9 +70,9 @@ class ArrayFile {
 
   /// Writes the classes of rows first_row .. first_row + count - 1 into count x k slots (label_slots.hpp), k =
   /// out.size() / count. A row of more than k classes is reported, not refused. Preconditions (asserted): the file
-  /// holds labels (check_holds_labels with the same names); the rows exist; k >= 1 divides; 1 <= classes < 2^31; names
-  /// are as many. Throws BadInput with file, row, value and range where a label is none of 0 .. classes - 1 nor of the
-  /// names, an entry of zeros and ones is neither, or these have not `classes` columns.
+  /// holds labels (require_holds_labels with the same names); the rows exist; k >= 1 divides; 1 <= classes < 2^31;
+  /// names are as many. Throws BadInput with file, row, value and range where a label is none of 0 .. classes - 1 nor
+  /// of the names, an entry of zeros and ones is neither, or these have not `classes` columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out,
                    const NamedClasses* names = nullptr);
 

@@ -20,7 +20,7 @@ bool is_signed(DType dtype) {
   return dtype == DType::kInt8 || dtype == DType::kInt16 || dtype == DType::kInt32 || dtype == DType::kInt64;
 }
 
-// Of an integer's little-endian bytes.
+// The integer of these little-endian bytes.
 std::uint64_t bits_of(std::span<const std::byte> element, bool has_sign) {
   std::uint64_t bits = 0;
   for (std::size_t byte = 0; byte < element.size(); ++byte) {
@@ -32,7 +32,7 @@ std::uint64_t bits_of(std::span<const std::byte> element, bool has_sign) {
 
 }  // namespace
 
-void ArrayFile::check_holds_persons() {
+void ArrayFile::require_holds_persons() {
   const bool is_one_a_row = shape_.size() <= 2 && columns_ == 1;
   if (is_float(dtype_) && is_one_a_row) refuse_float_persons();
   if (is_float(dtype_) || dtype_ == DType::kBool) {

@@ -49,7 +49,7 @@ bool is_string(DType dtype);
 /// NumPy's name, such as "float32"; of strings "strings".
 std::string_view to_string(DType dtype);
 
-/// As Python prints a tuple: "(60000, 784)", "(10,)", "()".
+/// The shape as Python prints a tuple: "(60000, 784)", "(10,)", "()".
 std::string to_string(const Shape& shape);
 
 /// Returns (product of extents) * element_bytes; 0 where an extent is 0.

@@ -67,7 +67,7 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
   const bool is_variable = kind == H5T_STRING && H5Tis_variable_str(stored) > 0;
   if (kind == H5T_STRING && (is_variable || size <= kLongestString)) {
     auto strings = native(stored, DType::kBytes);
-    // Of fixed length: so many bytes, filled up with zeros, whatever they are filled up with in the file.
+    // A string of fixed length is so many bytes, filled up with zeros, whatever they are filled up with in the file.
     if (!is_variable) H5Tset_strpad(strings.first.get(), H5T_STR_NULLPAD);
     return strings;
   }
@@ -188,7 +188,7 @@ struct Hdf5Array::Dataset {
   Shape shape;
   std::vector<std::byte> fill;  // chosen_fill
 
-  // Of a string of variable length, that of the pointer to it.
+  // The size of a string of variable length is that of the pointer to it.
   std::size_t element_bytes() const { return is_string(dtype) ? H5Tget_size(type.get()) : size_of(dtype); }
 
   static std::unique_ptr<Dataset> open(const std::string& path, const std::string& dataset_name,

@@ -187,7 +187,7 @@ bool goes_on_past_missing(hid_t file, const std::string& dataset) {
 }
 
 // Why what the mapping takes of its source is not all there; empty where it is.
-std::string fault_of_source(hid_t dataset, hid_t creation, std::size_t mapping, int depth) {
+std::string source_fault(hid_t dataset, hid_t creation, std::size_t mapping, int depth) {
   const std::string file =
       text_of(H5Pget_virtual_filename(creation, mapping, nullptr, 0),
               [&](char* text, std::size_t size) { return H5Pget_virtual_filename(creation, mapping, text, size); });
@@ -259,7 +259,7 @@ std::optional<Missing> missing_virtual(hid_t dataset, const Rows& rows, hid_t cr
     const std::optional<Bounds> bounds = bounds_of(covered.get());
     if (!bounds) return Missing{rows, "a source of the virtual dataset cannot be read"};
     if (bounds->first[0] >= rows.end || bounds->last[0] < rows.first) continue;
-    if (std::string fault = fault_of_source(dataset, creation, mapping, depth); !fault.empty()) {
+    if (std::string fault = source_fault(dataset, creation, mapping, depth); !fault.empty()) {
       return Missing{{std::max<std::uint64_t>(bounds->first[0], rows.first),
                       std::min<std::uint64_t>(bounds->last[0] + 1, rows.end)},
                      std::move(fault)};

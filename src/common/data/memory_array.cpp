@@ -70,7 +70,7 @@ std::uint64_t swapped(std::uint64_t bits) {
   return __builtin_bswap64(bits);
 }
 
-// Of `count` elements, `stride` bytes from one to the next.
+// Whether `count` elements are finite, `stride` bytes from one to the next.
 template <typename Bits, bool kSwap>
 bool are_finite(const std::byte* element, std::uint64_t count, std::ptrdiff_t stride) {
   constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1;
@@ -133,7 +133,7 @@ bool ArrayView::is_c_order() const {
   return are_columns_tight && (rows <= 1 || row_stride == static_cast<std::ptrdiff_t>(columns) * element);
 }
 
-void check_whole_rows(std::size_t elements, std::size_t columns) {
+void require_whole_rows(std::size_t elements, std::size_t columns) {
   if (columns >= 1 && elements % columns == 0) return;
   throw UsageError(
       fmt::format("array in memory: {} elements are no whole rows of {} columns{}", elements, columns, kForOwnerOnly));

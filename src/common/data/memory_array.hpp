@@ -57,18 +57,19 @@ constexpr DType dtype_of() {
 }
 
 /// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
-void check_whole_rows(std::size_t elements, std::size_t columns);
+void require_whole_rows(std::size_t elements, std::size_t columns);
 
 /// Rows of `columns` >= 1 elements in C order; `elements` are whole rows of them.
 ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns);
 
 /// `elements`, row-major, as n rows of `columns`: features, class indices (one column) or zeros and ones for each
-/// class. They outlive the view: a container that dies with the statement does not compile. Throws as check_whole_rows.
+/// class. They outlive the view: a container that dies with the statement does not compile. Throws as
+/// require_whole_rows.
 template <std::ranges::contiguous_range Elements>
 requires std::ranges::borrowed_range<Elements> ArrayView array_view(Elements&& elements, std::size_t columns = 1) {
   using Element = std::remove_cvref_t<std::ranges::range_reference_t<Elements>>;
   const std::span<const Element> view(std::ranges::data(elements), std::ranges::size(elements));
-  check_whole_rows(view.size(), columns);
+  require_whole_rows(view.size(), columns);
   return rows_in_c_order(std::as_bytes(view), dtype_of<Element>(), columns);
 }
 
@@ -78,7 +79,7 @@ class MemoryArray final : public ArrayFile {
   MemoryArray(const ArrayView& view, std::string name);
 
   StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
-  /// Of all memory from the first to the last of its bytes (identity_of_memory).
+  /// The identity of all memory from the first to the last of its bytes (identity_of_memory).
   FileIdentity identity() const override;
   bool is_cheap_to_keep_open() const override { return true; }
 

@@ -17,7 +17,7 @@
 namespace dpreduce {
 
 NamedClasses::NamedClasses(std::vector<std::string> names) : names_(std::move(names)) {
-  check_class_names(names_, names_.size());
+  require_class_names(names_, names_.size());
   for (std::size_t k = 0; k < names_.size(); ++k) classes_.emplace(names_[k], static_cast<std::int32_t>(k));
 }
 
@@ -66,7 +66,7 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (name.ends_with('\r')) name.remove_suffix(1);
     const std::size_t line = names.size() + 1;
-    if (const std::string flaw = flaw_of_class_name(name); !flaw.empty()) {
+    if (const std::string flaw = class_name_fault(name); !flaw.empty()) {
       throw BadInput(fmt::format("--class-names {}, line {}: the name {}{}; write the name of one class a line", path,
                                  line, name.empty() ? "" : in_quotes(name) + " ", flaw));
     }

@@ -14,7 +14,7 @@ namespace dpreduce {
 
 class NamedClasses {
  public:
-  /// Throws UsageError as check_class_names.
+  /// Throws UsageError as require_class_names.
   explicit NamedClasses(std::vector<std::string> names);
   NamedClasses(const NamedClasses&) = delete;
   NamedClasses& operator=(const NamedClasses&) = delete;
@@ -41,7 +41,7 @@ std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>
 inline constexpr std::size_t kLargestClassNamesFile = std::size_t{16} << 20;
 
 /// The names in `text`. Lines end with \n or \r\n, the last one with or without; a byte order mark is left out. Throws
-/// BadInput with `path` and the number of the line where a name has a flaw (flaw_of_class_name) or stands in an earlier
+/// BadInput with `path` and the number of the line where a name has a flaw (class_name_fault) or stands in an earlier
 /// line, and where there are fewer than two.
 std::vector<std::string> parse_class_names(std::string_view text, const std::string& path);
 

@@ -11,7 +11,7 @@
 namespace dpreduce {
 namespace {
 
-void check_array(std::span<const NamedPath> outputs, const ShardedArray& array) {
+void require_array(std::span<const NamedPath> outputs, const ShardedArray& array) {
   for (std::size_t file = 0; file < array.files(); ++file) {
     require_not_read(outputs, split_array_path(array.path_of(file)).file);
   }
@@ -30,8 +30,8 @@ void require_not_read(std::span<const NamedPath> outputs, const std::string& inp
 }
 
 void require_not_read(std::span<const NamedPath> outputs, const WorkerRows& rows) {
-  check_array(outputs, rows.features());
-  if (rows.has_labels()) check_array(outputs, rows.labels());
+  require_array(outputs, rows.features());
+  if (rows.has_labels()) require_array(outputs, rows.labels());
 }
 
 }  // namespace dpreduce

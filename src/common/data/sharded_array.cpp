@@ -21,7 +21,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
   std::uint64_t rows = 0;
   for (const std::string& path : paths) {
     const std::unique_ptr<ArrayFile> file = open_array(path);
-    check_role(*file);
+    require_role(*file);
     if (shards_.empty()) columns_ = file->columns();
     if (file->columns() != columns_) {
       const bool is_features = role == ArrayRole::kFeatures;
@@ -48,16 +48,16 @@ void ShardedArray::append(std::unique_ptr<ArrayFile> array) {
 
 void ShardedArray::add_open(std::unique_ptr<ArrayFile> array) {
   DPREDUCE_ASSERT(array->is_cheap_to_keep_open());
-  check_role(*array);
+  require_role(*array);
   const std::uint64_t first = rows();
   Shard shard{array->name(), first, first + array->rows(), array->dtype(), array->identity(), nullptr};
   shard.file = std::move(array);
   shards_.push_back(std::move(shard));
 }
 
-void ShardedArray::check_role(ArrayFile& file) const {
-  if (role_ == ArrayRole::kFeatures) return file.check_holds_features();
-  role_ == ArrayRole::kPersons ? file.check_holds_persons() : file.check_holds_labels(names_.get());
+void ShardedArray::require_role(ArrayFile& file) const {
+  if (role_ == ArrayRole::kFeatures) return file.require_holds_features();
+  role_ == ArrayRole::kPersons ? file.require_holds_persons() : file.require_holds_labels(names_.get());
 }
 
 // Names that differ may lead to one array: links in an HDF5 file, or two mounts.
@@ -174,7 +174,7 @@ ArrayFile& ShardedArray::opened(std::size_t shard) {
     Shard& last = shards_[last_opened_];
     if (last.file != nullptr && !last.file->is_cheap_to_keep_open()) last.file.reset();
     wanted.file = open_array(wanted.path);
-    check_role(*wanted.file);
+    require_role(*wanted.file);
     if (wanted.file->columns() != columns_ || wanted.file->dtype() != wanted.dtype ||
         wanted.file->rows() != wanted.end - wanted.first) {
       throw BadInput(fmt::format("{}: changed its shape or type during the run; leave data sets alone until it ends",

@@ -54,7 +54,7 @@ class ShardedArray {
   const std::string& path_of(std::size_t shard) const { return shards_[shard].path; }
   const FileIdentity& identity_of(std::size_t shard) const { return shards_[shard].identity; }
 
-  /// Of features: a file of this array and one of `other` that hold the same rows, in whatever format or width. None
+  /// A file of this array of features and one of `other` that hold the same rows, in whatever format or width. None
   /// where there are no such two. Cost: of each file the first row, and those of two whose first rows are the same.
   std::optional<std::pair<std::size_t, std::size_t>> files_alike(ShardedArray& other);
 
@@ -123,7 +123,7 @@ class ShardedArray {
   template <typename Visit>
   void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
 
-  void check_role(ArrayFile& file) const;
+  void require_role(ArrayFile& file) const;
   void add_open(std::unique_ptr<ArrayFile> array);
 
   ArrayRole role_;

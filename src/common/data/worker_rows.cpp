@@ -12,8 +12,8 @@
 namespace dpreduce {
 namespace {
 
-void check_one_label_a_row(const ShardedArray& features, const std::string& x, const ShardedArray& labels,
-                           const std::string& y) {
+void require_one_label_a_row(const ShardedArray& features, const std::string& x, const ShardedArray& labels,
+                             const std::string& y) {
   if (labels.rows() == features.rows()) return;
   throw BadInput(fmt::format("features ({}) have {} rows but labels ({}) have {}; give one label a row{}", x,
                              features.rows(), y, labels.rows(), kForOwnerOnly));
@@ -42,7 +42,7 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   std::optional<ShardedArray> labels;
   if (!y_patterns.empty()) {
     labels.emplace(expand_paths(y_patterns, worker), ArrayRole::kLabels, std::move(names));
-    check_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
+    require_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
   }
   if (!per_worker && features.rows() == 0) {
     throw BadInput(fmt::format("{}: no rows; give files that hold some", x_patterns.front()));
@@ -61,7 +61,7 @@ WorkerRows WorkerRows::in_memory(const ArrayView& features, const std::optional<
   std::optional<ShardedArray> y;
   if (labels) {
     y.emplace(std::make_unique<MemoryArray>(*labels, labels_name), ArrayRole::kLabels);
-    check_one_label_a_row(x, features_name, *y, labels_name);
+    require_one_label_a_row(x, features_name, *y, labels_name);
   }
   const RowRange all{0, x.rows()};
   return WorkerRows(std::move(x), std::move(y), all);

@@ -76,7 +76,7 @@ class WorkerRows {
   /// before.
   void set_weights(std::vector<RowWeight> weights);
   bool has_weights() const { return weights_.has_value(); }
-  /// Of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
+  /// The weight of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
   RowWeight weight(std::uint64_t row) const;
 
   /// Whose each row of range() is, from here on. Precondition (asserted): one unit a row, each of them numbered.

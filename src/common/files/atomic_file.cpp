@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {
@@ -208,13 +209,9 @@ void AtomicFile::reserve(std::uint64_t bytes) {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   DPREDUCE_ASSERT(!committed_);
-  while (!bytes.empty()) {
-    const ssize_t taken = ::write(fd_, bytes.data(), bytes.size());
-    if (taken < 0 && errno == EINTR) continue;
-    if (taken < 0) fail(fmt::format("cannot be written after {} bytes", written_));
-    written_ += static_cast<std::uint64_t>(taken);
-    bytes = bytes.subspan(static_cast<std::size_t>(taken));
-  }
+  const std::size_t taken = write_all(fd_, bytes);
+  written_ += taken;
+  if (taken < bytes.size()) fail(fmt::format("cannot be written after {} bytes", written_));
 }
 
 void AtomicFile::write(std::string_view text) {
@@ -235,11 +232,7 @@ void AtomicFile::commit() {
   committed_ = true;
   claim_ = OutputClaim();
   // The rename itself is durable once its directory is; a file system that cannot do this has done what it can.
-  const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    ::fsync(directory);
-    ::close(directory);
-  }
+  sync_folder_of(target_);
 }
 
 void AtomicFile::rename_onto_target() {

@@ -73,7 +73,7 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// As given to the constructor.
+  /// The path as given to the constructor.
   const std::string& path() const { return path_; }
 
   /// Takes `bytes` of disk space now where the file system can, so that a full disk shows before the work. Throws

@@ -75,7 +75,7 @@ bool is_csv(const std::string& path) {
   return lower_suffix(path) == ".csv";
 }
 
-void check_table_path(const std::string& option, const std::string& path) {
+void require_table_path(const std::string& option, const std::string& path) {
   const std::string suffix = lower_suffix(path);
   if (suffix.empty() || suffix == ".npy" || suffix == ".csv") return;
   throw UsageError(

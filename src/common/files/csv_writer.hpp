@@ -40,6 +40,6 @@ bool is_csv(const std::string& path);
 
 /// Throws UsageError where the name ends with a suffix other than .npy and .csv. Without one (a device, a pipe) it is
 /// .npy.
-void check_table_path(const std::string& option, const std::string& path);
+void require_table_path(const std::string& option, const std::string& path);
 
 }  // namespace dpreduce

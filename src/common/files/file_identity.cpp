@@ -29,7 +29,7 @@ std::string running_machine() {
   return name.data();
 }
 
-// Of a mount, not of a disk: Linux gives such a device the major number 0.
+// Whether a device is of a mount, not of a disk: Linux gives such a device the major number 0.
 bool is_of_a_mount(std::uint64_t device) {
   return major(device) == 0;
 }

@@ -51,12 +51,7 @@ void LineFile::write(std::string_view line) {
   }
   is_written_ = true;
   const std::string bytes = std::string(line) + "\n";
-  for (std::size_t written = 0; written < bytes.size();) {
-    const ssize_t count = ::write(file_.get(), bytes.data() + written, bytes.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail(path_, "a line cannot be written");
-    written += static_cast<std::size_t>(count);
-  }
+  if (write_all(file_.get(), std::as_bytes(std::span(bytes))) < bytes.size()) fail(path_, "a line cannot be written");
 }
 
 }  // namespace dpreduce

@@ -24,7 +24,7 @@ std::size_t labels_per_row(const Int16View& rows, std::span<const std::int32_t> 
 }
 
 // Each class of a row after the one before it, none after an empty slot.
-void check_ascend(std::span<const std::int32_t> labels, std::size_t per_row) {
+void require_ascend(std::span<const std::int32_t> labels, std::size_t per_row) {
   for (std::size_t place = 1; place < labels.size(); ++place) {
     const bool is_first = place % per_row == 0;
     const bool follows = labels[place] < 0 || (labels[place - 1] >= 0 && labels[place - 1] < labels[place]);
@@ -50,7 +50,7 @@ void check(const Int16View& rows, std::span<const std::int32_t> labels, const In
                        std::to_string(place / per_row) + " is not one of " + std::to_string(sums.rows) + " classes");
     }
   }
-  check_ascend(labels, per_row);
+  require_ascend(labels, per_row);
   if (rows.stride < rows.cols || sums.stride < sums.cols) {
     throw UsageError("class sums: a stride is less than the " + std::to_string(rows.cols) + " columns");
   }

@@ -19,7 +19,7 @@ namespace dpreduce {
 /// Words that one step takes: 32 blocks.
 inline constexpr std::size_t kStreamStep = 64;
 
-/// Of AES-256: 15 round keys. As secret as the key.
+/// The 15 round keys of AES-256. As secret as the key.
 struct alignas(64) AesSchedule {
   std::array<std::byte, 240> round_keys;
 };

@@ -16,7 +16,7 @@ std::string shape(std::size_t rows, std::size_t cols) {
 }
 
 template <typename View>
-void check_view(const char* name, const View& view) {
+void require_view(const char* name, const View& view) {
   if (view.stride < view.cols) {
     throw UsageError(std::string("integer product: ") + name + " has stride " + std::to_string(view.stride) +
                      ", less than its " + std::to_string(view.cols) + " columns");
@@ -27,20 +27,20 @@ void check_view(const char* name, const View& view) {
   }
 }
 
-void check_depth(const char* what, std::size_t depth_a, std::size_t depth_b) {
+void require_depth(const char* what, std::size_t depth_a, std::size_t depth_b) {
   if (depth_a != depth_b) {
     throw UsageError(std::string("integer product: a has ") + std::to_string(depth_a) + " " + what + ", b has " +
                      std::to_string(depth_b));
   }
 }
 
-void check_result(const Int64View& c, std::size_t rows, std::size_t cols) {
+void require_result(const Int64View& c, std::size_t rows, std::size_t cols) {
   if (c.rows != rows || c.cols != cols) {
     throw UsageError("integer product: c is " + shape(c.rows, c.cols) + ", must be " + shape(rows, cols));
   }
 }
 
-void check_threads(unsigned threads) {
+void require_threads(unsigned threads) {
   if (threads == 0) throw UsageError("integer product: threads is 0, must be at least 1");
 }
 
@@ -67,41 +67,41 @@ class PlainRowFactors final : public RowFactors {
 
 void IntegerKernel::accumulate_product(const Int16View& a, const Int16View& b, const Int64View& c,
                                        unsigned threads) const {
-  check_depth("rows", a.rows, b.rows);
-  check_result(c, a.cols, b.cols);
-  check_view("a", a);
-  check_view("b", b);
-  check_view("c", c);
-  check_threads(threads);
+  require_depth("rows", a.rows, b.rows);
+  require_result(c, a.cols, b.cols);
+  require_view("a", a);
+  require_view("b", b);
+  require_view("c", c);
+  require_threads(threads);
   const Operand left{a, SummedOver::kRows};
   const Operand right{b, SummedOver::kRows};
   if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
 }
 
 void IntegerKernel::accumulate_gram(const Int16View& a, const Int64View& c, unsigned threads) const {
-  check_result(c, a.cols, a.cols);
-  check_view("a", a);
-  check_view("c", c);
-  check_threads(threads);
+  require_result(c, a.cols, a.cols);
+  require_view("a", a);
+  require_view("c", c);
+  require_threads(threads);
   const Operand both{a, SummedOver::kRows};
   if (!is_empty(both, both)) accumulate(both, both, ProductPart::kUpperTriangle, c, threads);
 }
 
 void IntegerKernel::accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c,
                                             unsigned threads) const {
-  check_depth("columns", a.cols, b.cols);
-  check_result(c, a.rows, b.rows);
-  check_view("a", a);
-  check_view("b", b);
-  check_view("c", c);
-  check_threads(threads);
+  require_depth("columns", a.cols, b.cols);
+  require_result(c, a.rows, b.rows);
+  require_view("a", a);
+  require_view("b", b);
+  require_view("c", c);
+  require_threads(threads);
   const Operand left{a, SummedOver::kColumns};
   const Operand right{b, SummedOver::kColumns};
   if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
 }
 
 std::unique_ptr<const RowFactors> IntegerKernel::row_factors(const Int16View& b) const {
-  check_view("b", b);
+  require_view("b", b);
   return make_row_factors(b);
 }
 
@@ -110,8 +110,8 @@ std::unique_ptr<const RowFactors> IntegerKernel::make_row_factors(const Int16Vie
 }
 
 KnownEnergies IntegerKernel::measure(const Int16View& a, unsigned threads) const {
-  check_view("a", a);
-  check_threads(threads);
+  require_view("a", a);
+  require_threads(threads);
   ThreadTeam team(threads);
   return measured(a, team);
 }
@@ -121,16 +121,16 @@ KnownEnergies IntegerKernel::measured(const Int16View& /*a*/, ThreadTeam& /*team
 }
 
 void RowFactors::accumulate(const Int16View& a, const Int64View& c) const {
-  check_depth("columns", a.cols, b_.cols);
-  check_result(c, a.rows, b_.rows);
-  check_view("a", a);
-  check_view("c", c);
+  require_depth("columns", a.cols, b_.cols);
+  require_result(c, a.rows, b_.rows);
+  require_view("a", a);
+  require_view("c", c);
   if (a.rows > 0) add(a, {0, a.rows}, c);
 }
 
 void RowFactors::visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const {
-  check_depth("columns", a.cols, b_.cols);
-  check_view("a", a);
+  require_depth("columns", a.cols, b_.cols);
+  require_view("a", a);
   team.for_each((a.rows + block_rows_ - 1) / block_rows_, [&](std::size_t block) {
     const Range rows{block * block_rows_, std::min((block + 1) * block_rows_, a.rows)};
     thread_local std::vector<std::int64_t> kept;           // from block to block, as its pages are

@@ -5,7 +5,7 @@
 namespace dpreduce {
 namespace {
 
-void check_values(const Operand& operand) {
+void require_values(const Operand& operand) {
   for (std::size_t k = 0; k < operand.depth(); ++k) {
     for (std::size_t column = 0; column < operand.columns(); ++column) {
       if (operand.at(k, column) == std::numeric_limits<std::int16_t>::min()) reject_value(operand, k, column);
@@ -18,8 +18,8 @@ void check_values(const Operand& operand) {
 // One thread, whatever is asked: the result is the same.
 void ReferenceKernel::accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                                  unsigned /*threads*/) const {
-  check_values(a);
-  check_values(b);
+  require_values(a);
+  require_values(b);
   for (std::size_t k = 0; k < a.depth(); ++k) {
     for (std::size_t row = 0; row < a.columns(); ++row) {
       const std::int64_t left = a.at(k, row);

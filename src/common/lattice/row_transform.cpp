@@ -65,12 +65,12 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
   return true;
 }
 
-void check_intercept(double share) {
+void require_intercept(double share) {
   if (share >= 0.0 && share < 1.0) return;
   throw UsageError(fmt::format("the intercept's share {} must lie in [0, 1)", share));
 }
 
-void check_projection(const Preprocessing& p) {
+void require_projection(const Preprocessing& p) {
   const std::size_t dim = p.pooled_dim();
   if (p.projection.size() % dim != 0 || p.projected_dim() > dim) {
     throw UsageError(
@@ -81,7 +81,7 @@ void check_projection(const Preprocessing& p) {
   }
 }
 
-void check_selected(const Preprocessing& p) {
+void require_selected(const Preprocessing& p) {
   for (std::size_t place = 0; place < p.selected.size(); ++place) {
     const bool ascends = place == 0 || p.selected[place] > p.selected[place - 1];
     if (ascends && p.selected[place] < p.projected_dim()) continue;
@@ -170,9 +170,9 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
     throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
   }
-  check_intercept(p.intercept);
-  check_projection(p);
-  check_selected(p);
+  require_intercept(p.intercept);
+  require_projection(p);
+  require_selected(p);
   if (!p.projection.empty()) {
     projection_ = std::make_shared<const LatticeWeights>(p.projection, Lattice{p.clip_norm, p.pooled_dim()});
     packed_ =
@@ -181,7 +181,7 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
 }
 
 void RowTransform::set_intercept(double share) {
-  check_intercept(share);
+  require_intercept(share);
   preprocessing_.intercept = share;
 }
 

@@ -37,7 +37,7 @@ class Sum {
     sum_.selections.push_back({counts_twice(adjacency) ? doubled(loss) : loss, 1});
   }
 
-  // Of one round, or of all of them together where they are charged as one.
+  // Adds the cost of one round, or of all of them together where they are charged as one.
   void add(double mu, double sampling_rate, std::uint64_t rounds, Adjacency adjacency) {
     if (sampling_rate < 1 && !counts_twice(adjacency)) {
       sum_.samples.push_back(sampled_rounds(mu, sampling_rate, rounds));

@@ -18,17 +18,18 @@ struct DataSetBudget {
   double delta;
 };
 
-/// Of the charges of private runs, as if all were about the same data. `adjacency` is that of the question: a charge
-/// under add-remove counts twice (a group of two) where the question is replace-one. The other way round it counts as
-/// it is: what protects an exchange here protects an addition as well (worker/statistics, selection_charge.hpp).
-/// No gain from sampling is known for a group of two: such a charge counts there as if all rows had been drawn.
+/// The spending of the charges of private runs, as if all were about the same data. `adjacency` is that of the
+/// question: a charge under add-remove counts twice (a group of two) where the question is replace-one. The other way
+/// round it counts as it is: what protects an exchange here protects an addition as well (worker/statistics,
+/// selection_charge.hpp). No gain from sampling is known for a group of two: such a charge counts there as if all rows
+/// had been drawn.
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency);
 
-/// Of all that a reservation may still charge, in the same way.
+/// The spending of all that a reservation may still charge, in the same way.
 Spending spending_of(const Reservation& reservation, Adjacency adjacency);
 
-/// Of all that open runs may still charge, in the same way; but for the run that reserves, and the one that it
-/// replaces.
+/// The spending of all that open runs may still charge, in the same way; but for the run that reserves, and the one
+/// that it replaces.
 Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation);
 
 /// Returns where the charges on file, what other open runs may still charge, and this reservation together stay within

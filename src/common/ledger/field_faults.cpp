@@ -23,32 +23,32 @@ bool is_lower_hex(std::string_view text, std::size_t shortest, std::size_t longe
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string fault_of_name(const std::string& field, const std::string& value) {
+std::string name_fault(const std::string& field, const std::string& value) {
   if (consists_of(value, kOfNames, 128)) return {};
   return field + " must be 1 to 128 letters, digits, spaces or . _ : + / @ -";
 }
 
-std::string fault_of_run_id(const std::string& field, const std::string& value) {
+std::string run_id_fault(const std::string& field, const std::string& value) {
   if (consists_of(value, kOfRunIds, 64) && value != "." && value != "..") return {};
   return field + " must be 1 to 64 letters, digits or . _ -";
 }
 
-std::string fault_of_digest(const std::string& field, const std::string& value) {
+std::string digest_fault(const std::string& field, const std::string& value) {
   if (is_lower_hex(value, 16, 128)) return {};
   return field + " must be 16 to 128 lower-case hex digits";
 }
 
-std::string fault_of_positive(const std::string& field, double value) {
+std::string positive_fault(const std::string& field, double value) {
   if (value > 0 && std::isfinite(value)) return {};
   return field + " = " + print_number(value) + " must be a finite number greater than 0";
 }
 
-std::string fault_of_mu(double mu) {
-  if (std::string fault = fault_of_positive("mu", mu); !fault.empty()) return fault;
-  return fault_of_positive("rho = mu^2 / 2", mu * mu / 2);
+std::string mu_fault(double mu) {
+  if (std::string fault = positive_fault("mu", mu); !fault.empty()) return fault;
+  return positive_fault("rho = mu^2 / 2", mu * mu / 2);
 }
 
-std::string fault_of_sampling_rate(double rate, Adjacency adjacency) {
+std::string sampling_rate_fault(double rate, Adjacency adjacency) {
   if (!(rate >= kSmallestSamplingRate && rate <= 1)) {
     return "sampling rate = " + print_number(rate) + " must be from " + print_number(kSmallestSamplingRate) + " to 1";
   }

@@ -103,15 +103,9 @@ std::string read_all(int file, const fs::path& path) {
   const off_t size = status_of(file, path).st_size;
   if (size > kLargestLedger) throw BadInput(path.string() + ": the ledger is larger than 1 GiB; start a new one");
   std::string text(static_cast<std::size_t>(size), '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t got =
-        uninterrupted([&] { return ::pread(file, text.data() + done, text.size() - done, static_cast<off_t>(done)); });
-    if (got < 0) refuse(path, "cannot read the ledger", errno);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  text.resize(done);
+  const auto done = read_from_start(file, std::as_writable_bytes(std::span(text)));
+  if (!done) refuse(path, "cannot read the ledger", errno);
+  text.resize(*done);
   return text;
 }
 
@@ -135,13 +129,6 @@ void write_durably(int file, const fs::path& path, const std::string& line, std:
   refuse(path, what, error_number);
 }
 
-void sync_folder(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const FileDescriptor handle(
-      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  if (handle.get() < 0 || ::fsync(handle.get()) != 0) refuse(folder, "cannot sync the ledger's folder", errno);
-}
-
 LedgerFile::LedgerFile(fs::path path, Use use)
     : path_(std::move(path)),
       file_(use == Use::kRead ? open_locked(path_, O_RDONLY, LOCK_SH)
@@ -150,7 +137,8 @@ LedgerFile::LedgerFile(fs::path path, Use use)
 }
 
 void LedgerFile::append(const std::string& lines) {
-  if (text_.empty()) sync_folder(path_);  // the name first: a synced line in a file without a name is lost
+  // The name first: a synced line in a file without a name is lost.
+  if (text_.empty() && !sync_folder_of(path_)) refuse(path_, "cannot sync the ledger's folder", errno);
   write_durably(file_.get(), path_, lines, text_.size());
   text_ += lines;
 }
@@ -159,11 +147,9 @@ void LedgerFile::remove_if_empty() noexcept {
   struct stat status {};
   struct stat named {};
   if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0 || status.st_size != 0) return;
-  // Of a symbolic link the link would go, and the next run would begin another ledger under this name.
+  // A symbolic link would go itself, and the next run would begin another ledger under this name.
   if (::lstat(path_.c_str(), &named) == 0 && S_ISREG(named.st_mode)) ::unlink(path_.c_str());
 }
-
-namespace fs = std::filesystem;
 
 // Whole minutes, rounded down: a ledger's readers are not told how long a pass over rows took, to the second.
 std::string utc_now() {

@@ -13,7 +13,7 @@
 
 namespace dpreduce {
 
-/// What its name has behind the ledger's.
+/// The name of a key is the ledger's with this behind it.
 inline constexpr std::string_view kSigningKeyEnding = ".signing-key";
 
 std::filesystem::path signing_key_path(const std::filesystem::path& ledger);

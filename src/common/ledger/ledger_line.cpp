@@ -1,9 +1,13 @@
 #include "common/ledger/ledger_line.hpp"
 
 #include <algorithm>
+#include <array>
+#include <concepts>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -19,127 +23,217 @@ namespace {
 
 using LineJson = nlohmann::ordered_json;
 
-LineJson optional_number(const std::optional<double>& value) {
-  return value ? LineJson(*value) : LineJson(nullptr);
-}
+// The members of one object, in the order of the line, for both directions: a list of them (members_of) either prints
+// its values or reads them. Reading throws std::invalid_argument, or what nlohmann's JSON throws, where a member is
+// missing or not of its type.
+class Members {
+ public:
+  enum class Use { kPrint, kRead };
+  Members(LineJson& json, Use use) : json_(json), use_(use) {}
 
-LineJson blocks_json(const std::vector<LedgerBlock>& blocks) {
-  LineJson list = LineJson::array();
-  for (const LedgerBlock& block : blocks) {
-    LineJson item;
-    item["name"] = block.name;
-    item["elements"] = block.elements;
-    item["sensitivity"] = block.sensitivity;
-    item["sigma"] = block.sigma;
-    list.push_back(std::move(item));
+  bool reads() const { return use_ == Use::kRead; }
+  // Whether the object has the member: as it is read, or as what is printed says.
+  bool has(const char* name, bool is_printed) const { return reads() ? json_.contains(name) : is_printed; }
+
+  template <typename T>
+  void operator()(const char* name, T& value) {
+    if (reads()) {
+      read(json_.at(name), value);
+    } else {
+      json_[name] = printed(value);
+    }
   }
-  return list;
-}
-
-LineJson selection_json(const SelectionTerms& terms) {
-  LineJson json;
-  json["mechanism"] = to_string(terms.mechanism);
-  json["epsilon"] = terms.epsilon;
-  json["sensitivity"] = terms.sensitivity;
-  json["candidates"] = terms.candidates;
-  json["groups"] = terms.groups;
-  json["chosen"] = terms.chosen;
-  return json;
-}
-
-LineJson silos_json(const LedgerSilos& silos) {
-  LineJson json;
-  json["noise"] = to_string(silos.noise);
-  if (silos.is_of_silo()) {
-    json["silo"] = silos.silo;
-  } else {
-    json["left"] = silos.left;
+  // A member that is left out of some lines.
+  template <typename T>
+  void optional(const char* name, bool is_printed, T& value) {
+    if (has(name, is_printed)) (*this)(name, value);
   }
-  json["threshold"] = silos.threshold;
-  json["colluding"] = silos.colluding;
-  if (silos.is_ephemeral) json["identities"] = "ephemeral";
-  return json;
-}
-
-// Reading throws std::invalid_argument, or what nlohmann's JSON throws, where a field is missing or not of its type.
-double read_number(const LineJson& json) {
-  if (!json.is_number()) throw std::invalid_argument("a number is missing");
-  return json.get<double>();
-}
-
-std::optional<double> read_optional_number(const LineJson& json) {
-  if (json.is_null()) return std::nullopt;
-  return read_number(json);
-}
-
-std::uint64_t read_count(const LineJson& json) {
-  if (!json.is_number_unsigned()) throw std::invalid_argument("a count is not a whole number");
-  return json.get<std::uint64_t>();
-}
-
-const LineJson& read_list(const LineJson& json) {
-  if (!json.is_array()) throw std::invalid_argument("a list is not one");
-  return json;
-}
-
-std::vector<LedgerBlock> read_blocks(const LineJson& json) {
-  std::vector<LedgerBlock> blocks;
-  for (const LineJson& block : read_list(json)) {
-    blocks.push_back({block.at("name").get<std::string>(), read_count(block.at("elements")),
-                      read_number(block.at("sensitivity")), read_number(block.at("sigma"))});
+  // A member that follows from others: whether it is right shows when the line that was read is printed again.
+  void derived(const char* name, double value) {
+    if (!reads()) json_[name] = value;
   }
-  return blocks;
+
+ private:
+  template <typename T>
+  static LineJson printed(T& value);
+  template <typename T>
+  static void read(LineJson& json, T& value);
+
+  LineJson& json_;
+  Use use_;
+};
+
+void members_of(LedgerBlock& block, Members& members) {
+  members("name", block.name);
+  members("elements", block.elements);
+  members("sensitivity", block.sensitivity);
+  members("sigma", block.sigma);
 }
 
-template <typename E>
-E read_choice(const LineJson& json) {
-  const auto text = json.get<std::string>();
-  const std::optional<E> choice = choice_of<E>(text);
-  if (!choice) throw std::invalid_argument("'" + text + "' is not a choice that this version knows");
-  return *choice;
+void members_of(SelectionTerms& terms, Members& members) {
+  members("mechanism", terms.mechanism);
+  members("epsilon", terms.epsilon);
+  members("sensitivity", terms.sensitivity);
+  members("candidates", terms.candidates);
+  members("groups", terms.groups);
+  members("chosen", terms.chosen);
 }
 
-SelectionTerms read_selection(const LineJson& json) {
-  SelectionTerms terms;
-  terms.mechanism = read_choice<SelectionMechanism>(json.at("mechanism"));
-  terms.epsilon = read_number(json.at("epsilon"));
-  terms.sensitivity = read_count(json.at("sensitivity"));
-  terms.candidates = read_count(json.at("candidates"));
-  terms.groups = read_count(json.at("groups"));
-  terms.chosen = read_count(json.at("chosen"));
-  return terms;
+void members_of(LedgerSilos& silos, Members& members) {
+  members("noise", silos.noise);
+  members.optional("silo", silos.is_of_silo(), silos.silo);
+  if (!silos.is_of_silo()) members("left", silos.left);
+  members("threshold", silos.threshold);
+  members("colluding", silos.colluding);
+  std::string identities = "ephemeral";
+  silos.is_ephemeral = members.has("identities", silos.is_ephemeral);
+  members.optional("identities", silos.is_ephemeral, identities);
 }
 
-LedgerSilos read_silos(const LineJson& json) {
-  const bool is_of_silo = json.contains("silo");
-  return {read_choice<NoiseSource>(json.at("noise")),
-          is_of_silo ? 0 : read_count(json.at("left")),
-          read_count(json.at("threshold")),
-          read_count(json.at("colluding")),
-          is_of_silo ? read_count(json.at("silo")) : 0,
-          json.contains("identities")};
+void members_of(RunTerms& terms, Members& members) {
+  members("method", terms.method);
+  members("adjacency", terms.adjacency);
+  members("accountant", terms.accountant);
+  members("private", terms.is_private);
+  members.optional("forfeited_by", !terms.forfeits.empty(), terms.forfeits);
+  members.optional("silos", terms.silos.has_value(), terms.silos);
+  members("unit", terms.unit);
+  members("epsilon", terms.epsilon);
+  members("delta", terms.delta);
+  members("config_digest", terms.config_digest);
+  members("version", terms.version);
 }
 
-// "selection" with mu null, or "sampling_rate" and mu; and rho: the end of a charge's line.
-void print_cost(LineJson& json, const LedgerEntry& entry) {
+void members_of(LedgerEntry& entry, Members& members) {
+  members("release", entry.release_id);
+  members_of(entry.terms, members);
+  members("blocks", entry.blocks);
+  members.optional("selection", entry.selection.has_value(), entry.selection);
+  members.optional("sampling_rate", !entry.selection && entry.sampling_rate < 1, entry.sampling_rate);
+  std::optional<double> no_mu;
   if (entry.selection) {
-    json["selection"] = selection_json(*entry.selection);
-    json["mu"] = nullptr;
-    json["rho"] = rho_of(*entry.selection);
-    return;
+    members("mu", no_mu);
+  } else {
+    members("mu", entry.mu);
   }
-  if (entry.sampling_rate < 1) json["sampling_rate"] = entry.sampling_rate;
-  json["mu"] = entry.mu;
-  json["rho"] = entry.mu * entry.mu / 2;
+  members.derived("rho", entry.selection ? rho_of(*entry.selection) : entry.mu * entry.mu / 2);
 }
 
-void read_cost(const LineJson& json, LedgerEntry& entry) {
-  if (json.contains("selection")) {
-    entry.selection = read_selection(json.at("selection"));  // that its mu is null shows when it is printed again
-  } else {
-    entry.mu = read_number(json.at("mu"));
+void members_of(ReservedRelease& release, Members& members) {
+  members("name", release.name);
+  members("rounds", release.rounds);
+  members.optional("sampling_rate", release.sampling_rate < 1, release.sampling_rate);
+  members("mu", release.mu);
+}
+
+void members_of(PlannedSelection& selection, Members& members) {
+  members("name", selection.name);
+  members_of(selection.terms, members);
+}
+
+void members_of(Reservation& reservation, Members& members) {
+  members("run", reservation.run_id);
+  members_of(reservation.terms, members);
+  members("releases", reservation.releases);
+  members("selections", reservation.selections);
+  members.optional("instead_of", !reservation.instead_of.empty(), reservation.instead_of);
+}
+
+void members_of(RunEnd& end, Members& members) {
+  members("run", end.run_id);
+  members("outcome", end.outcome);
+}
+
+void members_of(LedgerStart& start, Members& members) {
+  members("public_key", start.public_key);
+  members("version", start.version);
+}
+
+using Content = decltype(LedgerRecord::content);
+constexpr std::array<std::string_view, std::variant_size_v<Content>> kKinds{"charge", "reservation", "end", "ledger"};
+
+Content content_of_kind(std::string_view kind) {
+  if (kind == kKinds[0]) return LedgerEntry{};
+  if (kind == kKinds[1]) return Reservation{};
+  if (kind == kKinds[2]) return RunEnd{};
+  if (kind == kKinds[3]) return LedgerStart{};
+  throw std::invalid_argument("its kind is none that this version knows");
+}
+
+void members_of(LedgerRecord& record, Members& members) {
+  std::uint64_t schema = kLedgerSchema;
+  members("schema", schema);
+  if (schema != kLedgerSchema) {
+    throw std::invalid_argument("its schema is not " + std::to_string(kLedgerSchema) +
+                                ", which this version reads; start a new ledger, and count what this one has charged");
   }
-  if (json.contains("sampling_rate")) entry.sampling_rate = read_number(json.at("sampling_rate"));
+  std::string kind(kKinds[record.content.index()]);
+  members("kind", kind);
+  if (members.reads()) record.content = content_of_kind(kind);
+  members("time", record.utc_time);
+  members("previous", record.previous_sha256);
+  std::visit([&](auto& content) { members_of(content, members); }, record.content);
+}
+
+template <typename T>
+inline constexpr bool is_list = false;
+template <typename T>
+inline constexpr bool is_list<std::vector<T>> = true;
+template <typename T>
+inline constexpr bool is_optional = false;
+template <typename T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <typename T>
+LineJson Members::printed(T& value) {
+  if constexpr (std::same_as<T, std::string> || std::is_arithmetic_v<T>) {
+    return value;
+  } else if constexpr (std::is_enum_v<T>) {
+    return to_string(value);
+  } else if constexpr (std::same_as<T, Forfeits>) {
+    return forfeits_json<LineJson>(value);
+  } else if constexpr (is_optional<T>) {
+    return value ? printed(*value) : LineJson(nullptr);
+  } else if constexpr (is_list<T>) {
+    LineJson list = LineJson::array();
+    for (auto& item : value) list.push_back(printed(item));
+    return list;
+  } else {
+    LineJson object;
+    Members members(object, Use::kPrint);
+    members_of(value, members);
+    return object;
+  }
+}
+
+template <typename T>
+void Members::read(LineJson& json, T& value) {
+  if constexpr (std::same_as<T, std::string> || std::same_as<T, bool>) {
+    value = json.get<T>();
+  } else if constexpr (std::same_as<T, double>) {
+    if (!json.is_number()) throw std::invalid_argument("a number is missing");
+    value = json.get<double>();
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    if (!json.is_number_unsigned()) throw std::invalid_argument("a count is not a whole number");
+    value = json.get<std::uint64_t>();
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto text = json.get<std::string>();
+    const std::optional<T> choice = choice_of<T>(text);
+    if (!choice) throw std::invalid_argument("'" + text + "' is not a choice that this version knows");
+    value = *choice;
+  } else if constexpr (std::same_as<T, Forfeits>) {
+    std::optional<Forfeits> forfeits = forfeits_in(json);
+    if (!forfeits) throw std::invalid_argument("its forfeited_by is no list of reasons that this version knows");
+    value = std::move(*forfeits);
+  } else if constexpr (is_optional<T>) {
+    if (!json.is_null()) read(json, value.emplace());
+  } else if constexpr (is_list<T>) {
+    if (!json.is_array()) throw std::invalid_argument("a list is not one");
+    for (LineJson& item : json) read(item, value.emplace_back());
+  } else {
+    Members members(json, Use::kRead);
+    members_of(value, members);
+  }
 }
 
 bool is_utc_time(std::string_view text) {
@@ -148,147 +242,12 @@ bool is_utc_time(std::string_view text) {
                     [](char c, char expected) { return expected == 'd' ? c >= '0' && c <= '9' : c == expected; });
 }
 
-void print_terms(LineJson& json, const RunTerms& terms) {
-  json["method"] = terms.method;
-  json["adjacency"] = to_string(terms.adjacency);
-  json["accountant"] = to_string(terms.accountant);
-  json["private"] = terms.is_private;
-  if (!terms.forfeits.empty()) json["forfeited_by"] = forfeits_json<LineJson>(terms.forfeits);
-  if (terms.silos) json["silos"] = silos_json(*terms.silos);
-  json["unit"] = to_string(terms.unit);
-  json["epsilon"] = optional_number(terms.epsilon);
-  json["delta"] = optional_number(terms.delta);
-  json["config_digest"] = terms.config_digest;
-  json["version"] = terms.version;
-}
-
-Forfeits read_forfeits(const LineJson& json) {
-  std::optional<Forfeits> forfeits = forfeits_in(json);
-  if (!forfeits) throw std::invalid_argument("its forfeited_by is no list of reasons that this version knows");
-  return std::move(*forfeits);
-}
-
-RunTerms read_terms(const LineJson& json) {
-  RunTerms terms;
-  terms.method = json.at("method").get<std::string>();
-  terms.adjacency = read_choice<Adjacency>(json.at("adjacency"));
-  terms.accountant = read_choice<Accountant>(json.at("accountant"));
-  terms.is_private = json.at("private").get<bool>();
-  if (json.contains("forfeited_by")) terms.forfeits = read_forfeits(json.at("forfeited_by"));
-  if (json.contains("silos")) terms.silos = read_silos(json.at("silos"));
-  terms.unit = read_choice<PrivacyUnit>(json.at("unit"));
-  terms.epsilon = read_optional_number(json.at("epsilon"));
-  terms.delta = read_optional_number(json.at("delta"));
-  terms.config_digest = json.at("config_digest").get<std::string>();
-  terms.version = json.at("version").get<std::string>();
-  return terms;
-}
-
-std::string_view kind_of(const LedgerEntry&) {
-  return "charge";
-}
-std::string_view kind_of(const Reservation&) {
-  return "reservation";
-}
-std::string_view kind_of(const RunEnd&) {
-  return "end";
-}
-std::string_view kind_of(const LedgerStart&) {
-  return "ledger";
-}
-
-void print_fields(LineJson& json, const LedgerEntry& entry) {
-  json["release"] = entry.release_id;
-  print_terms(json, entry.terms);
-  json["blocks"] = blocks_json(entry.blocks);
-  print_cost(json, entry);
-}
-
-void print_fields(LineJson& json, const Reservation& reservation) {
-  json["run"] = reservation.run_id;
-  print_terms(json, reservation.terms);
-  json["releases"] = LineJson::array();
-  for (const ReservedRelease& release : reservation.releases) {
-    LineJson item;
-    item["name"] = release.name;
-    item["rounds"] = release.rounds;
-    if (release.sampling_rate < 1) item["sampling_rate"] = release.sampling_rate;
-    item["mu"] = release.mu;
-    json["releases"].push_back(std::move(item));
-  }
-  json["selections"] = LineJson::array();
-  for (const PlannedSelection& selection : reservation.selections) {
-    LineJson item;
-    item["name"] = selection.name;
-    item.update(selection_json(selection.terms));
-    json["selections"].push_back(std::move(item));
-  }
-  if (!reservation.instead_of.empty()) json["instead_of"] = reservation.instead_of;
-}
-
-void print_fields(LineJson& json, const RunEnd& end) {
-  json["run"] = end.run_id;
-  json["outcome"] = to_string(end.outcome);
-}
-
-void print_fields(LineJson& json, const LedgerStart& start) {
-  json["public_key"] = start.public_key;
-  json["version"] = start.version;
-}
-
-LedgerEntry read_entry(const LineJson& json) {
-  LedgerEntry entry;
-  entry.release_id = json.at("release").get<std::string>();
-  entry.terms = read_terms(json);
-  entry.blocks = read_blocks(json.at("blocks"));
-  read_cost(json, entry);
-  return entry;
-}
-
-Reservation read_reservation(const LineJson& json) {
-  Reservation reservation;
-  reservation.run_id = json.at("run").get<std::string>();
-  reservation.terms = read_terms(json);
-  for (const LineJson& item : read_list(json.at("releases"))) {
-    ReservedRelease& release = reservation.releases.emplace_back();
-    release.name = item.at("name").get<std::string>();
-    release.rounds = read_count(item.at("rounds"));
-    release.mu = read_number(item.at("mu"));
-    if (item.contains("sampling_rate")) release.sampling_rate = read_number(item.at("sampling_rate"));
-  }
-  for (const LineJson& item : read_list(json.at("selections"))) {
-    reservation.selections.push_back({item.at("name").get<std::string>(), read_selection(item)});
-  }
-  if (json.contains("instead_of")) reservation.instead_of = json.at("instead_of").get<std::string>();
-  return reservation;
-}
-
-LedgerRecord read_line(const LineJson& json) {
-  LedgerRecord record;
-  const auto kind = json.at("kind").get<std::string>();
-  if (kind == "charge") {
-    record.content = read_entry(json);
-  } else if (kind == "reservation") {
-    record.content = read_reservation(json);
-  } else if (kind == "end") {
-    record.content = RunEnd{json.at("run").get<std::string>(), read_choice<RunOutcome>(json.at("outcome"))};
-  } else if (kind == "ledger") {
-    record.content = LedgerStart{json.at("public_key").get<std::string>(), json.at("version").get<std::string>()};
-  } else {
-    throw std::invalid_argument("its kind is none that this version knows");
-  }
-  record.utc_time = json.at("time").get<std::string>();
-  record.previous_sha256 = json.at("previous").get<std::string>();
-  return record;
-}
-
 // The line as it must have been printed goes to `canonical`.
-LedgerLine read_any_line(const LineJson& json, std::string& canonical) {
-  if (read_count(json.at("schema")) != kLedgerSchema) {
-    throw std::invalid_argument("its schema is not " + std::to_string(kLedgerSchema) +
-                                ", which this version reads; start a new ledger, and count what this one has charged");
-  }
-  LedgerLine line{read_line(json), json.at("signature").get<std::string>()};
+LedgerLine read_any_line(LineJson json, std::string& canonical) {
+  LedgerLine line;
+  Members members(json, Members::Use::kRead);
+  members_of(line.record, members);
+  members("signature", line.signature);
   canonical = with_signature(print_unsigned(line.record), line.signature);
   return line;
 }
@@ -296,12 +255,10 @@ LedgerLine read_any_line(const LineJson& json, std::string& canonical) {
 }  // namespace
 
 std::string print_unsigned(const LedgerRecord& record) {
+  LedgerRecord printed = record;
   LineJson json;
-  json["schema"] = kLedgerSchema;
-  std::visit([&](const auto& content) { json["kind"] = kind_of(content); }, record.content);
-  json["time"] = record.utc_time;
-  json["previous"] = record.previous_sha256;
-  std::visit([&](const auto& content) { print_fields(json, content); }, record.content);
+  Members members(json, Members::Use::kPrint);
+  members_of(printed, members);
   return json_text(json);
 }
 

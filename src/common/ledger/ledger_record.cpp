@@ -10,28 +10,27 @@
 namespace dpreduce {
 namespace {
 
-std::string fault_of_block(const LedgerBlock& block) {
-  if (std::string fault = fault_of_name("a block's name", block.name); !fault.empty()) return fault;
+std::string block_fault(const LedgerBlock& block) {
+  if (std::string fault = name_fault("a block's name", block.name); !fault.empty()) return fault;
   if (block.elements == 0) return "block " + block.name + ": has no elements";
-  if (std::string fault = fault_of_positive("block " + block.name + ": sensitivity", block.sensitivity);
-      !fault.empty()) {
+  if (std::string fault = positive_fault("block " + block.name + ": sensitivity", block.sensitivity); !fault.empty()) {
     return fault;
   }
-  return fault_of_positive("block " + block.name + ": sigma", block.sigma);
+  return positive_fault("block " + block.name + ": sigma", block.sigma);
 }
 
-std::string fault_of_gaussians(const LedgerEntry& entry) {
+std::string gaussians_fault(const LedgerEntry& entry) {
   if (entry.blocks.empty()) return "blocks must not be empty";
   for (const LedgerBlock& block : entry.blocks) {
-    if (std::string fault = fault_of_block(block); !fault.empty()) return fault;
+    if (std::string fault = block_fault(block); !fault.empty()) return fault;
   }
-  if (std::string fault = fault_of_sampling_rate(entry.sampling_rate, entry.terms.adjacency); !fault.empty()) {
+  if (std::string fault = sampling_rate_fault(entry.sampling_rate, entry.terms.adjacency); !fault.empty()) {
     return fault;
   }
-  return fault_of_mu(entry.mu);
+  return mu_fault(entry.mu);
 }
 
-std::string fault_of_selection(const LedgerEntry& entry) {
+std::string selection_fault(const LedgerEntry& entry) {
   if (!entry.blocks.empty()) return "a selection has no blocks";
   if (entry.mu != 0) return "mu = " + print_number(entry.mu) + ": a selection has none";
   if (entry.sampling_rate != 1) {
@@ -48,19 +47,19 @@ std::string run_of(const std::string& release_id) {
 }
 
 std::string fault_of(const LedgerEntry& entry) {
-  std::string fault = fault_of_name("release id", entry.release_id);
+  std::string fault = name_fault("release id", entry.release_id);
   if (fault.empty()) fault = fault_of(entry.terms);
-  if (fault.empty()) fault = entry.selection ? fault_of_selection(entry) : fault_of_gaussians(entry);
+  if (fault.empty()) fault = entry.selection ? selection_fault(entry) : gaussians_fault(entry);
   return fault;
 }
 
 std::string fault_of(const RunEnd& end) {
-  return fault_of_run_id("run", end.run_id);
+  return run_id_fault("run", end.run_id);
 }
 
 std::string fault_of(const LedgerStart& start) {
   if (!is_lower_hex(start.public_key, 64, 64)) return "public key must be 64 lower-case hex digits";
-  return fault_of_name("version", start.version);
+  return name_fault("version", start.version);
 }
 
 }  // namespace dpreduce

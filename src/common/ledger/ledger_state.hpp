@@ -38,7 +38,7 @@ struct LedgerHead {
 /// for whole lines cut off at the end: those a head that was kept elsewhere shows (require_contains).
 class LedgerState {
  public:
-  /// Of a whole text. Throws LedgerCorrupt naming source, line and fault.
+  /// The state after a whole text. Throws LedgerCorrupt naming source, line and fault.
   static LedgerState of(std::string_view text, const std::string& source);
 
   /// Who says that a line is signed by its ledger's key.

@@ -12,7 +12,7 @@
 namespace dpreduce {
 namespace {
 
-std::string fault_of_silos(const LedgerSilos& silos) {
+std::string silos_fault(const LedgerSilos& silos) {
   const bool has_honest = silos.threshold >= 1 && silos.colluding < silos.threshold;
   if (has_honest && (silos.is_of_silo() ? silos.left == 0 : silos.threshold <= silos.left)) return {};
   return "silos: " + (silos.is_of_silo() ? "silo " + std::to_string(silos.silo) + ", " : "") +
@@ -20,16 +20,16 @@ std::string fault_of_silos(const LedgerSilos& silos) {
          std::to_string(silos.colluding) + " colluding cannot be";
 }
 
-std::string fault_of_release(const ReservedRelease& release, Adjacency adjacency) {
-  if (std::string fault = fault_of_name("a release's name", release.name); !fault.empty()) return fault;
+std::string release_fault(const ReservedRelease& release, Adjacency adjacency) {
+  if (std::string fault = name_fault("a release's name", release.name); !fault.empty()) return fault;
   std::string fault = release.rounds == 0 ? "rounds = 0 must be at least 1" : "";
-  if (fault.empty()) fault = fault_of_mu(release.mu);
-  if (fault.empty()) fault = fault_of_sampling_rate(release.sampling_rate, adjacency);
+  if (fault.empty()) fault = mu_fault(release.mu);
+  if (fault.empty()) fault = sampling_rate_fault(release.sampling_rate, adjacency);
   return fault.empty() ? fault : "release " + release.name + ": " + fault;
 }
 
-std::string fault_of_planned_selection(const PlannedSelection& selection) {
-  if (std::string fault = fault_of_name("a selection's name", selection.name); !fault.empty()) return fault;
+std::string planned_selection_fault(const PlannedSelection& selection) {
+  if (std::string fault = name_fault("a selection's name", selection.name); !fault.empty()) return fault;
   const std::string fault = fault_of(selection.terms);
   return fault.empty() ? fault : "selection " + selection.name + ": " + fault;
 }
@@ -81,23 +81,23 @@ auto selection_for(std::vector<PlannedSelection>& selections, const LedgerEntry&
 }  // namespace
 
 std::string fault_of(const RunTerms& terms) {
-  std::string fault = fault_of_name("method", terms.method);
-  if (fault.empty()) fault = fault_of_name("version", terms.version);
+  std::string fault = name_fault("method", terms.method);
+  if (fault.empty()) fault = name_fault("version", terms.version);
   if (fault.empty() && terms.epsilon.has_value() != terms.delta.has_value()) {
     fault = "epsilon and delta must be given together or not at all";
   }
-  if (fault.empty() && terms.epsilon) fault = fault_of_positive("epsilon", *terms.epsilon);
+  if (fault.empty() && terms.epsilon) fault = positive_fault("epsilon", *terms.epsilon);
   if (fault.empty() && terms.delta && !(*terms.delta > 0 && *terms.delta < 1)) {
     fault = "delta = " + print_number(*terms.delta) + " must be between 0 and 1";
   }
   if (fault.empty() && terms.is_private && !terms.forfeits.empty()) fault = "private, and forfeited, cannot be";
-  if (fault.empty() && terms.silos) fault = fault_of_silos(*terms.silos);
-  if (fault.empty()) fault = fault_of_digest("config digest", terms.config_digest);
+  if (fault.empty() && terms.silos) fault = silos_fault(*terms.silos);
+  if (fault.empty()) fault = digest_fault("config digest", terms.config_digest);
   return fault;
 }
 
 std::string fault_of(const Reservation& reservation) {
-  std::string fault = fault_of_run_id("run", reservation.run_id);
+  std::string fault = run_id_fault("run", reservation.run_id);
   if (fault.empty()) fault = fault_of(reservation.terms);
   if (fault.empty() && reservation.is_empty()) fault = "reserves nothing";
   std::set<std::string> names;
@@ -105,15 +105,15 @@ std::string fault_of(const Reservation& reservation) {
     if (!names.insert(name).second && fault.empty()) fault = "release " + name + ": is reserved twice";
   };
   for (const ReservedRelease& release : reservation.releases) {
-    if (fault.empty()) fault = fault_of_release(release, reservation.terms.adjacency);
+    if (fault.empty()) fault = release_fault(release, reservation.terms.adjacency);
     is_new(release.name);
   }
   for (const PlannedSelection& selection : reservation.selections) {
-    if (fault.empty()) fault = fault_of_planned_selection(selection);
+    if (fault.empty()) fault = planned_selection_fault(selection);
     is_new(selection.name);
   }
   if (fault.empty() && !reservation.instead_of.empty()) {
-    fault = fault_of_run_id("instead of", reservation.instead_of);
+    fault = run_id_fault("instead of", reservation.instead_of);
     if (reservation.instead_of == reservation.run_id) fault = "instead of: is the run itself";
   }
   return fault;

@@ -116,27 +116,14 @@ SecretVector<std::byte> read_journal(int file, const fs::path& path) {
   if (::fstat(file, &status) != 0) refuse_with_reason(path, "cannot be examined");
   if (status.st_size > kLargestJournal) refuse_damaged(path);
   SecretVector<std::byte> text(static_cast<std::size_t>(status.st_size));
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t got = ::pread(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse_with_reason(path, "cannot be read");
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  text.resize(done);
+  const auto done = read_from_start(file, text);
+  if (!done) refuse_with_reason(path, "cannot be read");
+  text.resize(*done);
   return text;
 }
 
 bool is_overwritten(std::span<const std::byte> text) {
   return std::all_of(text.begin(), text.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
-
-bool is_named(int file, const fs::path& path) {
-  struct stat opened {};
-  struct stat named {};
-  return ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
 }
 
 }  // namespace
@@ -184,7 +171,7 @@ std::optional<RunJournal> RunJournal::open(const fs::path& path) {
     parse(content, {reinterpret_cast<const char*>(text.data()), text.size()});
   } catch (const std::invalid_argument&) {
     // Who destroys a journal has it locked, or was killed half-way.
-    if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0 || !is_named(file->get(), path)) return std::nullopt;
+    if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0 || !has_name(file->get(), path)) return std::nullopt;
     if (!is_overwritten(text)) refuse_damaged(path);
     destroy_private_file(path, kJournalName);
     return std::nullopt;
@@ -206,7 +193,7 @@ bool RunJournal::try_lock() {
     if (errno == EWOULDBLOCK) return false;
     if (errno != EINTR) refuse_with_reason(path_, "cannot be locked");
   }
-  if (!is_named(file_->get(), path_)) return false;
+  if (!has_name(file_->get(), path_)) return false;
   const SecretVector<std::byte> text = read_journal(file_->get(), path_);
   Content content;
   try {

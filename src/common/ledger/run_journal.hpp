@@ -51,7 +51,7 @@ class RunJournal {
   /// In memory alone: for a run that is never resumed.
   RunJournal(NoiseKey secret);
 
-  /// Of a run that has ended and whose journal is destroyed: it can charge nothing more.
+  /// The journal of a run that has ended and whose journal is destroyed: it can charge nothing more.
   static RunJournal of_ended(std::string run_id);
 
   /// A new one beside that ledger, on the disk and locked, of a run with a new id. Precondition: binding is
@@ -92,7 +92,8 @@ class RunJournal {
   /// From here on charges are of a run with another id.
   void begin_run();
 
-  /// Of what the run named last charges under `label`. Precondition: it has no other fingerprint for that label.
+  /// Adds the fingerprint of what the run named last charges under `label`. Precondition: it has no other fingerprint
+  /// for that label.
   void add_charge(const std::string& label, const std::string& fingerprint);
   /// The fingerprint of what that run charged, or was about to charge, under that label; nullptr where it has none.
   const std::string* fingerprint_of(const std::string& run_id, const std::string& label) const;

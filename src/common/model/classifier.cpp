@@ -22,7 +22,7 @@ constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
 // Rows transformed and scored at a time: 1664 doubles each stay in a second-level cache.
 constexpr std::size_t kBlockRows = 32;
 
-void check_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
+void require_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
   if (values.size() != expected) {
     throw UsageError(fmt::format("{} has {} entries instead of {}", name, values.size(), expected));
   }
@@ -30,25 +30,25 @@ void check_entries(std::string_view name, const std::vector<double>& values, std
   if (bad != values.end()) throw UsageError(fmt::format("{} has {} at entry {}", name, *bad, bad - values.begin()));
 }
 
-void check_method(std::string_view method) {
+void require_method(std::string_view method) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   if (method.empty() || method.size() > 40 || !std::all_of(method.begin(), method.end(), plain)) {
     throw UsageError("method: a name of 1 to 40 characters from a-z, 0-9 and '-' is needed");
   }
 }
 
-void check_privacy(const PrivacyStatement& privacy) {
-  const auto check_positive = [](std::string_view name, const std::optional<double>& value) {
+void require_privacy(const PrivacyStatement& privacy) {
+  const auto require_positive = [](std::string_view name, const std::optional<double>& value) {
     if (value && !(*value > 0.0 && std::isfinite(*value))) {
       throw UsageError(fmt::format("privacy: {} is {}; it must be positive and finite", name, *value));
     }
   };
-  check_positive("epsilon", privacy.epsilon);
+  require_positive("epsilon", privacy.epsilon);
   if (privacy.delta && !(*privacy.delta >= 0.0 && *privacy.delta < 1.0)) {
     throw UsageError(fmt::format("privacy: delta is {}; it must be from 0 to below 1", *privacy.delta));
   }
-  check_positive("mu", privacy.mu);
-  check_positive("rho", privacy.rho);
+  require_positive("mu", privacy.mu);
+  require_positive("rho", privacy.rho);
   if (privacy.epsilon.has_value() != privacy.delta.has_value()) {
     throw UsageError("privacy: epsilon and delta go together");
   }
@@ -77,16 +77,16 @@ const Preprocessing& preprocessing_of(const ClassifierParts& parts) {
 
 // The weights, K x dim, of parts that hold together.
 const std::vector<double>& weights_of_checked(const ClassifierParts& parts, std::size_t dim) {
-  check_entries("weights", parts.weights, parts.classes * dim);
-  check_entries("bias", parts.bias, parts.classes);
+  require_entries("weights", parts.weights, parts.classes * dim);
+  require_entries("bias", parts.bias, parts.classes);
   if (!parts.preprocessing.center.empty()) {
-    check_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
+    require_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
   }
-  if (!parts.cosine_head.empty()) check_entries("prototypes", parts.cosine_head, parts.classes * dim);
-  check_method(parts.method);
-  if (parts.privacy) check_privacy(*parts.privacy);
+  if (!parts.cosine_head.empty()) require_entries("prototypes", parts.cosine_head, parts.classes * dim);
+  require_method(parts.method);
+  if (parts.privacy) require_privacy(*parts.privacy);
   if (parts.privacy && !parts.forfeits.empty()) throw UsageError("privacy: is forfeited, and promised all the same");
-  check_class_names(parts.class_names, parts.classes);
+  require_class_names(parts.class_names, parts.classes);
   if (parts.link == Link::kSigmoid && !parts.cosine_head.empty()) {
     throw UsageError("link sigmoid with prototypes: their scores are a sum of two softmax");
   }

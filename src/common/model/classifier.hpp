@@ -60,7 +60,7 @@ struct ClassifierParts {
   std::vector<double> cosine_head;  ///< c, the prototypes, K x d, row-major; empty without the second head
   /// The score from which on a row is said to be of a class, where rows may be of several; finite.
   std::optional<double> threshold = std::nullopt;
-  /// Name k is that of class k (flaw_of_class_name); empty where classes have numbers only.
+  /// Name k is that of class k (class_name_fault); empty where classes have numbers only.
   std::vector<std::string> class_names{};
   /// What makes probabilities of W u + b; empty where scores only rank classes.
   std::optional<Link> link = std::nullopt;

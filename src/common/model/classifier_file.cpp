@@ -32,7 +32,7 @@ json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& for
   const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
   json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
                  {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
-  // Of a row nothing is said: so models have the bytes that they had before there were persons.
+  // A model for rows says nothing of it: so models have the bytes that they had before there were persons.
   if (!privacy->person) return statement;
   const PersonStatement& person = *privacy->person;
   statement["unit"] = to_string(PrivacyUnit::kPerson);
@@ -48,7 +48,7 @@ class ClassifierReader {
   ClassifierReader(SafetensorsFile file, std::string_view source) : file_(std::move(file)), source_(source) {}
 
   ClassifierParts read() {
-    check_format();
+    require_format();
     ClassifierParts parts;
     parts.method = text("method");
     read_privacy(parts);
@@ -101,7 +101,7 @@ class ClassifierReader {
     if (matrix.shape.size() != 2) fail("projection must have two dimensions");
     const std::vector<std::uint64_t> shape = {matrix.shape[0], pooled_dim};
     if (matrix.type != TensorType::kI16) fail(fmt::format("projection is {}, not I16", to_string(matrix.type)));
-    check_shape("projection", matrix, shape);
+    require_shape("projection", matrix, shape);
     const std::vector<double> largest = doubles("projection_largest", take("projection_largest"), {shape[0]});
     const std::vector<std::int16_t> values = to_shorts(matrix);
     if (largest.empty()) fail("projection has no row");
@@ -132,7 +132,7 @@ class ClassifierReader {
     return value;
   }
 
-  void check_format() const {
+  void require_format() const {
     if (text("format") != kFormat) {
       fail(fmt::format("its format is {}, not {}", printable_name(text("format")), kFormat));
     }
@@ -227,11 +227,11 @@ class ClassifierReader {
   std::vector<double> doubles(std::string_view name, const Tensor& tensor,
                               const std::vector<std::uint64_t>& shape) const {
     if (tensor.type != TensorType::kF64) fail(fmt::format("{} is {}, not F64", name, to_string(tensor.type)));
-    check_shape(name, tensor, shape);
+    require_shape(name, tensor, shape);
     return to_doubles(tensor);
   }
 
-  void check_shape(std::string_view name, const Tensor& tensor, const std::vector<std::uint64_t>& shape) const {
+  void require_shape(std::string_view name, const Tensor& tensor, const std::vector<std::uint64_t>& shape) const {
     if (tensor.shape == shape) return;
     fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
                      fmt::join(shape, ", ")));

@@ -99,7 +99,7 @@ struct LabelSetFigures {
     std::optional<double> average_precision;
   };
 
-  /// Of the k largest scores of every row, equal ones by class.
+  /// Figures of the k largest scores of every row, equal ones by class.
   struct Top {
     std::size_t k = 1;
     std::uint64_t hits = 0;  ///< pairs of a row and one of its classes among these k

@@ -47,7 +47,7 @@ std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t fil
 using NamedEntry = std::pair<std::string_view, const TensorEntry*>;
 
 // Every entry's bytes are as many as its type and shape say, and the entries tile [0, data_size): no overlap, no hole.
-void check_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
+void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
   const auto fail = [&](std::string_view name, const std::string& reason) {
     throw BadInput(fmt::format("{}: tensor {} {}; the file is damaged", source, printable_name(name), reason));
   };
@@ -164,7 +164,7 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   SafetensorsHeader header = parse_safetensors_header(text, source);
   const std::span<const std::byte> data = bytes.subspan(kPrefix + length);
-  check_tiling(header, data.size(), source);
+  require_tiling(header, data.size(), source);
 
   SafetensorsFile file;
   file.metadata = std::move(header.metadata);

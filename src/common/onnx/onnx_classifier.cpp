@@ -59,7 +59,7 @@ class GraphWriter {
     return node("Cast", {input}, {{"to", type}}, std::move(output));
   }
 
-  // Of the graph's width.
+  // A constant of the graph's width.
   std::string floats(const std::string& name, const std::vector<double>& values, const Shape& shape) {
     if (width_ == FloatWidth::kFloat64) return constant(name, float_type(), raw(values), shape);
     return constant(name, float_type(), raw(std::vector<float>(values.begin(), values.end())), shape);

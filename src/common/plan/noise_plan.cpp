@@ -51,7 +51,7 @@ bool are_triangles(std::uint64_t elements, std::uint64_t count) {
   return count > 0 && elements % count == 0 && triangle_order(elements / count).has_value();
 }
 
-void check_blocks(const ReleaseRequest& release) {
+void require_blocks(const ReleaseRequest& release) {
   if (release.blocks.empty()) throw UsageError("release " + release.name + " has no blocks");
   std::set<std::string> names;
   for (const BlockRequest& block : release.blocks) {
@@ -71,7 +71,7 @@ void check_blocks(const ReleaseRequest& release) {
   }
 }
 
-void check_profiles(const ReleaseRequest& release, Adjacency adjacency) {
+void require_profiles(const ReleaseRequest& release, Adjacency adjacency) {
   const auto& profiles = release.profiles;
   if (profiles.empty()) throw UsageError("release " + release.name + " has no sensitivity profile");
   if (adjacency == Adjacency::kAddRemove && profiles.size() != 1) {
@@ -91,7 +91,7 @@ void check_profiles(const ReleaseRequest& release, Adjacency adjacency) {
   }
 }
 
-void check_releases(double mu, Adjacency adjacency, const std::vector<ReleaseRequest>& releases) {
+void require_releases(double mu, Adjacency adjacency, const std::vector<ReleaseRequest>& releases) {
   require_between("mu", mu, kSmallestMu, kLargestMu);
   if (releases.empty()) throw UsageError("a noise plan needs at least one release");
   std::set<std::string> names;
@@ -104,8 +104,8 @@ void check_releases(double mu, Adjacency adjacency, const std::vector<ReleaseReq
       throw UsageError("release " + release.name + ": sampling rate = " + print_number(release.sampling_rate) +
                        ": the loss of a sampled round is not Gaussian, so that it has no share of mu^2");
     }
-    check_blocks(release);
-    check_profiles(release, adjacency);
+    require_blocks(release);
+    require_profiles(release, adjacency);
   }
 }
 
@@ -274,7 +274,7 @@ std::string label_of_round(const PlannedRelease& release, std::uint64_t round) {
 }
 
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases) {
-  check_releases(mu, adjacency, releases);
+  require_releases(mu, adjacency, releases);
   HighPrecision all_shares = 0;
   for (const ReleaseRequest& release : releases) all_shares += release.share;
   const HighPrecision budget = HighPrecision(mu) * mu;

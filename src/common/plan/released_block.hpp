@@ -1,4 +1,4 @@
-// What is public.
+// The values that a release makes public.
 #pragma once
 
 #include <cstdint>

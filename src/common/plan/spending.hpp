@@ -20,7 +20,7 @@ struct Spending {
   bool is_gaussian() const { return selections.empty() && samples.empty(); }
 };
 
-/// Of a whole plan, under its adjacency.
+/// The spending of a whole plan, under its adjacency.
 Spending spending_of(const NoisePlan& plan);
 
 /// `rounds` sampled rounds, each of that mu where a row is drawn. Preconditions: mu > 0; 0 < sampling_rate < 1.

@@ -27,7 +27,7 @@ class NoiseKey {
   /// SHA-256("dpreduce noise key from seed v1" || 0 || seed, 8 bytes little-endian): repeatable, hence not private.
   static NoiseKey from_seed(std::uint64_t seed);
 
-  /// Of these bytes, which somebody can compute if it is not private.
+  /// A key of these bytes, which somebody can compute if it is not private.
   static NoiseKey from_bytes(std::span<const std::byte, 32> bytes, bool is_private = true);
 
   NoiseKey(NoiseKey&&) noexcept = default;

@@ -33,19 +33,8 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-void sync_folder_of(const fs::path& path, std::string_view what) {
-  const FileDescriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) refuse_with_reason(path, what, "its folder cannot be synced");
-}
-
-bool write_all(int file, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return true;
+void require_synced_folder(const fs::path& path, std::string_view what) {
+  if (!sync_folder_of(path)) refuse_with_reason(path, what, "its folder cannot be synced");
 }
 
 // A new file without a name in the folder of `path`; where the file system has none (no O_TMPFILE), one beside it.
@@ -72,7 +61,7 @@ class NewFile {
 
   void write(std::span<const std::byte> bytes) {
     // fchmod: an umask that takes from the owner would leave a file that is then refused.
-    if (::fchmod(number_, kOwnerAlone) != 0 || !write_all(number_, bytes) || ::fsync(number_) != 0) {
+    if (::fchmod(number_, kOwnerAlone) != 0 || write_all(number_, bytes) < bytes.size() || ::fsync(number_) != 0) {
       refuse_with_reason(path_, what_, "cannot be made");
     }
   }
@@ -122,14 +111,9 @@ std::optional<SecretVector<std::byte>> read_private_file(const fs::path& path, s
   }
   require_private(file.get(), path, what);
   SecretVector<std::byte> content(most + 1);
-  std::size_t length = 0;
-  while (length < content.size()) {
-    const ssize_t got = ::read(file.get(), content.data() + length, content.size() - length);
-    if (got < 0) refuse_with_reason(path, what, "cannot be read");
-    if (got == 0) break;
-    length += static_cast<std::size_t>(got);
-  }
-  content.resize(length);
+  const auto length = read_from_start(file.get(), content);
+  if (!length) refuse_with_reason(path, what, "cannot be read");
+  content.resize(*length);
   return content;
 }
 
@@ -140,7 +124,7 @@ void make_private_file(const fs::path& path, std::string_view what, std::span<co
   if (!file.link() && existing == ExistingFile::kRefused) {
     refuse(path, what, "is there already, and is never overwritten");
   }
-  sync_folder_of(path, what);
+  require_synced_folder(path, what);
 }
 
 bool destroy_private_file(const fs::path& path, std::string_view what) {
@@ -156,12 +140,12 @@ bool destroy_private_file(const fs::path& path, std::string_view what) {
   bool done = true;
   for (std::size_t left = static_cast<std::size_t>(status.st_size); done && left > 0;) {
     const std::size_t count = std::min(left, zeros.size());
-    done = write_all(file.get(), std::span(zeros).first(count));
+    done = write_all(file.get(), std::span(zeros).first(count)) == count;
     left -= count;
   }
   done = done && ::fsync(file.get()) == 0 && ::unlink(path.c_str()) == 0;
   if (!done) refuse_with_reason(path, what, "cannot be destroyed");
-  sync_folder_of(path, what);
+  require_synced_folder(path, what);
   return true;
 }
 

@@ -27,8 +27,8 @@ namespace dpreduce {
 /// The coins of consecutive rows, from left to right.
 class RowCoins {
  public:
-  /// Of rows first_row, first_row + 1, ... of the sample with that secret, which serves no other purpose. Precondition
-  /// (asserted): 0 < rate < 1. Throws EntropyFailure.
+  /// The coins of rows first_row, first_row + 1, ... of the sample with that secret, which serves no other purpose.
+  /// Precondition (asserted): 0 < rate < 1. Throws EntropyFailure.
   RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint64_t first_row);
 
   /// Whether the next row is drawn. Throws EntropyFailure.

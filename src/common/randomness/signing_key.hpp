@@ -16,7 +16,7 @@ struct evp_pkey_st;  // OpenSSL's EVP_PKEY
 
 namespace dpreduce {
 
-/// Of Ed25519 or X25519.
+/// A public key of Ed25519 or X25519.
 using PublicKey = std::array<std::byte, 32>;
 using Signature = std::array<std::byte, 64>;
 
@@ -35,7 +35,7 @@ class SigningKey {
   /// A new one. Throws EntropyFailure.
   static SigningKey generate();
 
-  /// Of a PEM text without a passphrase; nothing where it holds no Ed25519 private key.
+  /// The key of a PEM text without a passphrase; nothing where it holds no Ed25519 private key.
   static std::optional<SigningKey> from_pem(std::span<const std::byte> text);
   SecretVector<std::byte> to_pem() const;
 

@@ -17,7 +17,7 @@
 namespace dpreduce {
 namespace {
 
-void check_message_length(std::size_t elements) {
+void require_message_length(std::size_t elements) {
   DPREDUCE_ASSERT(elements > 0 && elements <= std::numeric_limits<int>::max());
 }
 
@@ -124,14 +124,14 @@ void Communicator::together(const std::function<void()>& work) {
 
 void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {
   DPREDUCE_ASSERT(owner >= 0 && owner < owners());
-  check_message_length(elements_per_message);
+  require_message_length(elements_per_message);
   if (job_) job_->sum_to(owner, values, elements_per_message);
 }
 
 std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std::uint64_t> values,
                                                        std::size_t elements_per_message) {
   DPREDUCE_ASSERT(owner >= 0 && owner < owners());
-  check_message_length(elements_per_message);
+  require_message_length(elements_per_message);
   if (!job_) return std::make_unique<FinishedSum>();
   return job_->start_sum_to(owner, values, elements_per_message);
 }
@@ -141,7 +141,7 @@ void Communicator::sum_to_coordinator(std::span<std::uint64_t> values, std::size
 }
 
 void Communicator::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {
-  check_message_length(elements_per_message);
+  require_message_length(elements_per_message);
   if (job_) job_->sum_everywhere(values, elements_per_message);
 }
 

@@ -37,7 +37,7 @@ class MpiPendingSum final : public PendingSum {
     in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
       const void* send = is_owner ? MPI_IN_PLACE : part;
       MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
-      check_mpi(MPI_Ireduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, ranks, &request), "MPI_Ireduce");
+      require_mpi(MPI_Ireduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, ranks, &request), "MPI_Ireduce");
     });
   }
   ~MpiPendingSum() override {
@@ -46,12 +46,12 @@ class MpiPendingSum final : public PendingSum {
 
   void advance() override {
     int is_over = 0;
-    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &is_over, MPI_STATUSES_IGNORE),
-              "MPI_Testall");
+    require_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &is_over, MPI_STATUSES_IGNORE),
+                "MPI_Testall");
   }
 
   void wait() override {
-    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    require_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     requests_.clear();
     if (!is_owner_) std::fill(values_.begin(), values_.end(), 0);
   }
@@ -65,12 +65,12 @@ class MpiPendingSum final : public PendingSum {
 class MpiJob final : public Job {
  public:
   explicit MpiJob(bool has_started_mpi) : has_started_mpi_(has_started_mpi) {
-    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
-    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &alarms_), "MPI_Comm_dup");
+    require_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
+    require_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &alarms_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(sums_, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(alarms_, MPI_ERRORS_RETURN);
-    check_mpi(MPI_Comm_rank(sums_, &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(sums_, &size_), "MPI_Comm_size");
+    require_mpi(MPI_Comm_rank(sums_, &rank_), "MPI_Comm_rank");
+    require_mpi(MPI_Comm_size(sums_, &size_), "MPI_Comm_size");
   }
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
@@ -104,11 +104,11 @@ class MpiJob final : public Job {
     while (!failed_ || failed_->phase < phase_) {
       int is_announced = 0;
       MPI_Status status;
-      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, alarms_, &is_announced, &status), "MPI_Iprobe");
+      require_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, alarms_, &is_announced, &status), "MPI_Iprobe");
       if (is_announced == 0) return;
       failed_ = FailedPeer{.rank = status.MPI_SOURCE};
-      check_mpi(MPI_Recv(&failed_->phase, 1, MPI_UINT64_T, failed_->rank, kFailureTag, alarms_, MPI_STATUS_IGNORE),
-                "MPI_Recv");
+      require_mpi(MPI_Recv(&failed_->phase, 1, MPI_UINT64_T, failed_->rank, kFailureTag, alarms_, MPI_STATUS_IGNORE),
+                  "MPI_Recv");
     }
     // The code is agreed upon at the end of the phase; until then this rank only knows that there is nothing to wait
     // for.
@@ -117,7 +117,7 @@ class MpiJob final : public Job {
 
   std::int64_t agree(std::int64_t verdict) override {
     std::int64_t agreed = verdict;
-    check_mpi(MPI_Allreduce(&verdict, &agreed, 1, MPI_INT64_T, MPI_MIN, sums_), "MPI_Allreduce");
+    require_mpi(MPI_Allreduce(&verdict, &agreed, 1, MPI_INT64_T, MPI_MIN, sums_), "MPI_Allreduce");
     ++phase_;
     return agreed;
   }
@@ -127,7 +127,7 @@ class MpiJob final : public Job {
   void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override {
     in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
       const void* send = rank_ == owner ? MPI_IN_PLACE : part;
-      check_mpi(MPI_Reduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, sums_), "MPI_Reduce");
+      require_mpi(MPI_Reduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, sums_), "MPI_Reduce");
     });
     if (rank_ != owner) std::fill(values.begin(), values.end(), 0);
   }
@@ -139,24 +139,24 @@ class MpiJob final : public Job {
 
   void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override {
     in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_UINT64_T, MPI_SUM, sums_), "MPI_Allreduce");
+      require_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_UINT64_T, MPI_SUM, sums_), "MPI_Allreduce");
     });
   }
 
   void sum_everywhere(std::span<double> values) override {
     in_messages(values, kElementsPerMessage, [&](double* part, int count) {
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_DOUBLE, MPI_SUM, sums_), "MPI_Allreduce");
+      require_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_DOUBLE, MPI_SUM, sums_), "MPI_Allreduce");
     });
   }
 
   void broadcast(std::span<std::byte> bytes) override {
     in_messages(bytes, kElementsPerMessage * sizeof(double), [&](std::byte* part, int count) {
-      check_mpi(MPI_Bcast(part, count, MPI_BYTE, 0, sums_), "MPI_Bcast");
+      require_mpi(MPI_Bcast(part, count, MPI_BYTE, 0, sums_), "MPI_Bcast");
     });
   }
 
   double max_everywhere(double value) override {
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, sums_), "MPI_Allreduce");
+    require_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, sums_), "MPI_Allreduce");
     return value;
   }
 
@@ -189,8 +189,8 @@ class MpiJob final : public Job {
     std::vector<std::uint64_t> lengths(ranks);
     std::vector<std::uint64_t> lengths_of_peers(ranks);
     for (std::size_t peer = 0; peer < ranks; ++peer) lengths[peer] = messages[peer].size();
-    check_mpi(MPI_Alltoall(lengths.data(), 1, MPI_UINT64_T, lengths_of_peers.data(), 1, MPI_UINT64_T, sums_),
-              "MPI_Alltoall");
+    require_mpi(MPI_Alltoall(lengths.data(), 1, MPI_UINT64_T, lengths_of_peers.data(), 1, MPI_UINT64_T, sums_),
+                "MPI_Alltoall");
     std::vector<std::vector<std::uint64_t>> received(ranks);
     received[static_cast<std::size_t>(rank_)] = std::move(messages[static_cast<std::size_t>(rank_)]);
     for (int step = 1; step < size_; ++step) {
@@ -200,13 +200,13 @@ class MpiJob final : public Job {
       from.resize(lengths_of_peers[static_cast<std::size_t>(behind)]);
       std::vector<MPI_Request> requests;
       in_messages(std::span(from), kElementsPerMessage, [&](std::uint64_t* part, int count) {
-        check_mpi(MPI_Irecv(part, count, MPI_UINT64_T, behind, 0, sums_, &requests.emplace_back()), "MPI_Irecv");
+        require_mpi(MPI_Irecv(part, count, MPI_UINT64_T, behind, 0, sums_, &requests.emplace_back()), "MPI_Irecv");
       });
       in_messages(std::span(messages[static_cast<std::size_t>(ahead)]), kElementsPerMessage,
                   [&](std::uint64_t* part, int count) {
-                    check_mpi(MPI_Send(part, count, MPI_UINT64_T, ahead, 0, sums_), "MPI_Send");
+                    require_mpi(MPI_Send(part, count, MPI_UINT64_T, ahead, 0, sums_), "MPI_Send");
                   });
-      check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+      require_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
       messages[static_cast<std::size_t>(ahead)] = {};
     }
     return received;
@@ -214,10 +214,11 @@ class MpiJob final : public Job {
 
   int ranks_on_machine() override {
     MPI_Comm machine = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(sums_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
+    require_mpi(MPI_Comm_split_type(sums_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine),
+                "MPI_Comm_split_type");
     int ranks = 1;
-    check_mpi(MPI_Comm_size(machine, &ranks), "MPI_Comm_size");
-    check_mpi(MPI_Comm_free(&machine), "MPI_Comm_free");
+    require_mpi(MPI_Comm_size(machine, &ranks), "MPI_Comm_size");
+    require_mpi(MPI_Comm_free(&machine), "MPI_Comm_free");
     return ranks;
   }
 
@@ -230,10 +231,10 @@ class MpiJob final : public Job {
   void gather(std::span<const T> local, MPI_Datatype type, const RoomFor& room_for) const {
     const auto length = static_cast<std::int64_t>(local.size());
     std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
-    check_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
+    require_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
     if (rank_ != 0) {
       in_messages(local, kElementsPerMessage,
-                  [&](const T* part, int count) { check_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send"); });
+                  [&](const T* part, int count) { require_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send"); });
       return;
     }
     const std::span<T> all =
@@ -243,7 +244,7 @@ class MpiJob final : public Job {
     for (int peer = 1; peer < size_; ++peer) {
       const auto count_of_peer = static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]);
       in_messages(all.subspan(offset, count_of_peer), kElementsPerMessage, [&](T* part, int count) {
-        check_mpi(MPI_Recv(part, count, type, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
+        require_mpi(MPI_Recv(part, count, type, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
       });
       offset += count_of_peer;
     }
@@ -266,7 +267,7 @@ class MpiJob final : public Job {
 
 }  // namespace
 
-void check_mpi(int status, const char* routine) {
+void require_mpi(int status, const char* routine) {
   if (status == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
@@ -281,8 +282,9 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
   const bool is_of_silos = kind == JobKind::kSilos;
   // The lowest rank of either kind, and the lowest in doubt.
   std::array<int, 3> least{is_of_silos ? rank : kNobody, is_of_silos ? kNobody : rank, doubt.empty() ? kNobody : rank};
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
-            "MPI_Allreduce");
+  require_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
+      "MPI_Allreduce");
   const int in_doubt = least[2];
   if (in_doubt != kNobody) {  // said before any rank ends: a launcher stops the others when one has failed
     if (in_doubt == rank)
@@ -304,15 +306,15 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
 
 JoinedJob join_mpi_job(const std::string& doubt) {
   int has_ended = 0;
-  check_mpi(MPI_Finalized(&has_ended), "MPI_Finalized");
+  require_mpi(MPI_Finalized(&has_ended), "MPI_Finalized");
   if (has_ended != 0) {
     throw AggregationAborted("this process has left its MPI job; join once a process, and keep the Communicator");
   }
   int has_begun = 0;
-  check_mpi(MPI_Initialized(&has_begun), "MPI_Initialized");
+  require_mpi(MPI_Initialized(&has_begun), "MPI_Initialized");
   if (has_begun == 0) {
     int provided = MPI_THREAD_SINGLE;
-    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    require_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   }
   try {
     require_one_kind(JobKind::kTrustedRanks, doubt);

@@ -29,6 +29,6 @@ void require_one_kind(JobKind kind, const std::string& doubt = {});
 JoinedJob join_mpi_job(const std::string& doubt = {});
 
 /// Throws AggregationAborted naming the routine unless `status` is MPI_SUCCESS.
-void check_mpi(int status, const char* routine);
+void require_mpi(int status, const char* routine);
 
 }  // namespace dpreduce

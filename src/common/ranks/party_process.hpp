@@ -25,7 +25,7 @@ class PartyProcess {
   bool notice_exit();
   /// Returns true once, when it has exited and nothing of it is left to read. What waits for it is dropped.
   bool notice_end();
-  /// Of the process that has exited; 5 where it was killed.
+  /// The exit code of the process that has exited; 5 where it was killed.
   int exit_code() const { return exit_code_; }
   /// The signal that killed it, or 0.
   int signal() const { return signal_; }

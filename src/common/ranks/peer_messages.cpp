@@ -14,14 +14,14 @@ namespace dpreduce {
 
 PeerMessages::PeerMessages() {
   int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
+  require_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
   try {
     require_one_kind(JobKind::kSilos);
   } catch (const Error&) {
     MPI_Finalize();  // no rank ends before this is told
     throw;
   }
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &job_), "MPI_Comm_dup");
+  require_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &job_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(job_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(job_, &rank_);
   MPI_Comm_size(job_, &size_);

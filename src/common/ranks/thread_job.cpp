@@ -142,7 +142,7 @@ class ThreadJob final : public Job {
     std::copy(sum.begin(), sum.end(), values.begin());
   }
 
-  // Of all ranks one after the other, at the coordinator.
+  // The values of all ranks one after the other, at the coordinator.
   template <typename T>
   std::vector<T> gathered(std::span<const T> local) {
     std::vector<T> all;

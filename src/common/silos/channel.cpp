@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/silos/payload.hpp"
+#include "common/masking/payload.hpp"
 
 namespace dpreduce {
 namespace {

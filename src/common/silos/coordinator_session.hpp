@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/masking/masking_coordinator.hpp"
 #include "common/silos/channel.hpp"
-#include "common/silos/masking_coordinator.hpp"
 #include "common/silos/silo_session.hpp"
 
 namespace dpreduce {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/identity.hpp"
+#include "common/masking/identity.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/silos/key_agreement.hpp"
+#include "common/masking/key_agreement.hpp"
 
 namespace dpreduce {
 
@@ -26,7 +26,7 @@ struct ClaimedArray {
 
 class FileClaims {
  public:
-  /// Of silo `silo` in that run.
+  /// The claims of silo `silo` in that run.
   FileClaims(const RunId& run, std::uint32_t silo) : run_(run), silo_(silo) {}
   ~FileClaims();  ///< gives them up
   FileClaims(const FileClaims&) = delete;

@@ -95,7 +95,7 @@ std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const
   return frame;
 }
 
-std::string fault_of_claim(const FrameHeader& claimed, const FrameHeader& expected) {
+std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected) {
   if (claimed.sender == expected.receiver && claimed.receiver == expected.sender) {
     return "a reflection: it was sent in the other direction";
   }
@@ -123,7 +123,7 @@ std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, Frame
   const std::optional<FrameHeader> claimed = claimed_header(frame);
   if (!claimed)
     refuse(expected, fmt::format("{} bytes that are no frame: truncated, or of another version", frame.size()));
-  const std::string fault = fault_of_claim(*claimed, expected);
+  const std::string fault = claim_fault(*claimed, expected);
   if (!fault.empty()) refuse(expected, fault);
   std::vector<std::byte> payload(frame.size() - kHeaderBytes - kTagBytes);
   if (!key.open(claimed->sequence, associated_data(frame.first(kHeaderBytes), run), frame.subspan(kHeaderBytes),

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/silos/key_agreement.hpp"
-#include "common/silos/sealed_box.hpp"
+#include "common/masking/key_agreement.hpp"
+#include "common/masking/sealed_box.hpp"
 
 namespace dpreduce {
 
@@ -75,7 +75,7 @@ std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const
                                   std::span<const std::byte> payload);
 
 /// What is wrong with a frame's claim: "truncated", "a replay or out of order", ...; empty where nothing is.
-std::string fault_of_claim(const FrameHeader& claimed, const FrameHeader& expected);
+std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected);
 
 /// The payload of a frame from `expected.sender` with exactly the expected round and sequence, of any kind, which is
 /// set. Throws AggregationAborted naming sender, claim and fault.

@@ -8,7 +8,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
-#include "common/silos/payload.hpp"
+#include "common/masking/payload.hpp"
 
 namespace dpreduce {
 namespace {

@@ -20,11 +20,11 @@
 #include <string>
 #include <vector>
 
+#include "common/masking/identity.hpp"
+#include "common/masking/key_agreement.hpp"
+#include "common/masking/payload.hpp"
+#include "common/masking/roster.hpp"
 #include "common/silos/frame.hpp"
-#include "common/silos/identity.hpp"
-#include "common/silos/key_agreement.hpp"
-#include "common/silos/payload.hpp"
-#include "common/silos/roster.hpp"
 
 namespace dpreduce {
 
@@ -41,7 +41,8 @@ struct SiloTerms {
   bool operator==(const SiloTerms&) const = default;
 };
 
-/// Of the messages between parties, and of what they agree on. Another number: nothing of an offer can be read.
+/// The version of the messages between parties, and of what they agree on. With another number nothing of an offer can
+/// be read.
 inline constexpr std::uint32_t kSiloProtocol = 2;
 
 /// A version of the program, filled up with zeros.

@@ -30,7 +30,7 @@
 #include "common/base/archive_all.hpp"
 #include "common/base/error.hpp"
 #include "common/base/spelling.hpp"
-#include "common/silos/payload.hpp"
+#include "common/masking/payload.hpp"
 
 namespace dpreduce {
 

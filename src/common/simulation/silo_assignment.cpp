@@ -59,7 +59,7 @@ Counts counts_of_shares(const std::vector<double>& shares, std::uint64_t rows) {
   return counts;
 }
 
-// As evenly as integers allow: the first holders have one row more than the last.
+// Rows spread as evenly as integers allow: the first holders have one row more than the last.
 Counts even_counts(std::size_t silos, const std::vector<std::size_t>& holders, std::uint64_t rows) {
   Counts counts(silos, 0);
   for (std::size_t h = 0; h < holders.size(); ++h) {

@@ -27,7 +27,7 @@ struct ShiftSize {
 
 class FeatureShift {
  public:
-  /// Of silo `silo`, for rows of `dim` features. Preconditions (asserted): dim >= 1; 0 <= rotation <= 180.
+  /// The shift of silo `silo`, for rows of `dim` features. Preconditions (asserted): dim >= 1; 0 <= rotation <= 180.
   FeatureShift(const ShiftSize& size, std::size_t dim, std::size_t silo, std::uint64_t seed);
 
   /// x <- R x + v.  Precondition (asserted): x has dim entries.

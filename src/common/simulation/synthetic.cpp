@@ -64,7 +64,7 @@ constexpr std::uint64_t kPersonStream = 5;
 constexpr std::uint64_t kRowStream = std::uint64_t{1} << 40;
 constexpr std::uint64_t kSetStream = std::uint64_t{1} << 41;  // the same, of a row's further classes
 
-void check_non_negative(const char* name, double value) {
+void require_non_negative(const char* name, double value) {
   if (!(value >= 0.0 && std::isfinite(value))) {
     throw UsageError(fmt::format("{} = {}: must be finite and at least 0", name, value));
   }
@@ -82,13 +82,13 @@ void validate(const SyntheticSpec& spec) {
   if (spec.dim > std::numeric_limits<std::size_t>::max() / sizeof(double) / spec.classes) {
     throw UsageError(fmt::format("dim = {}: classes x dim does not fit memory", spec.dim));
   }
-  check_non_negative("separation", spec.separation);
+  require_non_negative("separation", spec.separation);
   if (spec.separation == 0.0) throw UsageError("separation = 0: must be positive");
-  check_non_negative("spread", spec.spread);
-  check_non_negative("offset", spec.offset);
-  check_non_negative("train_noise", spec.train_noise);
-  check_non_negative("test_noise", spec.test_noise);
-  check_non_negative("adversarial", spec.adversarial);
+  require_non_negative("spread", spec.spread);
+  require_non_negative("offset", spec.offset);
+  require_non_negative("train_noise", spec.train_noise);
+  require_non_negative("test_noise", spec.test_noise);
+  require_non_negative("adversarial", spec.adversarial);
   if (!(spec.imbalance_ratio >= 1.0 && std::isfinite(spec.imbalance_ratio))) {
     throw UsageError(fmt::format("imbalance_ratio = {}: must be finite and at least 1", spec.imbalance_ratio));
   }

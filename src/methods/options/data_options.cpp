@@ -42,10 +42,10 @@ void check_persons(const DataOptions& data) {
 }  // namespace
 
 void check(const DataOptions& data) {
-  check_classes(data.classes);
-  check_class_names(data.train.class_names, data.classes);
-  check_both_or_none("--test-x", !data.test.x.empty(), "--test-y", !data.test.y.empty());
-  check_both_or_none("--validation-x", !data.validation.x.empty(), "--validation-y", !data.validation.y.empty());
+  require_classes(data.classes);
+  require_class_names(data.train.class_names, data.classes);
+  require_both_or_none("--test-x", !data.test.x.empty(), "--test-y", !data.test.y.empty());
+  require_both_or_none("--validation-x", !data.validation.x.empty(), "--validation-y", !data.validation.y.empty());
   if (data.max_labels && (*data.max_labels < 1 || *data.max_labels > data.classes)) {
     throw UsageError(
         fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes));

@@ -9,14 +9,14 @@
 
 #include "common/base/archive_all.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 
 namespace dpreduce {
 
 struct DataOptions {
-  RowsOptions train{};  ///< its class names are those of all rows
-  RowsOptions test{};
-  RowsOptions validation{};                       ///< rows and labels that are no secret, to choose among candidates by
+  RowFiles train{};  ///< its class names are those of all rows
+  RowFiles test{};
+  RowFiles validation{};                          ///< rows and labels that are no secret, to choose among candidates by
   std::vector<std::string> public_x{};            ///< rows that are no secret
   double imbalance_ratio = 1.0;                   ///< of a long tail of training rows to train on; 1: all rows
   std::optional<std::uint64_t> imbalance_seed{};  ///< which rows it keeps; empty: 1

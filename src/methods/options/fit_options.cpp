@@ -7,11 +7,11 @@
 namespace dpreduce {
 
 void check(const PreparationOptions& rows) {
-  check_positive("--clip", rows.clip_norm);
+  require_option_positive("--clip", rows.clip_norm);
   if (rows.pool == 0) throw UsageError("--pool 0: must be at least 1");
-  check_share("--center-share", rows.center_share);
-  check_share("--pca-share", rows.pca_share);
-  check_share("--select-share", rows.select_share);
+  require_option_share("--center-share", rows.center_share);
+  require_option_share("--pca-share", rows.pca_share);
+  require_option_share("--select-share", rows.select_share);
   if (rows.pca_share && rows.pca == 0) {
     throw UsageError("--pca-share goes with --pca on private rows (without --public-x)");
   }
@@ -23,21 +23,22 @@ constexpr double kMostSecondsBetweenWrites = 1e6;
 
 void check(const OutputOptions& output) {
   if (output.out.empty()) throw UsageError("--out: a file name is needed");
-  check_range("--checkpoint-every", output.checkpoint_every, 0, kMostSecondsBetweenWrites);
+  require_option_between("--checkpoint-every", output.checkpoint_every, 0, kMostSecondsBetweenWrites);
   if (output.checkpoint.empty() && output.checkpoint_every > 0.0) {
     throw UsageError("--checkpoint-every goes with --checkpoint");
   }
 }
 
 void check(const MachineOptions& machine) {
-  check_range("--threads", machine.threads, 0, kMostThreads);
+  require_option_between("--threads", machine.threads, 0, kMostThreads);
   if (machine.memory_mib) {
-    check_range("--memory", static_cast<double>(*machine.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+    require_option_between("--memory", static_cast<double>(*machine.memory_mib), 1,
+                           static_cast<double>(kMostMemoryMib));
   }
 }
 
 void check(const PrivacyOptions& privacy) {
-  check_ranges(privacy.budget);
+  require_ranges(privacy.budget);
   if (privacy.ledger.empty()) throw UsageError("--ledger: a file name is needed");
 }
 

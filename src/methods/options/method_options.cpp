@@ -16,24 +16,25 @@ constexpr double kSmallestAlpha = 1e-6;
 constexpr double kMostExpectedRows = 1e15;
 
 void require_valid_rounds(const MethodOptions& method) {
-  if (method.rounds) check_range("--rounds", static_cast<double>(*method.rounds), 1, kMostRounds);
-  if (method.local_steps) check_range("--local-steps", static_cast<double>(*method.local_steps), 1, kMostRounds);
+  if (method.rounds) require_option_between("--rounds", static_cast<double>(*method.rounds), 1, kMostRounds);
+  if (method.local_steps)
+    require_option_between("--local-steps", static_cast<double>(*method.local_steps), 1, kMostRounds);
   if (method.batch && !(*method.batch >= kSmallestBatch && *method.batch <= 1.0)) {
     throw UsageError(fmt::format("--batch {}: the probability of a row to enter a round must be from {} to 1",
                                  *method.batch, kSmallestBatch));
   }
-  if (method.learning_rate) check_positive("--learning-rate", *method.learning_rate);
-  if (method.radius) check_positive("--radius", *method.radius);
+  if (method.learning_rate) require_option_positive("--learning-rate", *method.learning_rate);
+  if (method.radius) require_option_positive("--radius", *method.radius);
   if (method.warm_start && method.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
     throw UsageError(fmt::format("--warm-start with --loss {}: the residual loss is one of probabilities; use softmax",
                                  to_string(*method.loss)));
   }
   if (method.warm_start_share && !method.warm_start) throw UsageError("--warm-start-share goes with --warm-start");
-  check_share("--warm-start-share", method.warm_start_share);
+  require_option_share("--warm-start-share", method.warm_start_share);
 }
 
 void require_valid_grams(const MethodOptions& method) {
-  check_share("--gram-share", method.gram_share);
+  require_option_share("--gram-share", method.gram_share);
   if (method.alpha && !(*method.alpha >= 0.0 && *method.alpha <= kLargestAlpha)) {
     throw UsageError(
         fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *method.alpha, kLargestAlpha));
@@ -41,14 +42,14 @@ void require_valid_grams(const MethodOptions& method) {
   if (method.alpha && *method.alpha > 0.0 && *method.alpha < kSmallestAlpha) {
     throw UsageError(fmt::format("--alpha {}: must be 0 or at least {}", *method.alpha, kSmallestAlpha));
   }
-  if (method.lambda) check_positive("--lambda", *method.lambda);
+  if (method.lambda) require_option_positive("--lambda", *method.lambda);
 }
 
 void require_valid_prototypes(const MethodOptions& method) {
   if (method.top_k == 0) throw UsageError("--top-k 0: must be at least 1");
-  if (method.d_min) check_range("--d-min", *method.d_min, 0.0, 2.0);
-  if (method.d_max) check_range("--d-max", *method.d_max, 0.0, 2.0);
-  if (method.expected_rows) check_range("--expected-rows", *method.expected_rows, 1, kMostExpectedRows);
+  if (method.d_min) require_option_between("--d-min", *method.d_min, 0.0, 2.0);
+  if (method.d_max) require_option_between("--d-max", *method.d_max, 0.0, 2.0);
+  if (method.expected_rows) require_option_between("--expected-rows", *method.expected_rows, 1, kMostExpectedRows);
 }
 
 void require_valid_objective(const MethodOptions& method) {
@@ -65,7 +66,7 @@ void require_valid_objective(const MethodOptions& method) {
 }
 
 void require_valid_choice(const MethodOptions& method) {
-  check_share("--choose-share", method.choose_share);
+  require_option_share("--choose-share", method.choose_share);
   if (method.choose_share && !method.choose) {
     throw UsageError("--choose-share goes with --choose without --validation-x; public rows cost nothing");
   }

@@ -18,10 +18,10 @@ constexpr double kMostPercentLost = 99;
 
 // The simulated line must not take longer for a message than the longest --timeout.
 void require_valid_line(const SiloOptions& silos) {
-  if (silos.round_trip_ms) check_range("--round-trip", *silos.round_trip_ms, 0, 1e3 * kLongestTimeout);
-  if (silos.bandwidth_mbit) check_range("--bandwidth", *silos.bandwidth_mbit, kLeastMegabits, kMostMegabits);
+  if (silos.round_trip_ms) require_option_between("--round-trip", *silos.round_trip_ms, 0, 1e3 * kLongestTimeout);
+  if (silos.bandwidth_mbit) require_option_between("--bandwidth", *silos.bandwidth_mbit, kLeastMegabits, kMostMegabits);
   if (!silos.packet_loss_percent) return;
-  check_range("--packet-loss", *silos.packet_loss_percent, 0, kMostPercentLost);
+  require_option_between("--packet-loss", *silos.packet_loss_percent, 0, kMostPercentLost);
   if (*silos.packet_loss_percent > 0 && silos.round_trip_ms.value_or(0) == 0) {
     throw UsageError(
         fmt::format("--packet-loss {} goes with --round-trip: what is lost costs round trips; give a positive one",
@@ -51,7 +51,7 @@ void check(const SiloOptions& silos) {
     }
     return;
   }
-  check_both_or_none("--roster", !silos.roster.empty(), "--identity", !silos.identity.empty());
+  require_both_or_none("--roster", !silos.roster.empty(), "--identity", !silos.identity.empty());
   if (!(silos.timeout_seconds >= kShortestTimeout && silos.timeout_seconds <= kLongestTimeout)) {
     throw UsageError(fmt::format("--silo-timeout {}: must be from {} to {} seconds", silos.timeout_seconds,
                                  kShortestTimeout, kLongestTimeout));

@@ -16,17 +16,17 @@ TEST(Mechanism, IsDescribedWithItsParameters) {
 
 TEST(Mechanism, EndsOfAllRangesAreAccepted) {
   for (const double z : {kSmallestNoiseMultiplier, kLargestNoiseMultiplier}) {
-    EXPECT_NO_THROW(check_mechanism(GaussianMechanism{z}));
-    EXPECT_NO_THROW(check_mechanism(SubsampledGaussian{z, kSmallestSamplingRate}));
-    EXPECT_NO_THROW(check_mechanism(SubsampledGaussian{z, 1}));
+    EXPECT_NO_THROW(require_mechanism(GaussianMechanism{z}));
+    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, kSmallestSamplingRate}));
+    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, 1}));
   }
   for (const double epsilon : {kSmallestPureEpsilon, kLargestPureEpsilon}) {
-    EXPECT_NO_THROW(check_mechanism(ExponentialMechanism{epsilon}));
-    EXPECT_NO_THROW(check_mechanism(LaplaceMechanism{epsilon}));
-    EXPECT_NO_THROW(check_mechanism(PureMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(ExponentialMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(LaplaceMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(PureMechanism{epsilon}));
   }
   const std::vector<RepeatedMechanism> longest{{PureMechanism{1}, kLargestCount - 1}, {GaussianMechanism{1}, 1}};
-  EXPECT_NO_THROW(check_run(longest));
+  EXPECT_NO_THROW(require_run(longest));
 }
 
 TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
@@ -42,7 +42,7 @@ TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
       {{{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
       {{{GaussianMechanism{1}, 0}}, "count = 0"},
       {{{GaussianMechanism{1}, kLargestCount}, {GaussianMechanism{2}, 1}}, "count = 1 of Gaussian, z = 2"}};
-  for (const auto& [run, message] : bad) expect_refusal<UsageError>([&] { check_run(run); }, {message});
+  for (const auto& [run, message] : bad) expect_refusal<UsageError>([&] { require_run(run); }, {message});
 }
 
 }  // namespace dpreduce::mechanism_test

@@ -7,26 +7,26 @@ namespace dpreduce::class_names_test {
 
 TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNames) {
   for (const std::string name : {"a", "0", "Iris setosa", "café, crème", "猫", "\"quoted\"", "a\\b"}) {
-    EXPECT_EQ(flaw_of_class_name(name), "") << name;
+    EXPECT_EQ(class_name_fault(name), "") << name;
   }
-  EXPECT_EQ(flaw_of_class_name(std::string(1000, 'x')), "");
+  EXPECT_EQ(class_name_fault(std::string(1000, 'x')), "");
 }
 
 TEST(ClassNames, EveryFlawIsTold) {
-  EXPECT_EQ(flaw_of_class_name(""), "is empty");
-  EXPECT_EQ(flaw_of_class_name(std::string(1001, 'x')), "is longer than 1000 bytes");
-  EXPECT_EQ(flaw_of_class_name("caf\xe9"), "is no UTF-8 text");
+  EXPECT_EQ(class_name_fault(""), "is empty");
+  EXPECT_EQ(class_name_fault(std::string(1001, 'x')), "is longer than 1000 bytes");
+  EXPECT_EQ(class_name_fault("caf\xe9"), "is no UTF-8 text");
   for (const std::string name : {" a", "a ", " "}) {
-    EXPECT_EQ(flaw_of_class_name(name), "begins or ends with a space");
+    EXPECT_EQ(class_name_fault(name), "begins or ends with a space");
   }
   for (const std::string name : {"a\tb", "a\rb", "a\x7f", "a\xc2\x85", "a\xe2\x80\xa8"}) {
-    EXPECT_EQ(flaw_of_class_name(name), "holds a tab or another control character");
+    EXPECT_EQ(class_name_fault(name), "holds a tab or another control character");
   }
 }
 
 TEST(ClassNames, AListOfNamesHasOneForEachClass) {
   const auto refusal_of = [](const std::vector<std::string>& names, std::size_t classes) {
-    return refusal<UsageError>([&] { check_class_names(names, classes); });
+    return refusal<UsageError>([&] { require_class_names(names, classes); });
   };
   EXPECT_EQ(refusal_of({}, 3), "");
   EXPECT_EQ(refusal_of({"a", "b", "c"}, 3), "");

@@ -3,7 +3,7 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/data/rows_options.hpp"
+#include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/metric.hpp"
 #include "common/simulation/synthetic.hpp"

@@ -32,7 +32,7 @@ void write_dataset(const std::string& path, const std::string& name, hid_t store
 }
 
 std::vector<float> features_of(ArrayFile& array, std::uint64_t first, std::uint64_t count) {
-  array.check_holds_features();
+  array.require_holds_features();
   std::vector<float> out(count * array.columns());
   array.read_features(first, count, out);
   return out;
@@ -86,7 +86,7 @@ TEST(Hdf5Array, LabelsOfEachWidthAreRead) {
     SCOPED_TRACE(name);
     write_dataset<int>(folder / "y.h5", name, stored, H5T_NATIVE_INT, {3, 1}, {0, 2, 100});
     const auto array = open_array((folder / "y.h5") + ":" + name);
-    array->check_holds_labels(nullptr);
+    array->require_holds_labels(nullptr);
     std::vector<std::int32_t> labels(3);
     array->read_labels(0, 3, 101, labels);
     EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 2, 100}));
@@ -161,7 +161,7 @@ TEST(Hdf5Array, ADamagedChunkIsReportedWithItsRows) {
 std::vector<std::int32_t> named_labels_of(const std::string& path) {
   const NamedClasses names({"ash", "oak", "élm"});
   const auto array = open_array(path);
-  array->check_holds_labels(&names);
+  array->require_holds_labels(&names);
   std::vector<std::int32_t> labels(array->rows());
   array->read_labels(0, array->rows(), names.size(), labels, &names);
   return labels;
@@ -222,7 +222,7 @@ TEST(Hdf5Array, IdentifiersThatAreMissingAreRefused) {
   for (const auto& [name, what] : {std::pair("variable", "row 1 has the identifier \"<NA>\""),
                                    std::pair("none", "row 2 has no identifier"), std::pair("spaces", "row 1 has ")}) {
     const auto array = open_array((folder / "p.h5") + ":/" + name);
-    array->check_holds_persons();
+    array->require_holds_persons();
     expect_bad_input([&] { array->visit_persons(0, 3, {[](auto) {}, [](auto) {}}); }, {what});
   }
 }

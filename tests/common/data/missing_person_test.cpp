@@ -23,7 +23,7 @@ TEST(MissingPerson, IsWhatTablesWriteWhereNothingIs) {
 }
 
 void visit_all(ArrayFile& array) {
-  array.check_holds_persons();
+  array.require_holds_persons();
   array.visit_persons(0, array.rows(), {[](auto) {}, [](auto) {}});
 }
 

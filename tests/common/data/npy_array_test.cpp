@@ -16,7 +16,7 @@ std::string npy_bytes(const std::string& descr, const std::string& shape, const 
 
 std::vector<float> features_of(const std::string& bytes) {
   NpyArray array(as_bytes_of(bytes), "x.npy");
-  array.check_holds_features();
+  array.require_holds_features();
   std::vector<float> out(array.rows() * array.columns());
   array.read_features(0, array.rows(), out);
   return out;
@@ -24,7 +24,7 @@ std::vector<float> features_of(const std::string& bytes) {
 
 std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes) {
   NpyArray array(as_bytes_of(bytes), "y.npy");
-  array.check_holds_labels(nullptr);
+  array.require_holds_labels(nullptr);
   std::vector<std::int32_t> out(array.rows());
   array.read_labels(0, array.rows(), classes, out);
   return out;
@@ -172,7 +172,7 @@ TEST(NpyArray, RowsOutsideTheArrayAreOurOwnMistake) {
 std::vector<std::int32_t> named_labels_of(const std::string& bytes) {
   const NamedClasses names({"ash", "oak", "élm"});
   NpyArray array(as_bytes_of(bytes), "y.npy");
-  array.check_holds_labels(&names);
+  array.require_holds_labels(&names);
   std::vector<std::int32_t> out(array.rows());
   array.read_labels(0, array.rows(), names.size(), out, &names);
   return out;

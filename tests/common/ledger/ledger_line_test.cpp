@@ -153,7 +153,7 @@ TEST(LedgerLine, OfASilosOwnLedgerSaysWhichSiloAndNotHowManyAreLeft) {
   EXPECT_THAT(line, HasSubstr(R"("silos":{"noise":"central","silo":3,"threshold":4,"colluding":1},)"));
   EXPECT_EQ(parse_line(line, "here").record, record_of(entry));
   expect_corrupt(replaced(line, R"("silo":3)", R"("silo":3,"left":5)"), "");
-  expect_corrupt(replaced(line, R"("silo":3)", R"("silo":0)"), "silos: 0 left, threshold 4");
+  expect_corrupt(replaced(line, R"("silo":3)", R"("silo":0)"), "a field is missing");
   expect_corrupt(replaced(line, R"("colluding":1)", R"("colluding":4)"), "silo 3, 0 left, threshold 4, 4 colluding");
 }
 

@@ -1,4 +1,4 @@
-#include "common/silos/shamir.hpp"
+#include "common/masking/shamir.hpp"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "common/silos/roster.hpp"
+#include "common/masking/roster.hpp"
 
 #include "common/base/error.hpp"
 #include "tests/testing.hpp"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/silos/identity.hpp"
+#include "common/masking/identity.hpp"
 
 namespace dpreduce {
 

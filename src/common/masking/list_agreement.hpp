@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "common/silos/masked_sum.hpp"
-#include "common/silos/roster.hpp"
+#include "common/masking/masked_sum.hpp"
+#include "common/masking/roster.hpp"
 
 namespace dpreduce {
 
 enum class ListStage : std::uint32_t { kSharing = 1, kSummed = 2 };
 
-/// Of one attempt at a sum; each in rising order and a part of the one before.
+/// The lists of one attempt at a sum, each in rising order and a part of the one before.
 struct SumLists {
   std::vector<std::uint32_t> participants;  ///< U1
   std::vector<std::uint32_t> sharing;       ///< U2
@@ -51,7 +51,7 @@ Signature open_consent(PayloadReader& consent, const Roster& roster, std::uint32
 std::vector<std::byte> make_quorum(ListStage stage, const std::map<std::uint32_t, Signature>& signatures);
 /// Throws AggregationAborted where fewer than t silos of the stage's list have signed these lists, naming the first
 /// whose signature does not fit.
-void check_quorum(PayloadReader& quorum, const Roster& roster, const SumAttempt& attempt, ListStage stage,
-                  const SumLists& lists);
+void require_quorum(PayloadReader& quorum, const Roster& roster, const SumAttempt& attempt, ListStage stage,
+                    const SumLists& lists);
 
 }  // namespace dpreduce

@@ -13,8 +13,8 @@
 #include <span>
 #include <string_view>
 
+#include "common/masking/identity.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "common/silos/identity.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "common/silos/masking_coordinator.hpp"
+#include "common/masking/masking_coordinator.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/mask_stream.hpp"
+#include "common/masking/mask_stream.hpp"
 
 namespace dpreduce {
 namespace {
@@ -18,7 +18,7 @@ std::vector<std::uint32_t> keys_of(const Map& map) {
   return keys;
 }
 
-void check_turn(bool is_its_turn) {
+void require_turn(bool is_its_turn) {
   if (!is_its_turn) throw AggregationAborted("a phase comes before its turn, or twice");
 }
 
@@ -57,7 +57,7 @@ SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) cons
 
 void MaskingCoordinator::take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent) {
   const SumLists lists = lists_for(silo, stage);
-  check_turn(has(lists.of(stage), silo) && !consents_[stage].contains(silo));
+  require_turn(has(lists.of(stage), silo) && !consents_[stage].contains(silo));
   SumAttempt attempt = attempt_;
   if (silo == equivocation_.misled) attempt.broadcast_digest = equivocation_.broadcast_digest;
   consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt, stage, lists));
@@ -81,7 +81,7 @@ void MaskingCoordinator::take_advertisement(std::uint32_t silo, PayloadReader& p
   if (!verifies(roster_.members.at(silo).key, signed_part(attempt_, silo, advertisement), advertisement.signature)) {
     throw AggregationAborted("its mask key is not signed by it");
   }
-  check_turn(!graph_ && advertisements_.emplace(silo, advertisement).second);
+  require_turn(!graph_ && advertisements_.emplace(silo, advertisement).second);
 }
 
 std::vector<std::uint32_t> MaskingCoordinator::close_advertising() {
@@ -100,7 +100,7 @@ std::vector<std::byte> MaskingCoordinator::keys_for(std::uint32_t silo) const {
 }
 
 void MaskingCoordinator::take_shares(std::uint32_t silo, PayloadReader& shares) {
-  check_turn(graph_ && graph_->contains(silo) && sharing_.empty() && !sealed_.contains(silo));
+  require_turn(graph_ && graph_->contains(silo) && sharing_.empty() && !sealed_.contains(silo));
   std::map<std::uint32_t, std::vector<std::byte>> sealed;
   std::map<std::uint32_t, ShareCommitments> commitments;
   for (const std::uint32_t holder : graph_->holders(silo)) {
@@ -132,7 +132,7 @@ std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) cons
 }
 
 void MaskingCoordinator::add_piece(std::uint32_t silo, PayloadReader& piece) {
-  check_turn(has(sharing_, silo) && summed_.empty());
+  require_turn(has(sharing_, silo) && summed_.empty());
   std::uint64_t& come = words_of_[silo];
   if (piece.u64() != come) throw AggregationAborted("a piece of its statistic is missing, or there twice");
   const auto bytes = piece.rest();
@@ -179,7 +179,7 @@ std::vector<std::byte> MaskingCoordinator::unmask_for(std::uint32_t silo) const 
 }
 
 void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) {
-  check_turn(is_summed(silo) && !has_revealed_.contains(silo));
+  require_turn(is_summed(silo) && !has_revealed_.contains(silo));
   std::map<std::uint32_t, Share> shares;
   for (const std::uint32_t of : graph_->holders(silo)) {  // whose shares it holds: the relation is symmetric
     if (!has(sharing_, of)) continue;

@@ -1,4 +1,4 @@
-#include "common/silos/list_agreement.hpp"
+#include "common/masking/list_agreement.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -71,8 +71,8 @@ std::vector<std::byte> make_quorum(ListStage stage, const std::map<std::uint32_t
   return writer.take();
 }
 
-void check_quorum(PayloadReader& quorum, const Roster& roster, const SumAttempt& attempt, ListStage stage,
-                  const SumLists& lists) {
+void require_quorum(PayloadReader& quorum, const Roster& roster, const SumAttempt& attempt, ListStage stage,
+                    const SumLists& lists) {
   read_stage(quorum, stage);
   const std::vector<std::byte> text = signed_part(attempt, stage, lists);
   const std::vector<std::uint32_t>& listed = lists.of(stage);

@@ -1,4 +1,4 @@
-#include "common/silos/key_agreement.hpp"
+#include "common/masking/key_agreement.hpp"
 
 #include <utility>
 #include <vector>

@@ -11,11 +11,11 @@
 #include <map>
 #include <optional>
 
-#include "common/silos/list_agreement.hpp"
-#include "common/silos/mask_stream.hpp"
-#include "common/silos/masked_sum.hpp"
-#include "common/silos/neighbor_graph.hpp"
-#include "common/silos/roster.hpp"
+#include "common/masking/list_agreement.hpp"
+#include "common/masking/mask_stream.hpp"
+#include "common/masking/masked_sum.hpp"
+#include "common/masking/neighbor_graph.hpp"
+#include "common/masking/roster.hpp"
 
 namespace dpreduce {
 
@@ -67,7 +67,7 @@ class MaskingSilo {
   };
   // After a phase has thrown, no other phase is accepted.
   void begin_phase(State due);
-  void check_list(ListStage stage, const std::vector<std::uint32_t>& within) const;
+  void require_list(ListStage stage, const std::vector<std::uint32_t>& within) const;
   std::vector<std::byte> consent(ListStage stage) const;
   ShareCommitments commitments_to(std::uint32_t of, const HeldShares& held) const;
 

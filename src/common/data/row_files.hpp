@@ -20,15 +20,15 @@ inline constexpr std::array spellings<BadRows>{std::pair{std::string_view{"fail"
 
 /// Rows to read: features, labels, the names of classes that labels may be, and what to do with rows that are not
 /// finite.
-struct RowsOptions {
+struct RowFiles {
   std::vector<std::string> x;
   std::vector<std::string> y;
   BadRows bad_rows = BadRows::kFail;
   std::vector<std::string> person{};       ///< whose each row is; empty: every row is a record of its own
   std::vector<std::string> class_names{};  ///< name k is that of class k; public, never taken from rows; empty: none
-  bool operator==(const RowsOptions&) const = default;
+  bool operator==(const RowFiles&) const = default;
 };
 
-DPREDUCE_ARCHIVE(RowsOptions, x, y, bad_rows, person, class_names)
+DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, class_names)
 
 }  // namespace dpreduce

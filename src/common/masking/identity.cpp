@@ -1,4 +1,4 @@
-#include "common/silos/identity.hpp"
+#include "common/masking/identity.hpp"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "common/silos/masking_silo.hpp"
+#include "common/masking/masking_silo.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/sealed_box.hpp"
+#include "common/masking/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {
@@ -114,7 +114,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
 // Refuses a list that is not a part of the list before with at least t silos, this one among them. In a list that
 // passes, enough of this silo's neighbors are left for its masks to hold: of m neighbors at most n - t are missing, and
 // n - t + c < m.
-void MaskingSilo::check_list(ListStage stage, const std::vector<std::uint32_t>& within) const {
+void MaskingSilo::require_list(ListStage stage, const std::vector<std::uint32_t>& within) const {
   const std::vector<std::uint32_t>& list = lists_.of(stage);
   const bool is_sharing = stage == ListStage::kSharing;
   if (!is_rising(list) || !is_subset(list, within) || !std::binary_search(list.begin(), list.end(), self_.number)) {
@@ -135,7 +135,7 @@ std::vector<std::byte> MaskingSilo::consent(ListStage stage) const {
 std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
   begin_phase(State::kShared);
   lists_.sharing = delivery.numbers();
-  check_list(ListStage::kSharing, lists_.participants);
+  require_list(ListStage::kSharing, lists_.participants);
   for (const std::uint32_t neighbor : lists_.sharing) {
     if (!graph_->are_neighbors(self_.number, neighbor)) continue;
     const ShareCommitments commitments = read_commitments(delivery);
@@ -166,7 +166,7 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
 
 void MaskingSilo::take_sharing_quorum(PayloadReader& quorum) {
   begin_phase(State::kSignedSharing);
-  check_quorum(quorum, *self_.roster, attempt_, ListStage::kSharing, lists_);
+  require_quorum(quorum, *self_.roster, attempt_, ListStage::kSharing, lists_);
   state_ = State::kMasking;
 }
 
@@ -179,14 +179,14 @@ std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
   begin_phase(State::kMasking);
   lists_.summed = unmask.numbers();
   unmask.end();
-  check_list(ListStage::kSummed, lists_.sharing);
+  require_list(ListStage::kSummed, lists_.sharing);
   state_ = State::kSignedSummed;
   return consent(ListStage::kSummed);
 }
 
 std::vector<std::byte> MaskingSilo::take_summed_quorum(PayloadReader& quorum) {
   begin_phase(State::kSignedSummed);
-  check_quorum(quorum, *self_.roster, attempt_, ListStage::kSummed, lists_);
+  require_quorum(quorum, *self_.roster, attempt_, ListStage::kSummed, lists_);
   // This silo reveals one secret of each silo, and never another: `expect` lets this happen once.
   PayloadWriter reveal;
   for (const auto& [silo, shares] : held_) {
