@@ -101,7 +101,8 @@ TEST_F(ImbalanceTest, ModelsAreTheSameForAnyNumberOfRanksAndFiles) {
 
 TEST_F(ImbalanceTest, SampledRoundsAreTheSameForAnyNumberOfRanks) {
   const std::string options =
-      "--method gd --batch 0.25 --rounds 4 --epsilon 1 --delta 1e-5 --imbalance-ratio 16 --seed 5 --out model ";
+      "--method gd --batch 0.25 --rounds 4 --accountant rdp --epsilon 1 --delta 1e-5 --imbalance-ratio 16 --seed 5 "
+      "--out model ";
   const auto model = [&](int ranks) {
     succeed("fit --train-x x.npy --train-y y.npy --classes 5 " + options, ranks);
     return bytes("model");
