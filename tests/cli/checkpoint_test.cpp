@@ -190,7 +190,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
   ASSERT_EQ(timed.exit_code, 0) << timed.err;
   std::mt19937 engine(7);
   std::uniform_real_distribution<> share(0.0, 1.1);
-  const int runs = runs_slow_tests() ? 12 : 4;
+  const int runs = runs_slow_tests() ? 12 : 2;
   int killed_on_the_way = 0;
   // On a fast disk a run may end before its kill: then more runs follow.
   for (int run = 0; run < runs || killed_on_the_way <= runs; ++run) {

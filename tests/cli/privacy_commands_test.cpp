@@ -334,11 +334,9 @@ TEST_F(PrivacyCommandsTest, ExplainPrintsNoControlCharacters) {
 TEST_F(PrivacyCommandsTest, RanksPrintOnceWhatOneProcessPrints) {
   report_of("--mu 1");
   for (const std::string command : {"calibrate --epsilon 1 --delta 1e-5 --steps 10", "convert --rho 0.1 --delta 1e-6",
-                                    "compose --gaussian 10:50 --exponential 0.1 --delta 1e-6",
+                                    "compose --gaussian 10:50 --exponential 0.1 --delta 1e-6 --format json",
                                     "split --block a:1:5 --block b:2 --mu 1", "explain report.json"}) {
-    for (const std::string format : {"", " --format json"}) {
-      EXPECT_EQ(succeed(command + format, 2).out, succeed(command + format).out) << command;
-    }
+    EXPECT_EQ(succeed(command, 2).out, succeed(command).out) << command;
   }
 }
 
