@@ -157,7 +157,8 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
 INSTANTIATE_TEST_SUITE_P(Methods, CheckpointOfMethodsTest,
                          testing::Values(Choices{"gd", "--method gd --rounds 4 --center dp", 5},
                                          Choices{"adam", "--method adam --rounds 3 --warm-start", 4},
-                                         Choices{"gd_batch", "--method gd --rounds 3 --batch 0.3 --center dp", 4},
+                                         Choices{"gd_batch",
+                                                 "--method gd --rounds 3 --batch 0.3 --accountant rdp --center dp", 4},
                                          Choices{"fc", "--method fc --rounds 3 --center dp", 5},
                                          Choices{"newton", "--method newton --rounds 3", 3},
                                          Choices{"mean", "--method mean --center dp --select 9", 2},
@@ -189,7 +190,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
   ASSERT_EQ(timed.exit_code, 0) << timed.err;
   std::mt19937 engine(7);
   std::uniform_real_distribution<> share(0.0, 1.1);
-  const int runs = runs_slow_tests() ? 12 : 4;
+  const int runs = runs_slow_tests() ? 12 : 2;
   int killed_on_the_way = 0;
   // On a fast disk a run may end before its kill: then more runs follow.
   for (int run = 0; run < runs || killed_on_the_way <= runs; ++run) {

@@ -55,25 +55,6 @@ TEST_F(ModelCommandsTest, PredictedLabelsAreTheSameOnScreenInFilesAndOnRanks) {
   EXPECT_TRUE(bytes("labels_3.npy") == bytes("labels.npy"));
 }
 
-TEST_F(ModelCommandsTest, TheLargestScoreIsThePredictedLabel) {
-  const std::string predict = "predict --model model.safetensors --x test_x.npy --out ";
-  succeed(predict + "labels.npy");
-  succeed(predict + "scores.npy --scores");
-  succeed(predict + "scores_3.npy --scores", 3);
-  EXPECT_TRUE(bytes("scores_3.npy") == bytes("scores.npy"));
-
-  ShardedArray array({folder_ / "scores.npy"}, ArrayRole::kFeatures);
-  ASSERT_EQ(array.rows(), kTestRows);
-  ASSERT_EQ(array.columns(), kClasses);
-  std::vector<float> scores(kTestRows * kClasses);
-  array.read_features(0, kTestRows, scores);
-  const std::vector<std::int32_t> labels = labels_in(folder_ / "labels.npy", kClasses);
-  for (std::size_t row = 0; row < kTestRows; ++row) {
-    const float* const first = scores.data() + row * kClasses;
-    EXPECT_EQ(first[labels[row]], *std::max_element(first, first + kClasses)) << "row " << row;
-  }
-}
-
 std::vector<std::vector<std::string>> fields_of(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : lines_of(text)) {
@@ -101,6 +82,8 @@ TEST_F(ModelCommandsTest, TablesHoldTheSameWhateverTheirFormat) {
     array.read_features(0, kTestRows, stored);
     for (std::size_t row = 0; row < kTestRows; ++row) {
       EXPECT_EQ(std::stoi(lines[row + 1].front()), labels[row]);
+      const float* const first = stored.data() + row * kClasses;
+      EXPECT_EQ(first[labels[row]], *std::max_element(first, first + kClasses)) << "row " << row;
       ASSERT_EQ(scores[row + 1].size(), kClasses);
       for (std::size_t c = 0; c < kClasses; ++c) {
         EXPECT_EQ(std::stof(scores[row + 1][c]), stored[row * kClasses + c]) << row;

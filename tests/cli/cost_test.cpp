@@ -28,8 +28,7 @@ class CostTest : public ProgramTest {
 
 TEST_F(CostTest, ADryRunTellsMemoryWireAndWork) {
   for (const std::string method :
-       {"auto", "mean", "ls", "ls --shared-gram", "fc --warm-start", "newton", "adam --choose",
-        "newton --warm-start --choose", "ls --checkpoint c", "fc --pca 4 --center dp", "gd --checkpoint c"}) {
+       {"auto", "mean", "ls", "newton --warm-start --choose", "ls --checkpoint c", "fc --pca 4 --center dp"}) {
     for (const int ranks : {0, 3}) {
       SCOPED_TRACE(method);
       const json cost = plan("--format json --method " + method, ranks).json()["cost"];
@@ -205,7 +204,7 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
 // Whoever looks for dpreduce among processes finds it, also where it has started itself once more.
 TEST_F(LauncherTest, AStartWithoutALauncherKeepsTheProgramsName) {
   unsetenv("OPENBLAS_CORETYPE");
-  RunningProgram program({"bench", "noise", "--sigma", "4096", "--count", "20000000"},
+  RunningProgram program({"bench", "noise", "--sigma", "4096", "--count", "5000000"},
                          {.folder = folder_.path(), .form = Form::kProgram});
   std::set<std::string> names;
   const double give_up = seconds_now() + 30.0;

@@ -1,4 +1,4 @@
-// kill -9 at random points of a run, two hundred times (fifty, but in the long form): what was charged is repeated bit
+// kill -9 at random points of a run, two hundred times (twenty, but in the long form): what was charged is repeated bit
 // for bit, nothing is released without its ledger line, and other data never meet the same noise.
 #include <algorithm>
 #include <chrono>
@@ -17,9 +17,9 @@
 
 namespace dpreduce::crash_replay_test {
 
-// A number of kills of the long form, or a quarter of it.
+// A number of kills of the long form, or a tenth of it.
 int number_of_kills(int of_long_form) {
-  return runs_slow_tests() ? of_long_form : of_long_form / 4;
+  return runs_slow_tests() ? of_long_form : of_long_form / 10;
 }
 
 // A folder with data, ledger and model.

