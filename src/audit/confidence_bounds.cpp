@@ -4,9 +4,8 @@
 #include <cmath>
 
 #include <boost/math/distributions/beta.hpp>
-#include <boost/math/distributions/normal.hpp>
+#include <boost/math/special_functions/erf.hpp>
 
-#include "audit/normal_law.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -40,6 +39,14 @@ void check_counts(std::size_t successes, std::size_t trials, double error) {
 }
 
 }  // namespace
+
+double normal_cdf(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0));
+}
+
+double normal_quantile(double p) {
+  return -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p);
+}
 
 double binomial_lower_bound(std::size_t successes, std::size_t trials, double error) {
   check_counts(successes, trials, error);

@@ -14,6 +14,12 @@
 
 namespace dpreduce {
 
+/// Phi(x) of the standard normal law, in double: the errors of attacks and bounds are far larger.
+double normal_cdf(double x);
+
+/// x with Phi(x) = p. Precondition: 0 < p < 1.
+double normal_quantile(double p);
+
 /// What an attack said, in runs that it had not seen before.
 struct AttackCounts {
   std::size_t true_positives = 0;   ///< of world_1 runs

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/special_functions/erf.hpp>
-
-#include "audit/normal_law.hpp"
+#include "audit/confidence_bounds.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

@@ -1,16 +1,18 @@
 #include "audit/reader_audit.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <ranges>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include "audit/field_table.hpp"
+#include "audit/confidence_bounds.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
 
+constexpr std::size_t kColumnsOverAll = 3;
 constexpr std::size_t kMostColumns = 256;  // more than are attacked
 
 Runs table_of(const std::vector<std::vector<double>>& rows) {
@@ -23,13 +25,72 @@ Runs table_of(const std::vector<std::vector<double>>& rows) {
 
 }  // namespace
 
-std::size_t reader_runs(double mu) {
-  const double rare = 0.5 * std::erfc(mu / 2 / std::sqrt(2.0));  // Phi(-mu / 2)
-  return static_cast<std::size_t>(std::clamp(25.0 / rare, 120.0, 6000.0));
+FieldTable::FieldTable(const std::vector<const PublicFields*>& runs)
+    : columns_{"how many words differ", "how many fields there are", "how many fields are new"} {
+  DPREDUCE_ASSERT(!runs.empty());
+  DPREDUCE_ASSERT(columns_.size() == kColumnsOverAll);
+  for (const auto& [path, word] : runs.front()->words()) words_.emplace(path, word);
+  for (const PublicFields* run : runs) {
+    for (const auto& [path, value] : run->numbers()) {
+      if (!number_places_.emplace(path, columns_.size()).second) continue;
+      columns_.push_back(path);
+      columns_.push_back(path + ": is there");
+    }
+    for (const auto& [path, word] : run->words()) {
+      if (!word_places_.emplace(path, columns_.size()).second) continue;
+      columns_.push_back(path + ": the usual word");
+      columns_.push_back(path + ": which field it equals");
+    }
+  }
+}
+
+std::vector<double> FieldTable::row(const PublicFields& run) const {
+  std::vector<double> row(columns_.size(), 0.0);
+  double& different = row[0];
+  double& fields = row[1];
+  double& unknown = row[2];
+  fields = static_cast<double>(run.numbers().size() + run.words().size());
+  for (const auto& [path, value] : run.numbers()) {
+    const auto place = number_places_.find(path);
+    if (place == number_places_.end()) {
+      ++unknown;
+      continue;
+    }
+    row[place->second] = value;
+    row[place->second + 1] = 1.0;
+  }
+  std::unordered_map<std::string_view, double> first_place;
+  double position = 0.0;
+  for (const auto& [path, word] : run.words()) {
+    ++position;
+    const auto [first, is_new] = first_place.emplace(word, position);
+    different += is_new ? 1.0 : 0.0;
+    const auto place = word_places_.find(path);
+    if (place == word_places_.end()) {
+      ++unknown;
+      continue;
+    }
+    const auto usual = words_.find(path);
+    row[place->second] = usual != words_.end() && usual->second == word ? 1.0 : 0.0;
+    row[place->second + 1] = is_new ? -1.0 : first->second;
+  }
+  return row;
+}
+
+std::optional<std::size_t> reader_runs(const Guarantee& claim, double error) {
+  const auto proves_too_little = [&](std::size_t runs) {
+    const std::size_t counted = runs - runs / 2;
+    const AttackCounts all_right{counted, counted, 0, counted};
+    const bool refutes_mu = claim.mu && mu_lower_bound(all_right, error / 2) > *claim.mu;
+    return !refutes_mu && epsilon_lower_bound(all_right, Side::kAccusals, claim.delta, error / 2) <= claim.epsilon;
+  };
+  const auto runs = std::views::iota(kFewestReaderRuns, kMostReaderRuns + 1);
+  const auto enough = std::ranges::partition_point(runs, proves_too_little);
+  return enough == runs.end() ? std::nullopt : std::optional(*enough);
 }
 
 ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
-  DPREDUCE_ASSERT(terms.runs_per_world >= 12);
+  DPREDUCE_ASSERT(terms.runs_per_world >= kFewestReaderRuns);
   const std::size_t to_learn = 2 * (terms.runs_per_world / kShareToLearn);
   std::vector<std::pair<World, PublicFields>> learning;
   std::size_t runs = 0;

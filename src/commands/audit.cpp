@@ -115,7 +115,7 @@ constexpr std::size_t kRowsTakenFor = 60;      // against the noise of rounds
 constexpr std::size_t kMostTrialsOfRelease = 80000;
 constexpr std::size_t kReleasesATrial = 5;  // one release is far cheaper than a run
 
-constexpr double kMuOfSamples = 2.0;  // for the number of runs, where rounds on samples claim no mu
+constexpr std::size_t kTrialsARead = 10;  // one of so many runs is read at most: that takes as long as thirty runs
 
 constexpr std::size_t kSyntheticRows = 2000;
 constexpr std::size_t kSyntheticDim = 256;
@@ -214,15 +214,24 @@ WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double c
   return files;
 }
 
-// What readers of files and output can tell, on the pair of worlds `files`; its bounds go into the verdict.
+// What readers of files and output can tell, on the pair of worlds `files`; its bounds go into the verdict. Where even
+// one who tells the worlds apart in every run could not refute the claim in a tenth of `trials`, no runs are read.
 void add_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files, const LabeledRows& with_canary,
-                 const ReaderTerms& terms, const PrivateFolder& folder) {
+                 std::size_t trials, double error, const PrivateFolder& folder) {
+  const std::optional<std::size_t> needed = reader_runs(verdict.claimed, error);
+  const bool is_affordable = needed && 2 * *needed * kTrialsARead <= trials;
+  const ReaderTerms terms{is_affordable ? *needed : 0, verdict.claimed.delta, error};
   const auto [loss, fault] = audit_read_fit(fit, files, with_canary, terms, folder);
   verdict.fault = fault;
   verdict.take(loss.proven);
-  verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},     {"fields", loss.fields},
-                               {"strongest_field", loss.strongest},    {"fault", fault},
-                               {"epsilon_lower", loss.proven.epsilon}, {"mu_lower", loss.proven.mu}};
+  verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},
+                               {"trials_to_refute", nullptr},
+                               {"fields", loss.fields},
+                               {"strongest_field", loss.strongest},
+                               {"fault", fault},
+                               {"epsilon_lower", loss.proven.epsilon},
+                               {"mu_lower", loss.proven.mu}};
+  if (needed) verdict.details["reader"]["trials_to_refute"] = 2 * *needed * kTrialsARead;
 }
 
 // The allowed probability of a false alarm is divided: equal parts for each pair of neighbors, one for the audit of
@@ -243,11 +252,11 @@ Verdict audit_many_runs(const AuditOptions& options) {
                                        .person_rows = rows_of_canary(method.options().data),
                                        .has_counts = counts_rows(method.plan())});
   Verdict verdict{.method = std::string(method.name()), .claimed = claim_of(method)};
-  const TwoWorldTerms terms{
-      .runs_per_world = options.trials.value_or(default_trials(*method.plan().noise)) / (2 * pairs.size()),
-      .delta = verdict.claimed.delta,
-      .error = (1.0 - options.confidence) / static_cast<double>(pairs.size() + 2),
-      .threads = fit.machine.threads != 0 ? fit.machine.threads : default_threads()};
+  const std::size_t trials = options.trials.value_or(default_trials(*method.plan().noise));
+  const TwoWorldTerms terms{.runs_per_world = trials / (2 * pairs.size()),
+                            .delta = verdict.claimed.delta,
+                            .error = (1.0 - options.confidence) / static_cast<double>(pairs.size() + 2),
+                            .threads = fit.machine.threads != 0 ? fit.machine.threads : default_threads()};
   verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
   verdict.details["pairs"] = nlohmann::json::array();
   for (const NeighborPair& pair : pairs) {
@@ -261,9 +270,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
       const std::size_t most_trials =
           std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
       verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
-      const std::size_t reader_runs_per_world =
-          std::min(reader_runs(verdict.claimed.mu.value_or(kMuOfSamples)), terms.runs_per_world);
-      add_reading(verdict, fit, files, pair.with, {reader_runs_per_world, terms.delta, terms.error}, folder);
+      add_reading(verdict, fit, files, pair.with, trials, terms.error, folder);
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.take(proven);
@@ -356,9 +363,16 @@ void print_text(const nlohmann::json& json) {
   }
   if (json.contains("reader")) {
     const nlohmann::json& reader = json["reader"];
-    fmt::print("readers    mu {:<10} and epsilon {} proven from {} fields of files and output, {} runs\n",
-               at_least(reader["mu_lower"]), at_least(reader["epsilon_lower"]), json_text(reader["fields"]),
-               json_text(reader["runs"]));
+    if (reader["runs"] != 0) {
+      fmt::print("readers    mu {:<10} and epsilon {} proven from {} fields of files and output, {} runs\n",
+                 at_least(reader["mu_lower"]), at_least(reader["epsilon_lower"]), json_text(reader["fields"]),
+                 json_text(reader["runs"]));
+    } else if (reader["trials_to_refute"].is_null()) {
+      fmt::print("readers    not asked: in {} runs they could not refute this claim\n", 2 * kMostReaderRuns);
+    } else {
+      fmt::print("readers    not asked: with fewer than {} trials they could not refute this claim\n",
+                 json_text(reader["trials_to_refute"]));
+    }
   }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
              json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
@@ -417,7 +431,7 @@ CommandEntry audit_command() {
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
-              "where rows are whitened)");
+              "where rows are whitened); a tenth of them may be read as readers of files do");
   table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);

@@ -311,7 +311,9 @@ ReadAudit audit_read_fit(const FitOptions& fit, const WorldFiles& files, const L
     const std::string trace = read_fit.trace_of(refused);
     if (!trace.empty()) audit.fault = "a run that refuses a row leaves a trace of it: " + trace;
   }
-  audit.loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
+  if (terms.runs_per_world > 0) {
+    audit.loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
+  }
   return audit;
 }
 

@@ -18,7 +18,8 @@ struct ReadAudit {
 };
 
 /// What readers of files and output can tell of the worlds `files`, and of rows that a fit refuses: those of
-/// `with_canary` with a bad one among them. `folder` gets files of its own. Throws what `fit` throws in world 0.
+/// `with_canary` with a bad one among them. Where `terms` ask for no runs, only what takes no counting is looked at.
+/// `folder` gets files of its own. Throws what `fit` throws in world 0.
 ReadAudit audit_read_fit(const FitOptions& fit, const WorldFiles& files, const LabeledRows& with_canary,
                          const ReaderTerms& terms, const PrivateFolder& folder);
 

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "audit/confidence_bounds.hpp"
-#include "audit/normal_law.hpp"
 
 namespace dpreduce {
 namespace {

@@ -62,7 +62,7 @@ TEST(TwoWorldAudit, RaisesNoMoreFalseAlarmsThanItMay) {
   int false_alarms = 0;
   for (unsigned audit = 0; audit < 100; ++audit) {
     const ProvenLoss proven =
-        audit_two_worlds(gaussian(kMu, 100 + 10 * audit), {.runs_per_world = 400, .delta = kDelta, .error = 0.1});
+        audit_two_worlds(gaussian(kMu, 100 + 10 * audit), {.runs_per_world = 200, .delta = kDelta, .error = 0.1});
     if (proven.mu > kMu || proven.epsilon > epsilon_of_mu(kMu, kDelta)) ++false_alarms;
   }
   EXPECT_LE(false_alarms, 27);

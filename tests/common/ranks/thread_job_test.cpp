@@ -39,7 +39,8 @@ TEST(ThreadRanks, SumGatherAndExchangeInRankOrder) {
       for (std::uint64_t from = 0; from < received.size(); ++from) {
         EXPECT_EQ(received[from], (std::vector<std::uint64_t>{from + 1, own - 1}));
       }
-      ++ended;
+      ranks.together([&] { ++ended; });
+      EXPECT_FALSE(ranks.failure_agreed());
     });
     EXPECT_EQ(ended, size);
   }
