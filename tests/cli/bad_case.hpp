@@ -8,7 +8,7 @@
 namespace dpreduce {
 
 /// Where a case is tried.
-enum class Launch { kAloneAndOnRanks, kAloneOnly, kOnRanksOnly };
+enum class Launch { kAloneAndOnRanks, kOnRanksOnly };
 
 /// Every case starts in a folder of its own with x.npy (12 x 4), y.npy (classes 0 to 2), and model.safetensors,
 /// report.json and ledger.jsonl (two lines) of earlier runs.
