@@ -9,7 +9,7 @@
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "common/base/standard_output.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/relay.hpp"

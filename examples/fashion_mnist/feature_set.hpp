@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/data/atomic_file.hpp"
 #include "common/data/dtype.hpp"
+#include "common/files/atomic_file.hpp"
 #include "feature_rows.hpp"
 
 namespace dpreduce::fashion_mnist {

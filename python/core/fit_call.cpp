@@ -11,8 +11,8 @@
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/keyword_options.hpp"
+#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"

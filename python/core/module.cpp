@@ -18,7 +18,7 @@
 #include "commands/evaluation.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -60,7 +60,7 @@ void predict(const Classifier& classifier, const py::array& x, const Visit& visi
   try {
     const py::gil_scoped_release unlocked;
     WorkerRows rows = WorkerRows::in_memory(view, std::nullopt, "X");
-    check_features_of(rows, classifier.input_dim(), "X");
+    require_features_of(rows, classifier.input_dim(), "X");
     Communicator alone = Communicator::alone();
     std::size_t first = 0;
     for_each_chunk(alone, classifier, rows, BadRows::kFail, [&](const RowChunk&, std::span<const float> features) {

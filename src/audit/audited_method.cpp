@@ -41,7 +41,7 @@ std::vector<double> Published::numbers(const NoisePlan& plan) const {
 }
 
 AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows)
-    : fit_(std::make_shared<const PlannedFit>(options, input_dim, public_rows)) {
+    : fit_(std::make_shared<const ResolvedFit>(options, input_dim, public_rows)) {
   DPREDUCE_ASSERT(plan().noise.has_value());
 }
 

@@ -57,7 +57,7 @@ class AuditedMethod {
   std::size_t memory_for(const WorkerRows& rows) const;
   StreamPlan stream_over(const WorkerRows& rows) const;
 
-  std::shared_ptr<const PlannedFit> fit_;
+  std::shared_ptr<const ResolvedFit> fit_;
 };
 
 }  // namespace dpreduce

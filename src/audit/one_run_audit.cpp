@@ -78,7 +78,7 @@ struct CanaryRows {
 };
 
 CanaryRows canary_rows_of(const DataOptions& data) {
-  if (!data.has_persons()) return {};
+  if (!data.has_units()) return {};
   const std::uint64_t copies = 2 * data.bounded_rows();
   return {static_cast<std::size_t>(copies), weight_of_rows(copies, data.bounded_rows())};
 }
@@ -100,7 +100,7 @@ LabeledRows trained_on(const Canaries& canaries, const FitOptions& options, std:
       if (!canaries.coin[canary] && options.privacy.adjacency == Adjacency::kAddRemove) continue;
       const LabeledRows& form = canaries.coin[canary] ? canaries.in : out;
       rows.add(form.row(canary), form.y[canary]);
-      if (options.data.has_persons()) rows.person.push_back(static_cast<std::int64_t>(first_person + canary));
+      if (options.data.has_units()) rows.person.push_back(static_cast<std::int64_t>(first_person + canary));
     }
   }
   return rows;
@@ -219,7 +219,7 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
                                           options.rows.clip_norm);
   WorldRows rest{train_x, train_y};
   std::uint64_t persons_of_rest = 0;
-  if (options.data.has_persons()) {
+  if (options.data.has_units()) {
     persons_of_rest = WorkerRows::open(train_x, train_y, 0, 1).range().count;
     rest.person = {write_persons(persons_of_rest, folder)};
   }

@@ -22,7 +22,7 @@
 
 #include "audit/audited_method.hpp"
 #include "audit/one_run_bound.hpp"
-#include "common/data/private_folder.hpp"
+#include "common/files/private_folder.hpp"
 
 namespace dpreduce {
 

@@ -33,11 +33,10 @@
 #include "common/data/rows_options.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "common/simulation/synthetic_files.hpp"
+#include "common/simulation/synthetic.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/options/fit_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -179,7 +178,7 @@ std::size_t rows_taken_for(const AuditedMethod& method) {
 // Of a person who is a canary: each rank has more of them than count for a whole person.
 std::size_t rows_of_canary(const DataOptions& data) {
   constexpr std::size_t kTimesBound = 2 * kRanksOfPersons;
-  return data.has_persons() ? kTimesBound * static_cast<std::size_t>(data.bounded_rows()) : 0;
+  return data.has_units() ? kTimesBound * static_cast<std::size_t>(data.bounded_rows()) : 0;
 }
 
 bool counts_rows(const FitPlan& plan) {
@@ -422,7 +421,7 @@ CommandEntry audit_command() {
              "the claim is about a person, whose rows count for so many together: canaries are whole persons with more "
              "rows than that, on several ranks")
       .typed("B");
-  table.choice("--person-bound", options->fit.data.person_bound, "how a person is held to that; default: weight");
+  table.choice("--person-bound", options->fit.data.unit_bound, "how a person is held to that; default: weight");
   table
       .count("--silos-per-person", options->fit.silos.silos_per_person,
              "the claim is about silos, each of which holds a person to B over so many: canaries have rows in three")

@@ -18,10 +18,10 @@
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/version.hpp"
-#include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
-#include "common/data/paths.hpp"
 #include "common/data/rows_options.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"
@@ -41,7 +41,7 @@ struct EvaluateOptions {
 };
 
 EvaluateOptions validated(EvaluateOptions options) {
-  check_label_set_terms(options.top_k, options.threshold);
+  require_valid_label_set_terms(options.top_k, options.threshold);
   return options;
 }
 
@@ -116,7 +116,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<WorkerRows> rows;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
-    check_top_k(options.top_k, classifier->classes());
+    require_top_k(options.top_k, classifier->classes());
     RowsOptions test = options.test;
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));

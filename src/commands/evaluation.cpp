@@ -10,7 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "worker/bad_row.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {
@@ -141,14 +141,14 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
   }
 }
 
-void check_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold) {
+void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold) {
   if (top_k == 0) throw UsageError("--top-k 0: must be at least 1");
   if (threshold && !std::isfinite(*threshold)) {
     throw UsageError(fmt::format("--threshold {}: must be a finite number", *threshold));
   }
 }
 
-void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
+void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
   if (!top_k || *top_k <= classes) return;
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
 }

@@ -11,7 +11,7 @@
 #include "common/data/rows_options.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
-#include "report/test_figures.hpp"
+#include "report/fit_report.hpp"
 
 namespace dpreduce {
 
@@ -25,10 +25,10 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
                     const std::function<void(const RowChunk&, std::span<const float> features)>& visit);
 
 /// Throws UsageError where --top-k is 0, or --threshold no finite number.
-void check_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);
+void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);
 
 /// Throws UsageError where --top-k asks for more classes than there are.
-void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
+void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
 
 /// One line on standard error where test rows are training rows, as training_rows_among says it; none for an empty
 /// text.

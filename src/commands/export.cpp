@@ -8,8 +8,7 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/float_width.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/onnx/onnx_classifier.hpp"
 #include "report/model_card.hpp"

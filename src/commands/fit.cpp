@@ -22,9 +22,9 @@
 #include "common/accounting/guarantee.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
-#include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
@@ -118,7 +118,7 @@ void require_silos(const FitOptions& options, const Communicator& ranks) {
 }
 
 // Throws BadInput where the roster says something else about rows than what they, or --classes, say.
-void check_against_roster(const FitOptions& options, std::size_t dim) {
+void require_on_roster(const FitOptions& options, std::size_t dim) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
   if (roster.dim != dim || roster.classes != options.data.classes) {
@@ -222,7 +222,7 @@ class FitSteps {
   OpenFit opened() {
     ranks_.together([&] { require_silos(stated_, ranks_); });
     OpenFit open = open_fit(stated_, ranks_);
-    ranks_.together([&] { check_against_roster(stated_, open.training.dim()); });
+    ranks_.together([&] { require_on_roster(stated_, open.training.dim()); });
     return open;
   }
 
@@ -253,7 +253,7 @@ class FitSteps {
         outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
       }
     });
-    if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, nullptr, ranks_);
+    if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, {}, ranks_);
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
   }
 

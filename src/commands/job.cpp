@@ -1,19 +1,175 @@
 #include "commands/job.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include <fmt/format.h>
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
-#include "commands/silo_party.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
+#include "common/base/version.hpp"
+#include "common/ranks/silo_job.hpp"
+#include "common/silos/faulty_wire.hpp"
+#include "common/silos/line.hpp"
+#include "common/silos/neighbor_graph.hpp"
 #include "common/silos/party_log.hpp"
+#include "fit/resolved_fit.hpp"
 
 namespace dpreduce {
+namespace {
+
+constexpr auto kWaitForCoordinator = std::chrono::seconds(60);
+constexpr double kMilliseconds = 1e3;  // a second
+constexpr double kBytesPerMegabit = 1e6 / 8;
+constexpr double kPercent = 100;
+
+SiloTerms terms_of(const SiloOptions& options, int size) {
+  const int silos = size - 1;
+  if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
+    throw UsageError(
+        fmt::format("--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start 3 "
+                    "ranks or more with mpirun -n",
+                    size, kMostSilos));
+  }
+  const auto k = static_cast<std::uint32_t>(silos);
+  if (options.threshold && *options.threshold > k) {
+    throw UsageError(fmt::format("--threshold {}: must be from 2 to the {} silos", *options.threshold, k));
+  }
+  const std::optional<std::uint32_t>& threshold = options.threshold;
+  SiloTerms terms{k, threshold.value_or(std::min(k, default_threshold(k + options.colluding))), options.colluding, {}};
+  terms.options = sha256(options.agreed);
+  if (terms.threshold < 2) throw UsageError(fmt::format("--threshold {}: must be at least 2", terms.threshold));
+  if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
+    throw UsageError(
+        fmt::format("--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign "
+                    "two contradictory lists and a coordinator open one of them; use at least {}",
+                    terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1));
+  }
+  return terms;
+}
+
+// Whether the fault that is simulated is a foreign key: this party then uses an identity that nobody expects.
+bool has_foreign_identity(const std::optional<Fault>& fault) {
+  return fault && fault->kind == FaultKind::kWrongKey &&
+         (fault->at == FrameKind::kHello || fault->at == FrameKind::kOffer);
+}
+
+SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::optional<Fault>& fault) {
+  std::optional<Roster> roster;
+  const SiloTerms terms = terms_of(options, size);
+  if (!options.roster.empty()) {
+    roster = read_roster(options.roster);
+    if (roster->silos() != terms.silos) {
+      throw UsageError(fmt::format("--roster {}: names {} silos, but {} ranks make {}", options.roster, roster->silos(),
+                                   size, terms.silos));
+    }
+  }
+  Identity identity = roster && !has_foreign_identity(fault)
+                          ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
+                          : Identity::generate();
+  if (roster && !has_foreign_identity(fault) &&
+      identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
+    throw BadInput(fmt::format("--identity {}: is not that of \"{}\", rank {} of the roster",
+                               with_rank(options.identity, static_cast<std::size_t>(rank)),
+                               roster->members[static_cast<std::size_t>(rank)].name, rank));
+  }
+  const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
+  return {terms, std::move(roster), std::move(identity), timeout, nullptr, std::nullopt};
+}
+
+LineTerms line_of(const SiloOptions& options) {
+  LineTerms line;
+  line.round_trip = options.round_trip_ms.value_or(0) / kMilliseconds;
+  if (options.bandwidth_mbit) line.bandwidth = *options.bandwidth_mbit * kBytesPerMegabit;
+  line.loss = options.packet_loss_percent.value_or(0) / kPercent;
+  return line;
+}
+
+std::string role_of(const SiloEntry& entry, int rank) {
+  const std::string role =
+      rank == 0
+          ? fmt::format("coordinator of {} silos", entry.terms.silos)
+          : fmt::format(
+                "silo {}{} of {}", rank,
+                entry.roster ? fmt::format(" ({})", entry.roster->members[static_cast<std::size_t>(rank)].name) : "",
+                entry.terms.silos);
+  return fmt::format("start: dpreduce {}, {}, threshold {}, {} colluding; identity {} ({})", version(), role,
+                     entry.terms.threshold, entry.terms.colluding, to_hex(entry.identity.public_key()),
+                     entry.roster ? "roster" : "ephemeral: a simulation");
+}
+
+// What the digest in offers is of.
+std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
+  std::string agreed = silos.agreed.substr(0, silos.agreed.find_last_not_of('\n') + 1);
+  for (std::size_t end = agreed.find('\n'); end != std::string::npos; end = agreed.find('\n', end + 2)) {
+    agreed.replace(end, 1, "; ");
+  }
+  return fmt::format("options {}: {}", short_hex(entry.terms.options), agreed);
+}
+
+}  // namespace
+
+std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
+  const std::string& ledger = options.privacy.ledger;
+  const std::string named = with_rank(ledger, rank);
+  if (rank == 0 || options.silos.ledger_is_own || has_rank(ledger)) return named;
+  const std::filesystem::path path(named);
+  const std::string own = fmt::format("{}-silo{}{}", path.stem().string(), rank, path.extension().string());
+  return (path.parent_path() / own).string();
+}
+
+FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank) {
+  const RunnableCommand command = parse_command_line(std::move(root), arguments, static_cast<std::size_t>(rank));
+  const FitCommand* fit = command.target<FitCommand>();
+  if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
+  if (!fit->options.silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
+  FitOptions own = fit->options;
+  own.privacy.ledger = ledger_of_party(own, static_cast<std::size_t>(rank));
+  if (own.privacy.limit_epsilon)
+    data_set_budget(*own.privacy.limit_epsilon, *own.privacy.limit_delta);  // wrong at this party alone
+  return own;
+}
+
+bool has_coordinator_ended(Wire& wire) {
+  const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
+  return message && message->from == 0 && message->is_farewell;
+}
+
+SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log) : logged_(wire, log) {
+  std::optional<Fault> fault;
+  if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);
+  if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();
+  SiloEntry entry = entry_of(options.silos, rank, size, fault);
+  entry.log = &log;
+  wire.set_send_timeout(rank == 0 ? entry.timeout : SiloSession::kPatience * entry.timeout);
+  log.line(role_of(entry, rank));
+  log.line(options_of(entry, options.silos));
+  if (rank != 0 && options.silos.has_line()) {
+    const LineTerms line = line_of(options.silos);
+    wire.set_line(line);
+    log.line(fmt::format("line: round trip {:g} ms, {:g} Mbit/s: a simulation", line.round_trip * kMilliseconds,
+                         bytes_per_second(line) / kBytesPerMegabit));
+  }
+  entry.fault = fault;
+  if (fault) faulty_ = std::make_unique<FaultyWire>(logged_, *fault, harm_of_this_process());
+  const auto report_lost = [&log](const LostSilo& lost, std::size_t left) {
+    const std::string message =
+        fmt::format("{} is lost, waiting for \"{}\": {}; {} left", lost.name, lost.phase, lost.reason, left);
+    fmt::print(stderr, "dpreduce: {}\n", message);
+    log.line(message);
+  };
+  ranks_.emplace(Communicator::among_silos(
+      std::make_unique<SiloJob>(faulty_ ? *faulty_ : logged_, rank, std::move(entry), report_lost), rank, size));
+}
+
+SiloParty::~SiloParty() = default;
+
 namespace {
 
 // A failure that the ranks have not agreed on would leave the others waiting: the job is ended.

@@ -1,14 +1,47 @@
 // One rank of a job, or one party among silos, from its arguments to its exit code.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "commands/command_line/command_entry.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
+
+/// The ledger on which the party of that rank charges: the ledger that its own file names, or that which all were
+/// given, with {rank} replaced; where that has no {rank}, it is the coordinator's, and silo 3 has "ledger-silo3.jsonl"
+/// beside it.
+std::string ledger_of_party(const FitOptions& options, std::size_t rank);
+
+/// The options of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
+/// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
+FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
+
+/// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
+/// both were given has been told already. Waits until the coordinator says something, a minute at most.
+bool has_coordinator_ended(Wire& wire);
+
+/// Enters the run as rank `rank` of `size`, the coordinator being rank 0. Throws UsageError where ranks, threshold and
+/// roster do not go together, BadInput on roster and identity, and what SiloJob throws. The coordinator reports lost
+/// silos on standard error as they are lost. Both outlive it.
+class SiloParty {
+ public:
+  SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log);
+  ~SiloParty();
+  Communicator& ranks() { return *ranks_; }
+
+ private:
+  LoggedWire logged_;
+  std::unique_ptr<Wire> faulty_;  // before the job, which it outlives
+  std::optional<Communicator> ranks_;
+};
 
 /// Prints the message on standard error, as every message of the program begins. Returns the code as main does.
 int report_error(const char* message, ExitCode code);

@@ -15,7 +15,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/run_journal.hpp"
 #include "report/ledger_text.hpp"

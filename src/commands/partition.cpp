@@ -14,7 +14,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 #include "common/simulation/silo_assignment.hpp"
 #include "common/simulation/silo_files.hpp"
 

@@ -20,11 +20,10 @@
 #include "commands/evaluation.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/data/csv_writer.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/rows_options.hpp"
-#include "common/data/table_path.hpp"
+#include "common/files/csv_writer.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"
@@ -71,7 +70,7 @@ PredictOptions validated(PredictOptions options) {
   }
   for (const auto& [option, path] : prediction_files(options)) check_table_path(option, path);
   if (options.threshold && !options.sets) throw UsageError("--threshold goes with --sets");
-  check_label_set_terms(options.top_k, options.threshold);
+  require_valid_label_set_terms(options.top_k, options.threshold);
   return options;
 }
 
@@ -285,7 +284,7 @@ std::optional<double> threshold_of(const PredictOptions& options, const Classifi
   return threshold;
 }
 
-void check_has_probabilities(const PredictOptions& options, const Classifier& classifier) {
+void require_probabilities(const PredictOptions& options, const Classifier& classifier) {
   if (!options.probabilities || classifier.parts().link) return;
   throw UsageError(
       fmt::format("--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
@@ -298,8 +297,8 @@ void run(const PredictOptions& options, Communicator& ranks) {
   std::optional<double> threshold;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
-    check_top_k(options.top_k, classifier->classes());
-    check_has_probabilities(options, *classifier);
+    require_top_k(options.top_k, classifier->classes());
+    require_probabilities(options, *classifier);
     threshold = threshold_of(options, *classifier);
     open_features(options, *classifier, ranks.rank(), ranks.size());  // to be refused before anything is written
     if (!ranks.is_coordinator()) return;

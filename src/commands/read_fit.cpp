@@ -19,7 +19,7 @@
 #include "common/base/output_format.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/model/safetensors_header.hpp"
+#include "common/model/safetensors.hpp"
 #include "common/onnx/onnx_classifier.hpp"
 #include "methods/registry.hpp"
 #include "report/model_card.hpp"

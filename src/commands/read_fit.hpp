@@ -7,7 +7,7 @@
 #include "audit/method_run.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "audit/reader_audit.hpp"
-#include "common/data/private_folder.hpp"
+#include "common/files/private_folder.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {

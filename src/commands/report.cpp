@@ -9,7 +9,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "report/page/page.hpp"
 
 namespace dpreduce {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "common/ranks/communicator.hpp"
-#include "forecast/run_pace.hpp"
+#include "forecast/run_cost.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {

@@ -10,9 +10,9 @@
 
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
-#include "common/accounting/block_split.hpp"
+#include "common/accounting/budget.hpp"
+#include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
-#include "common/accounting/stated_budget.hpp"
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"

@@ -31,24 +31,24 @@
 #include "common/base/option_checks.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/base/version.hpp"
-#include "common/data/atomic_file.hpp"
-#include "common/data/line_file.hpp"
 #include "common/data/output_check.hpp"
-#include "common/data/private_folder.hpp"
 #include "common/data/rows_options.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/line_file.hpp"
+#include "common/files/private_folder.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/files_once.hpp"
 #include "fit/fit.hpp"
-#include "fit/fit_rows.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
+#include "fit/resolved_fit.hpp"
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"
 #include "methods/method_terms.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 #include "report/explanation.hpp"
 #include "report/page/page.hpp"
@@ -112,8 +112,8 @@ struct SweptRun {
   std::optional<double> epsilon;  // none: without noise
   double ratio;
   std::uint64_t seed;
-  FitOptions stated;
-  std::shared_ptr<const PlannedFit> fit{};
+  FitOptions options;
+  std::shared_ptr<const ResolvedFit> fit{};
   std::optional<ConfusionMatrix> test{};
   double seconds = 0.0;
 };
@@ -191,8 +191,8 @@ std::vector<SweptRun> runs_of(const SweepOptions& sweep) {
     for (std::uint64_t seed = 1; seed <= sweep.seeds; ++seed) {
       for (const std::string& method : sweep.methods) {
         const auto add = [&](std::optional<double> epsilon) {
-          runs.push_back({.method = method, .epsilon = epsilon, .ratio = ratio, .seed = seed, .stated = {}});
-          runs.back().stated = options_of(sweep, runs.back());
+          runs.push_back({.method = method, .epsilon = epsilon, .ratio = ratio, .seed = seed, .options = {}});
+          runs.back().options = options_of(sweep, runs.back());
         };
         for (const double epsilon : sweep.epsilons) add(epsilon);
         // On all rows a seed decides nothing but noise.
@@ -219,9 +219,9 @@ class Sweep {
     });
     FitOptions any_public;
     for (const SweptRun& run : runs_) {
-      const bool chooses = may_choose_public_rows(run.stated);
+      const bool chooses = may_choose_public_rows(run.options);
       const bool is_first = any_public.data.public_x.empty();
-      if (chooses && (is_first || run.stated.method.top_k > any_public.method.top_k)) any_public = run.stated;
+      if (chooses && (is_first || run.options.method.top_k > any_public.method.top_k)) any_public = run.options;
     }
     if (!any_public.data.public_x.empty()) candidates_ = open_candidates(any_public, train_.dim(), ranks);
     if (!options.public_x.empty()) {
@@ -231,15 +231,15 @@ class Sweep {
       public_rows_ = open_public_rows(sums, train_.dim(), ranks);
     }
     for (std::optional<WorkerRows>* const rows : {&candidates_, &public_rows_}) {
-      if (*rows) require_public({"public", &**rows}, train_, nullptr, ranks);
+      if (*rows) require_public({"public", &**rows}, train_, {}, ranks);
     }
-    trained_and_tested_ = training_rows_among({"test", &*test_}, train_, nullptr, ranks);
+    trained_and_tested_ = training_rows_among({"test", &*test_}, train_, {}, ranks);
     if (ranks.is_coordinator()) warn_of_training_rows(trained_and_tested_);
     const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
     const MachineShare machine = machine_share(ranks);
     for (SweptRun& run : runs_) {
-      if (options_.memory_mib) run.stated.machine.memory_mib = options_.memory_mib;
-      run.fit = fit_planned_for_job(run.stated, train_.dim(), count, machine.bytes_for_rank(), ranks);
+      if (options_.memory_mib) run.options.machine.memory_mib = options_.memory_mib;
+      run.fit = resolved_for_job(run.options, train_.dim(), count, machine.bytes_for_rank(), ranks);
     }
     ranks.together([&] {
       for (const SweptRun& run : runs_) {
@@ -258,7 +258,7 @@ class Sweep {
       if (last == nullptr || std::tie(last->ratio, last->seed) != std::tie(run.ratio, run.seed)) take_rows(run);
       std::optional<RunMetrics> metrics_of_run;
       if (metrics != nullptr)
-        metrics_of_run.emplace(*metrics, run.fit->plan(), run.stated.data.unit(), options_.delta, name_of(run));
+        metrics_of_run.emplace(*metrics, run.fit->plan(), run.options.data.unit(), options_.delta, name_of(run));
       make_run(run, progress, metrics_of_run);
       last = &run;
     }
@@ -279,7 +279,7 @@ class Sweep {
   void take_rows(const SweptRun& run) {
     ranks_.together([&] {
       train_.keep_all();
-      if (const auto tail = long_tail_of(run.stated.data)) keep_long_tail(train_, options_.classes, *tail);
+      if (const auto tail = long_tail_of(run.options.data)) keep_long_tail(train_, options_.classes, *tail);
     });
   }
 
@@ -357,7 +357,7 @@ class Sweep {
 // which classes are small.
 std::vector<double> shares_of(const SweptRun& run) {
   if (run.ratio == 1.0) return {};
-  return long_tail_shares(run.stated.data.classes, run.ratio);
+  return long_tail_shares(run.options.data.classes, run.ratio);
 }
 
 nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs, int ranks) {

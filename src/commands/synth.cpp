@@ -10,7 +10,6 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/simulation/synthetic.hpp"
-#include "common/simulation/synthetic_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/data/file_identity.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/file_identity.hpp"
+#include "common/files/paths.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 
@@ -35,22 +35,9 @@ struct SeenRoles {
   std::string alike;  // where it has found features that are the same
 };
 
-template <typename Archive>
-void serialize(Archive& archive, FileIdentity& identity, unsigned) {
-  auto& [machine, device, inode, bytes, modified_ns, place, is_memory] = identity;
-  archive_all(archive, machine, device, inode, bytes, modified_ns, place, is_memory);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, SeenFile& file, unsigned) {
-  auto& [path, rows, identity] = file;
-  archive_all(archive, path, rows, identity);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, SeenRoles& roles, unsigned) {
-  archive_all(archive, roles.training, roles.others, roles.alike);
-}
+DPREDUCE_ARCHIVE(FileIdentity, machine, device, inode, bytes, modified_ns, place, is_memory)
+DPREDUCE_ARCHIVE(SeenFile, path, rows, identity)
+DPREDUCE_ARCHIVE(SeenRoles, training, others, alike)
 
 namespace {
 
@@ -261,12 +248,12 @@ void require_no_file_left_out(const RowsOptions& options, const Communicator& ra
   }
 }
 
-std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks) {
   SeenRoles own;
   const auto look = [&] {
     add_files(own.training, training, "train");
-    if (persons != nullptr) add_files(own.training, *persons, "--train-person");
+    if (beside.array != nullptr) add_files(own.training, *beside.array, beside.option);
     if (other.rows == nullptr) return;
     add_files(own.others, *other.rows, other.name);
     if (training.features().files() > 0 && other.rows->features().files() > 0) {
@@ -296,11 +283,11 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   return ranks.broadcast_message(std::move(found));
 }
 
-void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks) {
+void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks) {
   std::string found;
-  if (ranks.silos() == nullptr) found = training_rows_among(other, training, persons, ranks);
+  if (ranks.silos() == nullptr) found = training_rows_among(other, training, beside, ranks);
   ranks.together([&] {
-    if (ranks.silos() != nullptr) found = training_rows_among(other, training, persons, ranks);
+    if (ranks.silos() != nullptr) found = training_rows_among(other, training, beside, ranks);
     if (found.empty()) return;
     throw BadInput(
         fmt::format("{}: training rows are private, and {} rows are not: what is made of them has no noise; give rows "

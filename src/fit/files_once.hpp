@@ -40,13 +40,19 @@ struct OtherRole {
   WorkerRows* rows;  ///< null where this rank has none
 };
 
+/// An array that is private beside the training rows, and the option that names it; null where there is none.
+struct PrivateArray {
+  const char* option = "";
+  const ShardedArray* array = nullptr;
+};
+
 /// In words, where rows of `other` on any rank are training rows on any rank: which files of theirs are one, or
-/// features alike. Empty where none are. `persons` are the training rows' identifiers; null where there are none.
-/// Collective, and the same on all ranks; among silos not collective, and about this party's rows.
-std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
+/// features alike. Empty where none are. Collective, and the same on all ranks; among silos not collective, and about
+/// this party's rows.
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks);
 
 /// Throws BadInput on every rank where rows of `other`, which are taken for public, are training rows. Collective.
-void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks);
+void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks);
 
 }  // namespace dpreduce

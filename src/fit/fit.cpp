@@ -9,13 +9,13 @@
 
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/model/classifier.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/fit_account.hpp"
-#include "fit/one_call.hpp"
 #include "fit/row_preparation.hpp"
 #include "fit/silo_plan.hpp"
+#include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
@@ -23,7 +23,56 @@
 namespace dpreduce {
 namespace {
 
-std::unique_ptr<Releaser> make_releaser(const PlannedFit& fit, Communicator& ranks,
+void require_callable(const FitOptions& options, const Communicator& ranks, Accounts accounts) {
+  if (options.silos.secure_aggregation || ranks.silos() != nullptr) {
+    throw UsageError("--secure-aggregation: a run among silos is started by the command `dpreduce fit`");
+  }
+  if (options.data.train.x.empty()) throw UsageError("--train-x: name the training features");
+  if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels");
+  if (options.output.dry_run) throw UsageError("--dry-run: make a ResolvedFit, which says what a fit would release");
+  if (accounts == Accounts::kLedger) return;
+  if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
+    throw UsageError("--budget-epsilon: a limit is kept on a ledger; with accounts kept elsewhere check it there");
+  }
+  if (options.privacy.resume || !options.output.checkpoint.empty()) {
+    throw UsageError("--checkpoint, --resume: a run is resumed by its ledger; accounts are kept elsewhere here");
+  }
+}
+
+}  // namespace
+
+FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts) {
+  require_callable(options, ranks, accounts);
+  const bool needs_ledger = accounts == Accounts::kLedger && !options.privacy.budget.non_private;
+  if (!needs_ledger && options.privacy.ledger.empty()) options.privacy.ledger = PrivacyOptions{}.ledger;  // not used
+  return validated(std::move(options));
+}
+
+void require_one_call(const FitOptions& options, Accounts accounts, Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  std::string own;
+  ranks.together([&] {
+    FitOptions compared = options;
+    compared.machine = {};
+    compared.privacy.ledger.clear();
+    compared.output = {};
+    if (!options.output.checkpoint.empty()) compared.output.checkpoint = "given";
+    compared.data.test = {};
+    own = archived(compared) + std::to_string(static_cast<int>(accounts));
+  });
+  const std::string of_rank_0 = ranks.broadcast_message(own);
+  ranks.together([&] {
+    if (own == of_rank_0) return;
+    throw UsageError(
+        fmt::format("fit: rank {} was asked for another fit than rank 0; call it with the same options and accounts on "
+                    "every rank, and with public and validation rows on all or on none",
+                    ranks.rank()));
+  });
+}
+
+namespace {
+
+std::unique_ptr<Releaser> make_releaser(const ResolvedFit& fit, Communicator& ranks,
                                         std::optional<FitAccount>& account) {
   if (!account) return std::make_unique<Releaser>(ranks);
   return std::make_unique<Releaser>(ranks, *fit.plan().noise, std::move(account->journal), account->charging,
@@ -32,7 +81,7 @@ std::unique_ptr<Releaser> make_releaser(const PlannedFit& fit, Communicator& ran
 
 // From here on the run's releases are recorded in the checkpoint, and those that it holds already are taken from it.
 // Collective.
-void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, const PlannedFit& fit) {
+void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, const ResolvedFit& fit) {
   std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
   run.ranks().broadcast(has_ended);
   // Where the run has ended, no row is read again, and the secret is gone by which rows could be compared.
@@ -51,17 +100,17 @@ ProgressOf or_silent(ProgressOf progress) {
   return [](std::string_view) -> OnChunk { return [](double) {}; };
 }
 
-FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communicator& ranks, Accounts accounts,
+FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicator& ranks, Accounts accounts,
                  Onlookers onlookers) {
   Timings timings;
   FitOptions options;
   ranks.together([&] {
-    options = checked_call(memory == nullptr ? stated : with_rows_in_memory(stated, *memory), ranks, accounts);
+    options = checked_call(memory == nullptr ? asked : with_rows_in_memory(asked, *memory), ranks, accounts);
   });
   require_one_call(options, accounts, ranks);
   OpenFit open = open_fit(options, ranks, memory);
   if (memory != nullptr && accounts == Accounts::kLedger) {
-    ranks.together([&] { check_public_features_in_memory(*memory, open.fit->options().data, open.threads); });
+    ranks.together([&] { require_public_features_in_memory(*memory, open.fit->options().data, open.threads); });
   }
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
@@ -72,11 +121,11 @@ FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communica
                 .warn = std::move(onlookers.warn)});
 }
 
-Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
-                             const FitOptions& options, const FitPlan& plan) {
+Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing) {
+  const FitOptions& options = fit.options();
   preprocessing.intercept = 0.0;  // folded into the bias
-  ClassifierParts parts{.method = std::string(method.name()),
-                        .privacy = std::nullopt,
+  ClassifierParts parts{.method = std::string(fit.method().name()),
+                        .privacy = fit.statement(),
                         .preprocessing = std::move(preprocessing),
                         .classes = options.data.classes,
                         .weights = std::move(scores.weights),
@@ -84,22 +133,9 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
                         .cosine_head = std::move(scores.cosine_head),
                         .threshold = std::nullopt,
                         .class_names = options.data.train.class_names,
-                        .link = method.link(),
-                        .forfeits = beside_seed(plan.forfeits)};
-  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
-  if (plan.is_private) {
-    const Guarantee& g = *plan.guarantee;
-    parts.privacy = PrivacyStatement{.epsilon = g.epsilon,
-                                     .delta = g.delta,
-                                     .mu = g.mu,
-                                     .rho = g.rho,
-                                     .adjacency = std::string(to_string(options.privacy.adjacency))};
-    if (options.data.has_persons()) {
-      parts.privacy->person = PersonStatement{.rows = options.data.bounded_rows(),
-                                              .bound = options.data.person_bound.value_or(PersonBound::kWeight),
-                                              .silos = options.silos.silos_per_person};
-    }
-  }
+                        .link = fit.method().link(),
+                        .forfeits = beside_seed(fit.plan().forfeits)};
+  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : fit.method().threshold();
   return Classifier(std::move(parts));
 }
 
@@ -129,10 +165,10 @@ void FittedRun::finish() {
   });
 }
 
-FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
+FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms) {
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
-  DPREDUCE_ASSERT(fit->options().data.has_persons() == training.has_weights());
+  DPREDUCE_ASSERT(fit->options().data.has_units() == training.has_weights());
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
   std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
@@ -158,8 +194,7 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
     });
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier =
-          fitted_classifier(fit->method(), std::move(scores), run.rows().preprocessing(), fit->options(), fit->plan());
+      Classifier classifier = fitted_classifier(*fit, std::move(scores), run.rows().preprocessing());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
                                .preprocessing = run.rows().preprocessing(),
@@ -179,13 +214,13 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
   return std::move(*fitted);
 }
 
-FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts, Onlookers onlookers) {
-  return fit_on(stated, nullptr, ranks, accounts, std::move(onlookers));
+FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts, Onlookers onlookers) {
+  return fit_on(options, nullptr, ranks, accounts, std::move(onlookers));
 }
 
-FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks, Accounts accounts,
+FittedRun fit(const FitOptions& options, const RowsInMemory& rows, Communicator& ranks, Accounts accounts,
               Onlookers onlookers) {
-  return fit_on(stated, &rows, ranks, accounts, std::move(onlookers));
+  return fit_on(options, &rows, ranks, accounts, std::move(onlookers));
 }
 
 }  // namespace dpreduce

@@ -15,13 +15,31 @@
 #include <string>
 
 #include "common/model/classifier.hpp"
+#include "common/ranks/communicator.hpp"
 #include "fit/fit_account.hpp"
-#include "fit/one_call.hpp"
 #include "fit/open_fit.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
+#include "methods/options/fit_options.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
+
+/// Where the account of what a fit spends is kept.
+enum class Accounts {
+  kLedger,    ///< the ledger that the options name, with its limit
+  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left
+};
+
+/// `options`, validated, for a fit that is called rather than started by the command. Throws UsageError where they name
+/// no training rows, no ledger that a fit with noise could be charged on, want something of an account kept elsewhere,
+/// a dry run, or silos; as validated.
+FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts);
+
+/// Noise is made for what rank 0 was asked for: a rank that clipped its rows by another norm would be covered by none.
+/// Returns where every rank has the same options and the same `accounts`; but for those of its machine, test rows and
+/// the paths of ledger and outputs, which serve at the coordinator. Collective; not among silos, which compare digests.
+/// Throws UsageError where this rank's are not those of rank 0, PeerFailed elsewhere.
+void require_one_call(const FitOptions& options, Accounts accounts, Communicator& ranks);
 
 /// Gets a line for the user; may be null.
 using Warn = std::function<void(const std::string&)>;
@@ -44,7 +62,7 @@ struct TrainingTerms {
 
 /// What a fit made. On every rank, where classifier and preprocessing are the same.
 struct FittedRun {
-  std::shared_ptr<const PlannedFit> fit;
+  std::shared_ptr<const ResolvedFit> fit;
   Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one
   Preprocessing preprocessing;  ///< of the rows as they were trained on, with center and intercept
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
@@ -67,7 +85,7 @@ struct FittedRun {
 /// Trains as `fit` says on rows that are open, `training` being this rank's. Collective. Preconditions: there is an
 /// account where the plan has noise (asserted); rows have the plan's number of features; the plan's public rows are
 /// there. Throws as Releaser and for_each_lattice_chunk, and as with_way_to_resume says them.
-FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
+FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 
 /// Who looks on while a fit trains; each may be null.
@@ -79,16 +97,16 @@ struct Onlookers {
   Warn warn{};  ///< told how to resume where another rank failed
 };
 
-/// The whole fit on the files that `stated` names. Its outputs, test rows and format are the command's, and not looked
+/// The whole fit on the files that `options` names. Its outputs, test rows and format are the command's, and not looked
 /// at. Collective. Throws UsageError where the options of ranks are not the same (require_one_call); where
 /// they contradict themselves or each other, name no ledger that a fit with noise could be charged on, want something
 /// of an account kept elsewhere, a dry run, or silos, which the command knows how to join; as open_fit, open_account
 /// and train. Every rank throws, PeerFailed where it is another one's error.
-FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts = Accounts::kLedger,
+FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts = Accounts::kLedger,
               Onlookers onlookers = {});
 
-/// The same on rows in memory; the options name no files of rows. (`stated.data` still says classes and --max-labels.)
-FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks,
+/// The same on rows in memory; the options name no files of rows. (`options.data` still says classes and --max-labels.)
+FittedRun fit(const FitOptions& options, const RowsInMemory& rows, Communicator& ranks,
               Accounts accounts = Accounts::kLedger, Onlookers onlookers = {});
 
 }  // namespace dpreduce

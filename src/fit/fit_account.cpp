@@ -18,7 +18,7 @@ namespace dpreduce {
 namespace {
 
 // The ledger can be read, verifies, and can be written, as far as that shows in advance.
-void check_ledger(const FitOptions& options) {
+void require_usable_ledger(const FitOptions& options) {
   const std::string& path = options.privacy.ledger;
   Ledger::read(path);
   const bool exists = std::filesystem::exists(path);
@@ -57,7 +57,7 @@ RunJournal open_journal(const FitOptions& options, const Communicator& ranks, co
   return RunJournal::make(options.privacy.ledger, digest, new_secret(options));
 }
 
-nlohmann::json stated(const std::optional<double>& value) {
+nlohmann::json number_or_null(const std::optional<double>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
@@ -79,14 +79,14 @@ NoiseKey new_secret(const FitOptions& options) {
   return options.privacy.seed ? NoiseKey::from_seed(*options.privacy.seed) : NoiseKey::from_entropy();
 }
 
-std::optional<FitAccount> open_account(const PlannedFit& fit, Communicator& ranks) {
+std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks) {
   if (!fit.plan().noise) return std::nullopt;
   const FitOptions& options = fit.options();
   const nlohmann::json binding = run_binding(options, fit.plan());
   std::unique_ptr<ReleaseLog> log;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    check_ledger(options);
+    require_usable_ledger(options);
     log = open_log(options, binding);
   });
   std::optional<RunJournal> journal;
@@ -97,7 +97,7 @@ std::optional<FitAccount> open_account(const PlannedFit& fit, Communicator& rank
                     .log = std::move(log)};
 }
 
-std::optional<FitAccount> open_own_account(const PlannedFit& fit, Communicator& ranks) {
+std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks) {
   if (!fit.plan().noise) return std::nullopt;
   std::optional<FitAccount> account;
   ranks.together([&] {
@@ -116,10 +116,10 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding.erase("settings");
   binding.update(settings);
   binding["accountant"] = to_string(options.privacy.budget.accountant);
-  binding["epsilon"] = stated(options.privacy.budget.epsilon);
-  binding["delta"] = stated(options.privacy.budget.delta);
-  binding["rho"] = stated(options.privacy.budget.rho);
-  binding["mu"] = stated(options.privacy.budget.mu);
+  binding["epsilon"] = number_or_null(options.privacy.budget.epsilon);
+  binding["delta"] = number_or_null(options.privacy.budget.delta);
+  binding["rho"] = number_or_null(options.privacy.budget.rho);
+  binding["mu"] = number_or_null(options.privacy.budget.mu);
   binding["guarantee"] = to_json(*plan.guarantee);
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.data.public_x.empty();

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/release/release.hpp"
-#include "common/data/private_folder.hpp"
-#include "fit/planned_fit.hpp"
+#include "common/files/private_folder.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/options/fit_options.hpp"
 #include "run/fit_plan.hpp"
 #include "run/release_log.hpp"
@@ -34,11 +34,11 @@ NoiseKey new_secret(const FitOptions& options);
 /// The ledger of --ledger, a journal beside it, and with --checkpoint the folder of what is released; with --resume
 /// those of the killed run, where there is one. None where nothing is charged. Collective. Throws BadInput where one
 /// cannot be read or written; LedgerCorrupt; ResumeMismatch where the folder holds another run; what RunJournal throws.
-std::optional<FitAccount> open_account(const PlannedFit& fit, Communicator& ranks);
+std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks);
 
 /// A ledger that is gone with the account, and a journal in memory: for those who keep accounts elsewhere. None where
 /// nothing is charged. Collective. Throws as PrivateFolder.
-std::optional<FitAccount> open_own_account(const PlannedFit& fit, Communicator& ranks);
+std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks);
 
 /// A flat object: method, its settings and the preprocessing; budget, accountant and every block's noise; this version;
 /// the seed, where there is one. No number of ranks, threads or rows, no path. A checkpoint holds it, a journal its

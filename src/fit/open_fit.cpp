@@ -1,31 +1,208 @@
 #include "fit/open_fit.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/data/paths.hpp"
+#include "common/data/rows_options.hpp"
+#include "common/files/paths.hpp"
+#include "common/kernels/thread_team.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"
 #include "fit/files_once.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/ranked_rows.hpp"
+#include "fit/resolved_fit.hpp"
 #include "fit/silo_plan.hpp"
+#include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
 #include "persons/person_rows.hpp"
 #include "persons/silo_persons.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {
 
+// Of rows that all ranks have. Collective.
+void require_as_many_everywhere(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
+  const double count = static_cast<double>(rows.range().count);
+  const double most = ranks.max_everywhere(count);
+  ranks.together([&] {
+    if (count == most) return;
+    throw BadInput(
+        fmt::format("{}: fewer rows on rank {} than on another; all ranks need the same", name, ranks.rank()));
+  });
+}
+
+void require_public_dim(const WorkerRows& rows, const FitOptions& options, std::size_t dim) {
+  if (rows.dim() == dim) return;
+  throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
+                             options.data.public_x.front(), rows.dim(), dim));
+}
+
+// Rows that every rank holds, of which it reads an even share.
+WorkerRows shared_rows(const ArrayView& x, const std::optional<ArrayView>& y, const std::string& x_name,
+                       const std::string& y_name, Communicator& ranks) {
+  std::optional<WorkerRows> rows;
+  ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, y_name)); });
+  require_as_many_everywhere(*rows, x_name, ranks);
+  rows->keep_share(static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size()));
+  return std::move(*rows);
+}
+
+void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& team) {
+  constexpr std::uint64_t kBytesOfPart = std::uint64_t{1} << 22;
+  const std::uint64_t row_bytes = std::max<std::uint64_t>(1, view.columns * size_of(view.dtype));
+  const std::uint64_t part = std::max<std::uint64_t>(1, kBytesOfPart / row_bytes);
+  std::vector<std::optional<std::uint64_t>> found((view.rows + part - 1) / part);
+  team.for_each(found.size(), [&](std::size_t place) {
+    const std::uint64_t first = place * part;
+    found[place] = first_row_not_finite(view, first, std::min(part, view.rows - first));
+  });
+  const auto bad = std::find_if(found.begin(), found.end(), [](const auto& row) { return row.has_value(); });
+  if (bad != found.end()) refuse_not_finite(fmt::format("{}: row {}", name, **bad));
+}
+
+// One of two ways to give rows.
+void take_place(std::vector<std::string>& files, const char* option, const char* name) {
+  if (!files.empty()) {
+    throw UsageError(fmt::format("{} {}: rows are given in memory; leave their files out", option, files.front()));
+  }
+  files = {name};
+}
+
+}  // namespace
+
+FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
+  DataOptions& data = options.data;
+  take_place(data.train.x, "--train-x", "training features in memory");
+  take_place(data.train.y, "--train-y", "training labels in memory");
+  const auto take_where_given = [](const std::optional<ArrayView>& given, std::vector<std::string>& files,
+                                   const char* option, const char* name) {
+    if (given || !files.empty()) take_place(files, option, name);
+  };
+  take_where_given(rows.train_person, data.train.person, "--train-person", "identifiers of persons in memory");
+  take_where_given(rows.public_x, data.public_x, "--public-x", "public rows in memory");
+  take_where_given(rows.validation_x, data.validation.x, "--validation-x", "validation features in memory");
+  take_where_given(rows.validation_y, data.validation.y, "--validation-y", "validation labels in memory");
+  return options;
+}
+
+WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
+  const RowsOptions& train = options.data.train;
+  if (memory == nullptr) return open_ranked_rows(train, ranks);
+  return ranked_rows_in_memory(memory->train_x, memory->train_y, train.x.front(), train.y.front(), ranks);
+}
+
+void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
+  if (rows.is_none()) return;
+  const std::string& files = data.train.y.front();
+  const std::size_t columns = rows.labels().columns();
+  if (columns == 1 && data.max_labels) {
+    throw UsageError(fmt::format(
+        "--max-labels {}: --train-y {} has one class index a row; leave the option out, or give zeros and ones, n x K",
+        *data.max_labels, files));
+  }
+  if (columns > 1 && columns != data.classes) {
+    throw BadInput(
+        fmt::format("--train-y {}: labels have {} columns of zeros and ones for --classes {}; give one column "
+                    "a class",
+                    files, columns, data.classes));
+  }
+  if (columns > 1 && !data.max_labels) {
+    throw UsageError(
+        fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
+                    "to {}): noise is made for so many",
+                    files, data.classes));
+  }
+}
+
+void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
+  if (ranks.silos() != nullptr) return;
+  std::array<std::uint64_t, 1> count{rows.range().count};
+  ranks.sum_everywhere(count);
+  ranks.together([&] {
+    if (count[0] == 0) throw BadInput(fmt::format("{}: no rows; give some", name));
+  });
+}
+
+void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads) {
+  if (data.train.bad_rows != BadRows::kFail) return;
+  ThreadTeam team(threads);
+  if (memory.public_x) require_finite(*memory.public_x, data.public_x.front(), team);
+  if (memory.validation_x) require_finite(*memory.validation_x, data.validation.x.front(), team);
+}
+
+std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                           const RowsInMemory* memory) {
+  if (options.rows.center != Centering::kPublic && (options.rows.pca == 0 || options.data.public_x.empty()))
+    return std::nullopt;
+  const std::vector<std::string>& files = options.data.public_x;
+  WorkerRows rows = memory != nullptr
+                        ? shared_rows(*memory->public_x, {}, files.front(), {}, ranks)
+                        : open_ranked_rows({files, {}, options.data.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
+  ranks.together([&] { require_public_dim(rows, options, dim); });
+  return rows;
+}
+
+std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                          const RowsInMemory* memory) {
+  if (!may_choose_public_rows(options)) return std::nullopt;
+  std::optional<WorkerRows> rows;
+  ranks.together([&] {
+    if (paths_are_per_worker(options.data.public_x)) {
+      throw UsageError(
+          fmt::format("--public-x {}: with --method {} every rank opens all public rows; name the "
+                      "same files for all, without {{rank}}",
+                      options.data.public_x.front(), options.method.name));
+    }
+    rows.emplace(memory != nullptr
+                     ? WorkerRows::in_memory(*memory->public_x, std::nullopt, options.data.public_x.front())
+                     : WorkerRows::open(options.data.public_x, {}, 0, 1));
+    require_public_dim(*rows, options, dim);
+    const std::uint64_t count = rows->range().count;
+    const std::size_t wanted = options.method.top_k.value_or(1);
+    if (count >= wanted) return;
+    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}",
+                               options.data.public_x.front(), count, wanted,
+                               options.method.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
+  });
+  require_as_many_everywhere(*rows, "--public-x " + options.data.public_x.front(), ranks);
+  return rows;
+}
+
+std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                               const RowsInMemory* memory) {
+  const RowsOptions& validation = options.data.validation;
+  if (validation.x.empty()) return std::nullopt;
+  std::optional<WorkerRows> rows;
+  if (memory != nullptr) {
+    rows.emplace(
+        shared_rows(*memory->validation_x, memory->validation_y, validation.x.front(), validation.y.front(), ranks));
+  }
+  ranks.together([&] {
+    if (memory == nullptr) rows.emplace(open_rows_of_rank(validation, dim, ranks));
+    require_features_of(*rows, dim, validation.x.front());
+    label_counts(rows->labels(), rows->range(), options.data.classes, ranks);  // before it costs
+  });
+  return rows;
+}
+
+namespace {
+
 // Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
 // release: the noise is made for one.
-void check_own_rows(const FitOptions& options, const Communicator& ranks) {
+void require_own_rows(const FitOptions& options, const Communicator& ranks) {
   const MethodEntry& method = method_entry(options.method);
   if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(options.data.train.x)) return;
   throw UsageError(
@@ -37,48 +214,44 @@ void check_own_rows(const FitOptions& options, const Communicator& ranks) {
 // Where the rows of a person are counted, or may be. Collective. Throws UsageError where a person would have rows in
 // more silos than there are.
 PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
-  const SiloOptions& stated = options.silos;
-  if (stated.counted_persons) {
-    return count_over_silos(*stated.counted_persons,
-                            with_rank(stated.person_key, static_cast<std::size_t>(ranks.rank())));
+  const SiloOptions& terms = options.silos;
+  if (terms.counted_persons) {
+    return count_over_silos(*terms.counted_persons,
+                            with_rank(terms.person_key, static_cast<std::size_t>(ranks.rank())));
   }
   const bool are_silos = ranks.silos() != nullptr || method_entry(options.method).each_rank_is_a_silo;
   if (!are_silos) return count_over_ranks;
   const std::uint64_t silos =
       ranks.silos() != nullptr ? ranks.silos()->terms().silos : static_cast<std::uint64_t>(ranks.size());
-  ranks.together([&] {
-    if (stated.silos_per_person.value_or(1) <= silos) return;
-    throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
-                                 *stated.silos_per_person, silos, silos));
-  });
-  return count_in_silo(stated.silos_per_person.value_or(silos));
+  ranks.together([&] { require_silos_per_person(terms, silos); });
+  return count_in_silo(terms.silos_per_person.value_or(silos));
 }
 
 // The training rows' identifiers, after which rows are weighed; of a dry run no row is looked at. None where the unit
 // is a row, or there are no rows. Collective.
-std::optional<ShardedArray> weigh_training(const FitOptions& stated, WorkerRows& training, Communicator& ranks,
+std::optional<ShardedArray> weigh_training(const FitOptions& options, WorkerRows& training, Communicator& ranks,
                                            const RowsInMemory* memory) {
-  if (!stated.data.has_persons()) return std::nullopt;
+  if (!options.data.has_units()) return std::nullopt;
   std::optional<ShardedArray> persons =
-      open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
-  if (stated.output.dry_run) return persons;
-  weigh(training, persons ? &*persons : nullptr, stated.data.bounded_rows(), person_count_of(stated, ranks), ranks,
-        {.coins = stated.method.batch.has_value(),
-         .whole = stated.data.clips_persons(),
-         .classes = stated.data.classes,
-         .most_labels = stated.data.most_labels(),
-         .bad_rows = stated.data.train.bad_rows});
+      open_persons(options.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
+  if (options.output.dry_run) return persons;
+  weigh(training, persons ? &*persons : nullptr, options.data.bounded_rows(), person_count_of(options, ranks), ranks,
+        {.coins = options.method.batch.has_value(),
+         .whole = options.data.clips_units(),
+         .classes = options.data.classes,
+         .most_labels = options.data.most_labels(),
+         .bad_rows = options.data.train.bad_rows});
   return persons;
 }
 
 // This rank's training rows, with labels that fit, and some on any rank. Collective.
-WorkerRows open_own_rows(const FitOptions& stated, Communicator& ranks, const RowsInMemory* memory) {
+WorkerRows open_own_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
   ranks.together([&] {
-    if (memory == nullptr) check_own_rows(stated, ranks);
+    if (memory == nullptr) require_own_rows(options, ranks);
   });
-  WorkerRows training = open_training_rows(stated, ranks, memory);
-  ranks.together([&] { check_labels(training, stated.data); });
-  require_rows(training, stated.data.train.x.front(), ranks);
+  WorkerRows training = open_training_rows(options, ranks, memory);
+  ranks.together([&] { require_fitting_labels(training, options.data); });
+  require_rows(training, options.data.train.x.front(), ranks);
   return training;
 }
 
@@ -90,23 +263,24 @@ std::unique_ptr<FileClaims> claim_silo_files(const WorkerRows& training, Communi
   return claims;
 }
 
-void keep_tail(const FitOptions& stated, WorkerRows& training, Communicator& ranks) {
-  const auto tail = long_tail_of(stated.data);
-  if (!tail || stated.output.dry_run) return;
+void keep_tail(const FitOptions& options, WorkerRows& training, Communicator& ranks) {
+  const auto tail = long_tail_of(options.data);
+  if (!tail || options.output.dry_run) return;
   ranks.together([&] {
-    if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);
+    if (!training.is_none()) keep_long_tail(training, options.data.classes, *tail);
   });
 }
 
 // Throws where the plan does not fit into this rank's memory. Collective.
-void require_room(const PlannedFit& fit, const WorkerRows& training, const MachineShare& machine, Communicator& ranks) {
+void require_room(const ResolvedFit& fit, const WorkerRows& training, const MachineShare& machine,
+                  Communicator& ranks) {
   ranks.together([&] {
     machine.require(
         memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
         training.mapped_bytes());
   });
-  if (!fit.options().data.clips_persons()) return;
-  ranks.together([&] { require_room_for_persons(fit.plan().preprocessing, fit.stream_over(training, 1)); });
+  if (!fit.options().data.clips_units()) return;
+  ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });
 }
 
 }  // namespace
@@ -117,28 +291,34 @@ PublicRows OpenFit::public_rows() {
           .candidates = candidates ? &*candidates : nullptr};
 }
 
-OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemory* memory) {
-  WorkerRows training = open_own_rows(stated, ranks, memory);
+void require_silos_per_person(const SiloOptions& options, std::uint64_t silos) {
+  if (options.silos_per_person.value_or(1) <= silos) return;
+  throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
+                               *options.silos_per_person, silos, silos));
+}
+
+OpenFit open_fit(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
+  WorkerRows training = open_own_rows(options, ranks, memory);
   const std::size_t dim = training.dim();
   std::unique_ptr<FileClaims> claims = claim_silo_files(training, ranks);
-  std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
+  std::optional<WorkerRows> candidates = open_candidates(options, dim, ranks, memory);
   const MachineShare machine = machine_share(ranks);
-  std::shared_ptr<const PlannedFit> fit =
-      fit_planned_for_job(stated, dim, candidates ? candidates->range().count : 0, machine.bytes_for_rank(), ranks);
+  std::shared_ptr<const ResolvedFit> fit =
+      resolved_for_job(options, dim, candidates ? candidates->range().count : 0, machine.bytes_for_rank(), ranks);
   agree_on_noise(*fit, ranks);  // silos count persons by a sum that is masked as well
-  std::optional<ShardedArray> persons = weigh_training(stated, training, ranks, memory);
-  keep_tail(stated, training, ranks);
+  std::optional<ShardedArray> persons = weigh_training(options, training, ranks, memory);
+  keep_tail(options, training, ranks);
   const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {
-    if (rows) require_public({name, &*rows}, training, persons ? &*persons : nullptr, ranks);
+    if (rows) require_public({name, &*rows}, training, {"--train-person", persons ? &*persons : nullptr}, ranks);
   };
   require_apart("public", candidates);
   require_room(*fit, training, machine, ranks);
   std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
   require_apart("public", public_sums);
   std::optional<WorkerRows> validation;
-  if (!stated.output.dry_run) validation = open_validation_rows(stated, dim, ranks, memory);
+  if (!options.output.dry_run) validation = open_validation_rows(options, dim, ranks, memory);
   require_apart("validation", validation);
-  const unsigned threads = stated.machine.threads;
+  const unsigned threads = options.machine.threads;
   return {.fit = std::move(fit),
           .training = std::move(training),
           .public_sums = std::move(public_sums),

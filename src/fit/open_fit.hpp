@@ -1,20 +1,71 @@
 // A fit whose rows are open, checked and planned for. Nothing is spent yet.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/file_claims.hpp"
-#include "fit/fit_rows.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/options/fit_options.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 
+/// Rows that the caller holds, which stay as they are until the fit has returned. Training rows are this rank's own;
+/// of public and validation rows every rank has all, and reads its even share.
+struct RowsInMemory {
+  ArrayView train_x;  ///< features, n x d of floats of 2, 4 or 8 bytes
+  ArrayView train_y;  ///< class indices, or n x K zeros and ones, of an integer type
+  std::optional<ArrayView> public_x{};
+  std::optional<ArrayView> validation_x{};
+  std::optional<ArrayView> validation_y{};
+  std::optional<ArrayView> train_person{};  ///< whose each training row is: integers or strings, one a row
+};
+
+/// `options` with these rows in the place of files, named so in messages. Throws UsageError where they name files of
+/// rows as well.
+FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows);
+
+/// This rank's training rows. Collective. Throws as open_ranked_rows, and WorkerRows::in_memory.
+WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory = nullptr);
+
+/// The bound on a row's labels is what their noise is made for: it is public, and the user's word. Throws UsageError
+/// where labels are zeros and ones without --max-labels, or class indices with it; BadInput where zeros and ones have
+/// not a column a class.
+void require_fitting_labels(WorkerRows& rows, const DataOptions& data);
+
+/// Returns where a rank has a row: a fit without any would charge for noise alone. Silos do not tell each other whether
+/// they have rows, and are not asked. Collective. Throws BadInput, naming what rows were looked for in.
+void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks);
+
+/// Reads the public and validation features in memory, for a fit with a ledger: before it costs. Throws BadInput where
+/// one is not finite, unless under --bad-rows zero.
+void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads);
+
+/// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
+/// rows have not `dim` features, and as open_ranked_rows.
+std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                           const RowsInMemory* memory = nullptr);
+
+/// All of --public-x, for every rank to choose prototypes from; none where no method chooses. Collective. Throws
+/// UsageError where ranks name files of their own; BadInput where rows have not `dim` features, or are fewer than
+/// --top-k, or not the same on every rank.
+std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                          const RowsInMemory* memory = nullptr);
+
+/// This rank's share of --validation-x, its labels checked; none where there are none. Collective. Throws as
+/// open_rows_of_rank and label_counts.
+std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                               const RowsInMemory* memory = nullptr);
+
+/// Throws UsageError where a person would have rows in more silos than there are.
+void require_silos_per_person(const SiloOptions& options, std::uint64_t silos);
+
 struct OpenFit {
-  std::shared_ptr<const PlannedFit> fit;
+  std::shared_ptr<const ResolvedFit> fit;
   WorkerRows training;                    ///< this rank's
   std::optional<WorkerRows> public_sums;  ///< this rank's share of public rows that are summed
   std::optional<WorkerRows> validation;   ///< this rank's share
@@ -26,12 +77,12 @@ struct OpenFit {
   PublicRows public_rows();
 };
 
-/// Opens the rows of `stated` (validated), in the files that it names or `memory`'s; keeps the long tail that
+/// Opens the rows of `options` (validated), in the files that it names or `memory`'s; keeps the long tail that
 /// --imbalance-ratio asks for; plans; and checks that the plan fits into this rank's memory. A dry run neither opens
 /// validation rows nor looks at a row. Collective. Throws UsageError where rows and options do not fit, where a method
-/// whose ranks are silos is given rows that all share, and as PlannedFit and MachineShare::require; BadInput as the
-/// functions of fit_rows.hpp and ranked_rows.hpp, and where public or validation rows are training rows
+/// whose ranks are silos is given rows that all share, and as ResolvedFit and MachineShare::require; BadInput as the
+/// functions above and those of ranked_rows.hpp, and where public or validation rows are training rows
 /// (files_once.hpp).
-OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemory* memory = nullptr);
+OpenFit open_fit(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory = nullptr);
 
 }  // namespace dpreduce

@@ -8,7 +8,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 #include "fit/files_once.hpp"
 
 namespace dpreduce {
@@ -18,7 +18,7 @@ bool has_rows(const Communicator& ranks, RowsOfSilos whose) {
   return ranks.silos() == nullptr || ranks.is_coordinator() == (whose == RowsOfSilos::kCoordinator);
 }
 
-void check_largest_dim(double dim, double largest, const std::string& name) {
+void require_largest_dim(double dim, double largest, const std::string& name) {
   if (dim == largest) return;
   throw BadInput(fmt::format("{}: rows have {} features, but those of another rank have {}; all files must agree", name,
                              dim, largest));
@@ -29,11 +29,11 @@ void check_largest_dim(double dim, double largest, const std::string& name) {
 WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers) {
   WorkerRows rows = WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker),
                                      static_cast<std::size_t>(workers), named_classes(options.class_names));
-  check_features_of(rows, input_dim, options.x.front());
+  require_features_of(rows, input_dim, options.x.front());
   return rows;
 }
 
-void check_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name) {
+void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name) {
   if (rows.dim() == input_dim) return;
   throw BadInput(
       fmt::format("{}: rows have {} features, but the model was trained on {}", name, rows.dim(), input_dim));
@@ -51,7 +51,7 @@ WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const s
   ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, y_name)); });
   const double dim = static_cast<double>(rows->dim());
   const double largest = ranks.max_everywhere(dim);
-  ranks.together([&] { check_largest_dim(dim, largest, x_name); });
+  ranks.together([&] { require_largest_dim(dim, largest, x_name); });
   return std::move(*rows);
 }
 
@@ -76,7 +76,7 @@ WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, Row
   const double largest = ranks.max_everywhere(dim);
   ranks.together([&] {
     if (claims) require_no_earlier_claim(*rows, *claims);
-    if (has_some) check_largest_dim(dim, largest, options.x.front());
+    if (has_some) require_largest_dim(dim, largest, options.x.front());
   });
   return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest));
 }

@@ -23,7 +23,7 @@ enum class RowsOfSilos {
 WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
 
 /// Throws BadInput naming the rows where they have not `input_dim` features.
-void check_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
+void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
 
 /// This rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their number of
 /// features is another.

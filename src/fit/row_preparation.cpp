@@ -5,7 +5,7 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
-#include "methods/options/row_options.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -49,7 +49,7 @@ void select_features_of_rows(TrainingRun& run, const FitOptions& options) {
   run.end_phase("select");
 }
 
-void check_kept(const char* option, std::size_t kept, std::size_t dim) {
+void require_kept(const char* option, std::size_t kept, std::size_t dim) {
   if (kept > dim) {
     throw UsageError(
         fmt::format("{} {}: rows have {} features at this point; keep at most as many", option, kept, dim));
@@ -68,13 +68,13 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
     requests.push_back(registered_statistic("center").request(terms, center_share(options)));
   }
   if (options.rows.pca > 0) {
-    check_kept("--pca", options.rows.pca, terms.dim);
+    require_kept("--pca", options.rows.pca, terms.dim);
     if (options.data.public_x.empty()) {
       requests.push_back(registered_statistic("pca").request(terms, options.rows.pca_share.value_or(kPcaShare)));
     }
     terms.dim = options.rows.pca;
   }
-  check_kept("--select", options.rows.select, terms.dim);
+  require_kept("--select", options.rows.select, terms.dim);
   if (selects_before_method(options)) {
     requests.push_back(
         registered_statistic("feature_sums").request(terms, options.rows.select_share.value_or(kSelectShare)));

@@ -30,7 +30,7 @@ json json_of(const PlannedRelease& release) {
   for (const PlannedBlock& block : release.blocks) blocks.push_back(json_of(block));
   json profiles = json::array();
   for (const SensitivityProfile& profile : release.profiles) profiles.push_back({profile.change, profile.squared_l2});
-  return {release.name, release.rounds,    release.rows_per_person, release.sampling_rate,
+  return {release.name, release.rounds,    release.rows_per_unit, release.sampling_rate,
           release.mu,   std::move(blocks), std::move(profiles)};
 }
 
@@ -65,7 +65,7 @@ std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Comm
   return NoiseShares{ranks.silos()->terms().honest_shares()};
 }
 
-PublicKey noise_plan_digest(const PlannedFit& fit, const std::optional<NoiseShares>& shares) {
+PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares) {
   const RunTerms terms = fit.terms();
   json text{{"domain", "dpreduce noise plan v1"},
             {"version", version()},
@@ -87,7 +87,7 @@ PublicKey noise_plan_digest(const PlannedFit& fit, const std::optional<NoiseShar
   return sha256(json_text(text));
 }
 
-void agree_on_noise(const PlannedFit& fit, Communicator& ranks) {
+void agree_on_noise(const ResolvedFit& fit, Communicator& ranks) {
   if (ranks.silos() == nullptr) return;
   ranks.silos()->agree_on_plan(noise_plan_digest(fit, shares_of_silos(fit.options(), ranks)));
 }

@@ -7,7 +7,7 @@
 #include "aggregator/release/noise_shares.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/communicator.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 
 namespace dpreduce {
 
@@ -18,10 +18,10 @@ std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Comm
 /// sensitivity, sigma, share of it and mu; of every selection its terms; and, with shares, what those of t - c silos
 /// guarantee. Doubles count to the last bit. Plans are computed in high precision, so that processors do not differ in
 /// them; under the zCDP and RDP accountants they rest on the logarithms of the C library, which parties must share.
-PublicKey noise_plan_digest(const PlannedFit& fit, const std::optional<NoiseShares>& shares);
+PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares);
 
 /// Among silos, returns once all parties that are left have made the same plan (SiloJob::agree_on_plan). Does nothing
 /// in other jobs. Collective.
-void agree_on_noise(const PlannedFit& fit, Communicator& ranks);
+void agree_on_noise(const ResolvedFit& fit, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/plan/loss.hpp"
 #include "methods/method_terms.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kMostShareOfSmallest = 1.001;  // times K: 0.333 and 0.3334 are a third
 
-void check_choice(const FitOptions& options) {
+void require_valid_choice(const FitOptions& options) {
   const bool has_validation_rows = !options.data.validation.x.empty();
   if (has_validation_rows && !options.method.choose) throw UsageError("--validation-x goes with --choose");
   if (options.method.choose_share && has_validation_rows) {
@@ -35,7 +35,7 @@ void check_choice(const FitOptions& options) {
 }
 
 // --batch 1 takes all rows into each round, which is the same as no --batch.
-void check_batch(FitOptions& options) {
+void require_valid_batch(FitOptions& options) {
   if (!options.method.batch) return;
   const double rate = *options.method.batch;
   if (rate == 1.0) {
@@ -63,7 +63,7 @@ void check_batch(FitOptions& options) {
 }
 
 // Refuses, for rows of several classes, what chooses exactly one class for a row.
-void check_label_sets(const FitOptions& options) {
+void require_valid_label_sets(const FitOptions& options) {
   if (!options.data.max_labels) return;
   const std::size_t most = *options.data.max_labels;
   if (most == 1) return;
@@ -77,7 +77,7 @@ void check_label_sets(const FitOptions& options) {
   }
 }
 
-void check_classes_ahead(const FitOptions& options) {
+void require_valid_class_shares(const FitOptions& options) {
   if (options.method.objective == Objective::kBalanced && options.data.most_labels() > 1) {
     throw UsageError(
         "--objective balanced with --max-labels above 1: scores are adjusted for one class a row; leave it out");
@@ -96,7 +96,7 @@ void check_classes_ahead(const FitOptions& options) {
   }
 }
 
-void check_checkpoint(const FitOptions& options) {
+void require_valid_checkpoint(const FitOptions& options) {
   if (options.output.checkpoint.empty()) return;
   if (options.privacy.budget.non_private) {
     throw UsageError("--checkpoint with --non-private: it keeps what was released, which without noise are exact sums");
@@ -104,7 +104,7 @@ void check_checkpoint(const FitOptions& options) {
 }
 
 // Refuses, among silos, what would show the coordinator rows of one silo, or the exact number of all rows.
-void check_among_silos(const FitOptions& options) {
+void require_fit_for_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
   if (!silos.secure_aggregation) return;
   if (!silos.rows_are_own && (!has_rank(options.data.train.x) || !has_rank(options.data.train.y))) {
@@ -138,8 +138,8 @@ void check_among_silos(const FitOptions& options) {
 }
 
 // Refuses what is not made for persons: its guarantee would be of a row.
-void check_with_persons(const FitOptions& options) {
-  if (!options.data.has_persons()) return;
+void require_unit_of_silos(const FitOptions& options) {
+  if (!options.data.has_units()) return;
   if (options.silos.secure_aggregation && !options.data.rows_per_person) {
     throw UsageError(
         "--train-person with --secure-aggregation: all parties must say --rows-per-person B, e.g. 1, so that they "
@@ -149,14 +149,14 @@ void check_with_persons(const FitOptions& options) {
 
 constexpr std::uint64_t kMostCountedPersons = std::uint64_t{1} << 26;  // in each of the silos
 
-void check_counting_silos(const FitOptions& options) {
+void require_valid_counting_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
   if (!silos.counted_persons) {
     if (!silos.person_key.empty())
       throw UsageError("--person-key: goes with --count-persons, which all parties must say");
     return;
   }
-  if (!silos.secure_aggregation || !options.data.has_persons()) {
+  if (!silos.secure_aggregation || !options.data.has_units()) {
     throw UsageError(
         "--count-persons: goes with --secure-aggregation and --train-person; ranks that trust each other count persons "
         "without it");
@@ -186,10 +186,10 @@ void check_counting_silos(const FitOptions& options) {
 }
 
 // s silos share a person's bound.
-void check_silos_of_persons(const FitOptions& options) {
+void require_valid_silos_per_person(const FitOptions& options) {
   if (!options.silos.silos_per_person) return;
   const std::uint32_t silos = *options.silos.silos_per_person;
-  if (!options.data.has_persons()) {
+  if (!options.data.has_units()) {
     throw UsageError(
         fmt::format("--silos-per-person {}: goes with --train-person, which says whose each row is", silos));
   }
@@ -211,7 +211,7 @@ void take_unit_of_silos(FitOptions& options) {
   if (is_coordinator && options.data.rows_per_person) options.data.train.person = {"identifiers at the silos"};
 }
 
-void check_rows(const FitOptions& options) {
+void require_used_public_rows(const FitOptions& options) {
   if (options.rows.center == Centering::kPublic && options.data.public_x.empty()) {
     throw UsageError("--center public: name the public rows with --public-x");
   }
@@ -229,7 +229,7 @@ void check_rows(const FitOptions& options) {
   }
 }
 
-void check_outputs(const FitOptions& options) {
+void require_distinct_outputs(const FitOptions& options) {
   if (!options.output.metrics.empty() && options.privacy.budget.non_private) {
     throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
   }
@@ -267,17 +267,17 @@ FitOptions validated(FitOptions options) {
   check(options.output);
   check(options.machine);
   check(options.silos);
-  check_rows(options);
-  check_batch(options);
-  check_classes_ahead(options);
-  check_choice(options);
-  check_label_sets(options);
-  check_outputs(options);
-  check_checkpoint(options);
-  check_among_silos(options);
-  check_with_persons(options);
-  check_silos_of_persons(options);
-  check_counting_silos(options);
+  require_used_public_rows(options);
+  require_valid_batch(options);
+  require_valid_class_shares(options);
+  require_valid_choice(options);
+  require_valid_label_sets(options);
+  require_distinct_outputs(options);
+  require_valid_checkpoint(options);
+  require_fit_for_silos(options);
+  require_unit_of_silos(options);
+  require_valid_silos_per_person(options);
+  require_valid_counting_silos(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
   for (RowsOptions* rows : {&options.data.test, &options.data.validation}) {
     rows->class_names = options.data.train.class_names;

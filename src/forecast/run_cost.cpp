@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "common/lattice/cosine_clip.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -36,7 +38,7 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.most_labels(), options.data.clips_persons());
+                                     dim_in_rounds(plan), options.data.most_labels(), options.data.clips_units());
 }
 
 StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {
@@ -178,13 +180,13 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
   if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
-  return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_persons());
+  return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_units());
 }
 
 // While identifiers are read, before any row is; and from then on.
 std::pair<std::uint64_t, std::uint64_t> person_bytes_of(const DataOptions& data, std::uint64_t rows_here) {
-  if (!data.has_persons()) return {0, 0};
-  const std::size_t kept = kBytesOfRowWeight + (data.clips_persons() ? kBytesOfRowPerson : 0);
+  if (!data.has_units()) return {0, 0};
+  const std::size_t kept = kBytesOfRowWeight + (data.clips_units() ? kBytesOfRowPerson : 0);
   return {rows_here * kMostBytesToIdentify, rows_here * kept};
 }
 
@@ -236,6 +238,68 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
   const std::uint64_t while_training = row_bytes_of(options, plan, rows_here) + residuals;
   const auto [to_identify, of_persons] = person_bytes_of(options.data, rows_here);
   return std::max(to_identify, while_training + of_persons) + beside_rows + kProgramBytes;
+}
+
+namespace {
+
+// Work in multiply-adds of a Gram matrix: those of rounds take about four times as long as those, and a row that is
+// read, transformed and rounded about as long as so many.
+constexpr double kOfRoundMac = 4.0;
+constexpr double kOfPreparedRow = 1e5;
+
+double work_of(const PhaseWork& phase) {
+  // Each round is something, also where no rows lie here.
+  return static_cast<double>(phase.rounds) + phase.product_macs + kOfRoundMac * phase.round_macs +
+         kOfPreparedRow * phase.rows_prepared;
+}
+
+}  // namespace
+
+RunPace::RunPace(const std::vector<PhaseWork>& phases) {
+  for (const PhaseWork& phase : phases) work_ += work_of(phase);
+  double before = 0.0;
+  for (const PhaseWork& phase : phases) {
+    const double share = work_of(phase) / work_;
+    phases_.push_back({phase.name, before, share, static_cast<double>(phase.rounds), 0.0});
+    before += share;
+  }
+}
+
+void RunPace::begin(std::string_view pass) {
+  pass_ = pass;
+  const auto phase = std::ranges::find(phases_, pass, &Phase::name);
+  current_.reset();
+  if (phase == phases_.end()) return;
+  current_ = static_cast<std::size_t>(phase - phases_.begin());
+  phase->started += 1.0;
+  advance(0.0);
+}
+
+void RunPace::advance(double share) {
+  if (!current_) return;
+  const Phase& phase = phases_[*current_];
+  const double rounds = std::max(phase.rounds, phase.started);
+  const double done = (phase.started - 1.0 + std::clamp(share, 0.0, 1.0)) / rounds;
+  share_ = std::max(share_, std::min(1.0, phase.begins + phase.share * done));
+}
+
+std::string RunPace::doing() const {
+  if (!current_ || phases_[*current_].rounds < 2.0) return pass_;
+  const Phase& phase = phases_[*current_];
+  return fmt::format("{}, round {} of {}", pass_, phase.started, std::max(phase.rounds, phase.started));
+}
+
+double seconds_left(double share, double elapsed) {
+  return elapsed * (1.0 - share) / share;
+}
+
+std::string print_duration(double seconds) {
+  const double rounded = std::round(seconds);
+  if (rounded < 60.0) return fmt::format("{:.0f} s", rounded);
+  const double minutes = std::round(seconds / 60.0);
+  if (minutes < 60.0) return fmt::format("{:.0f} min", minutes);
+  const double hours = std::floor(minutes / 60.0);
+  return fmt::format("{:.0f} h {:.0f} min", hours, minutes - 60.0 * hours);
 }
 
 }  // namespace dpreduce

@@ -55,10 +55,10 @@ class AdamStep : public StepRule {
   std::vector<double> second_;
 };
 
-class AdamMethod : public TrainingMethod {
+class AdamMethod : public RoundsMethod {
  public:
   explicit AdamMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kAdamRounds)), learning_rate_(options.method.learning_rate) {}
+      : RoundsMethod(round_settings(options.method, kAdamRounds)), learning_rate_(options.method.learning_rate) {}
 
   std::string_view name() const override { return "adam"; }
 
@@ -68,17 +68,11 @@ class AdamMethod : public TrainingMethod {
     return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
   }
 
-  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
-
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     if (learning_rate_) json["learning_rate"] = *learning_rate_;
     return json;
   }
-
-  std::optional<Loss> loss() const override { return settings_.loss; }
-  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
-  std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
@@ -90,7 +84,6 @@ class AdamMethod : public TrainingMethod {
   }
 
  private:
-  RoundSettings settings_;
   std::optional<double> learning_rate_;
 };
 
@@ -108,9 +101,7 @@ const MethodEntry& adam_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
-                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-                                   return std::make_unique<AdamMethod>(options);
-                                 },
+                                 .make = make_of<AdamMethod>,
                                  .scores_are_adjustable = true};
   return entry;
 }

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostFeaturesOfGram = 4096;
 
-void check_auto(const FitOptions& options) {
+void require_valid_auto(const FitOptions& options) {
   const MethodOptions& method = options.method;
   const bool is_balanced = method.objective == Objective::kBalanced;
   for (const auto& [option, is_given] : {std::pair{"--expected-rows", method.expected_rows.has_value()},
@@ -70,7 +70,7 @@ const MethodEntry& auto_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
-                                 .check = check_auto,
+                                 .check = require_valid_auto,
                                  .resolve = resolve_auto,
                                  .whitens_rows = true};
   return entry;

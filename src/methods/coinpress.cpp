@@ -118,9 +118,7 @@ const MethodEntry& coinpress_method() {
       .help = "class means in balls that shrink",
       .takes = {{"--rounds", "2"}},
       .refuses = {{"--max-labels above 1", "a row is clipped about the center of one class"}},
-      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-        return std::make_unique<CoinPressMethod>(options);
-      }};
+      .make = make_of<CoinPressMethod>};
   return entry;
 }
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "aggregator/solvers/least_squares.hpp"
+#include "common/plan/loss.hpp"
 
 namespace dpreduce {
 namespace {
@@ -42,6 +45,51 @@ void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
   const double norm = std::sqrt(squared_norm(weights));
   if (norm <= *settings_.radius) return;
   for (double& entry : weights) entry *= *settings_.radius / norm;
+}
+
+namespace {
+
+constexpr std::uint64_t kDescentRounds = 300;
+
+class GradientDescentMethod : public RoundsMethod {
+ public:
+  GradientDescentMethod(std::string_view name, const FitOptions& options, Bound bound)
+      : RoundsMethod(round_settings(options.method, kDescentRounds)),
+        name_(name),
+        descent_{bound, options.method.learning_rate, options.method.radius} {
+    if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
+  }
+
+  std::string_view name() const override { return name_; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    ++terms.dim;
+    terms.rounds = settings_.rounds;
+    return with_warm_start(settings_, terms, {registered_statistic(settings_.release).request(terms, 1.0)});
+  }
+
+  nlohmann::json settings() const override {
+    nlohmann::json json = to_json(settings_);
+    if (descent_.learning_rate) json["learning_rate"] = *descent_.learning_rate;
+    if (descent_.radius) json["radius"] = *descent_.radius;
+    return json;
+  }
+
+  LinearScores train(TrainingRun& run) const override {
+    run.rows().set_intercept(settings_.intercept_share);
+    DescentStep rule(descent_, settings_.rounds, run.rows().classes(), run.rows().lattice().clip_norm);
+    return train_in_rounds(run, settings_, &rule);
+  }
+
+ private:
+  std::string_view name_;
+  DescentSettings descent_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingMethod> make_gradient_descent(std::string_view name, const FitOptions& options, Bound bound) {
+  return std::make_unique<GradientDescentMethod>(name, options, bound);
 }
 
 }  // namespace dpreduce

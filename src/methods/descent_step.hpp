@@ -20,10 +20,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "methods/gradient_rounds.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 
@@ -56,5 +59,9 @@ class DescentStep : public StepRule {
   double reach_;          // D
   double squares_ = 0.0;  // of gradients so far, without their noise
 };
+
+/// The method `name` (which outlives it): 300 rounds, unless the user says otherwise, of descent with residuals bounded
+/// so.
+std::unique_ptr<TrainingMethod> make_gradient_descent(std::string_view name, const FitOptions& options, Bound bound);
 
 }  // namespace dpreduce

@@ -105,10 +105,10 @@ class WhitenedStep : public StepRule {
   double intercept_curvature_ = 0.0;
 };
 
-class WhitenedDescentMethod : public TrainingMethod {
+class WhitenedDescentMethod : public RoundsMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kFcRounds)),
+      : RoundsMethod(round_settings(options.method, kFcRounds)),
         gram_share_(options.method.gram_share.value_or(kFcGramShare)) {
     settings_.intercept_share = kInterceptShareOfWhitened;
     settings_.initial_score = 0.0;  // also of sigmoids: too few rounds to come back from -10
@@ -124,17 +124,11 @@ class WhitenedDescentMethod : public TrainingMethod {
                            {gram, registered_statistic("gradient").request(terms, 1.0 - gram_share_)});
   }
 
-  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
-
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     json["gram_share"] = gram_share_;
     return json;
   }
-
-  std::optional<Loss> loss() const override { return settings_.loss; }
-  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
-  std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
     const Lattice lattice = run.rows().lattice();
@@ -156,7 +150,6 @@ class WhitenedDescentMethod : public TrainingMethod {
   }
 
  private:
-  RoundSettings settings_;
   double gram_share_;
 };
 
@@ -173,9 +166,7 @@ const MethodEntry& fc_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
-                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-                                   return std::make_unique<WhitenedDescentMethod>(options);
-                                 },
+                                 .make = make_of<WhitenedDescentMethod>,
                                  .whitens_rows = true,
                                  .scores_are_adjustable = true,
                                  .scores_are_refinable = true};

@@ -27,7 +27,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kGramShareOfOneStep = 0.5;
-constexpr double kRidgeInRadiiOfOneStep = 0.5;  // as in shared_least_squares.cpp, whose problem this is
+constexpr double kRidgeInRadiiOfOneStep = 0.5;  // as in ls.cpp, whose problem this is
 constexpr double kFirstScore = -10.0;
 
 RoundSettings one_round() {
@@ -100,9 +100,7 @@ const MethodEntry& fc_one_step_method() {
   static const MethodEntry entry{.name = "fc-one-step",
                                  .help = "one published step of DP-FC, gradient over Gram matrix: a baseline",
                                  .takes = {{"--gram-share", "0.5"}, {"--lambda"}},
-                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-                                   return std::make_unique<OneStepMethod>(options);
-                                 }};
+                                 .make = make_of<OneStepMethod>};
   return entry;
 }
 

@@ -60,10 +60,10 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
   }
 }
 
-class FederatedAveragingMethod : public TrainingMethod {
+class FederatedAveragingMethod : public RoundsMethod {
  public:
   explicit FederatedAveragingMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kFedavgRounds)),
+      : RoundsMethod(round_settings(options.method, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)),
         learning_rate_(options.method.learning_rate) {
     if (settings_.rounds > kMostSteps / local_steps_) {
@@ -90,10 +90,6 @@ class FederatedAveragingMethod : public TrainingMethod {
     return json;
   }
 
-  std::optional<Loss> loss() const override { return settings_.loss; }
-  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
-  std::optional<Link> link() const override { return link_of(settings_.loss); }
-
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
     run.rows().keep();
@@ -118,7 +114,6 @@ class FederatedAveragingMethod : public TrainingMethod {
   }
 
  private:
-  RoundSettings settings_;  // of T rounds
   std::uint64_t local_steps_;
   std::optional<double> learning_rate_;
 };
@@ -138,9 +133,7 @@ const MethodEntry& fedavg_method() {
             "it keeps what the coordinator gets, and noised gradients stay with their silos; use --resume alone"},
            {"--secure-aggregation",
             "its silos noise gradients of their own, which nobody adds up; leave the option out"}},
-      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-        return std::make_unique<FederatedAveragingMethod>(options);
-      },
+      .make = make_of<FederatedAveragingMethod>,
       .each_rank_is_a_silo = true};
   return entry;
 }

@@ -42,9 +42,7 @@ const MethodEntry& fisher_method() {
       .takes = {{"--select-by t"}},
       .refuses = {{"--max-labels above 1", "variances within classes need rows of one class"},
                   {"--select-share", "features are selected from what it releases, at no charge"}},
-      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-        return std::make_unique<FisherMethod>(options);
-      },
+      .make = make_of<FisherMethod>,
       .reads_rows_once = [](const MethodOptions&) { return true; },
       .selects_features = true};
   return entry;

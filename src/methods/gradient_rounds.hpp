@@ -25,6 +25,7 @@
 #include "common/base/link.hpp"
 #include "common/plan/loss.hpp"
 #include "methods/options/method_options.hpp"
+#include "methods/training_method.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
@@ -115,5 +116,19 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
 /// Source: [zhu2024], Algorithm 2 and Definition 2.4.
 /// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
+
+/// A method that trains in rounds: what follows from their settings.
+class RoundsMethod : public TrainingMethod {
+ public:
+  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
+  std::optional<Loss> loss() const override { return settings_.loss; }
+  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+  std::optional<Link> link() const override { return link_of(settings_.loss); }
+
+ protected:
+  explicit RoundsMethod(RoundSettings settings) : settings_(std::move(settings)) {}
+
+  RoundSettings settings_;
+};
 
 }  // namespace dpreduce

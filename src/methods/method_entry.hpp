@@ -34,6 +34,12 @@ struct RowsAhead {
 /// Share of mu^2 that a released center takes.
 inline constexpr double kCenterShare = 0.02;
 
+/// MethodEntry::make of a method that is made of its options alone.
+template <typename Method>
+std::unique_ptr<TrainingMethod> make_of(const FitOptions& options) {
+  return std::make_unique<Method>(options);
+}
+
 struct MethodEntry {
   std::string_view name;  ///< as --method, reports, models and ledgers spell it
   std::string_view help;  ///< one line

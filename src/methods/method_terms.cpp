@@ -8,8 +8,8 @@
 #include "common/base/error.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/metric.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -61,10 +61,10 @@ class NewtonStep : public StepRule {
   double eta_;
 };
 
-class NewtonMethod : public TrainingMethod {
+class NewtonMethod : public RoundsMethod {
  public:
   explicit NewtonMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
+      : RoundsMethod(round_settings(options.method, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
     settings_.release = "newton";
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }
@@ -86,17 +86,11 @@ class NewtonMethod : public TrainingMethod {
     return with_warm_start(settings_, terms, {registered_statistic("newton").request(terms, 1.0)});
   }
 
-  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
-
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     json["hessian_share"] = kHessianShare;
     return json;
   }
-
-  std::optional<Loss> loss() const override { return settings_.loss; }
-  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
-  std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
@@ -105,11 +99,10 @@ class NewtonMethod : public TrainingMethod {
   }
 
  private:
-  RoundSettings settings_;
   std::size_t memory_mib_;
 };
 
-void check_newton(const FitOptions& options) {
+void require_valid_newton(const FitOptions& options) {
   if (options.method.loss != Loss::kSquare) return;
   throw UsageError(
       "--method newton --loss square: its Hessian is the same for all classes and rounds; use a method that releases "
@@ -128,10 +121,8 @@ const MethodEntry& newton_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
-                                 .check = check_newton,
-                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-                                   return std::make_unique<NewtonMethod>(options);
-                                 }};
+                                 .check = require_valid_newton,
+                                 .make = make_of<NewtonMethod>};
   return entry;
 }
 

@@ -75,7 +75,7 @@ std::vector<RefusedOption> refused_by_public_choice() {
           {"--checkpoint", "it has no noised sums to keep; --resume alone repeats a choice"}};
 }
 
-void check_public_choice(const FitOptions& options) {
+void require_public_choice(const FitOptions& options) {
   if (options.data.public_x.empty()) {
     throw UsageError(fmt::format("--method {}: prototypes are chosen among public rows; name them with --public-x",
                                  options.method.name));

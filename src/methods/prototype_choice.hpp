@@ -45,6 +45,6 @@ bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uin
 std::vector<RefusedOption> refused_by_public_choice();
 
 /// Throws UsageError where a choice among public rows has none, or its options contradict each other.
-void check_public_choice(const FitOptions& options);
+void require_public_choice(const FitOptions& options);
 
 }  // namespace dpreduce

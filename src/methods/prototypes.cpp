@@ -1,6 +1,6 @@
 // Class means or chosen public rows as prototypes, whichever serve better: decided by public knowledge alone
 // (prototype_choice.hpp). Both are centered by public rows, unless --center says otherwise.
-#include "methods/options/row_options.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 
@@ -26,7 +26,7 @@ const MethodEntry& prototypes_method() {
       .help = "class means or public rows, whichever public knowledge speaks for",
       .takes = {{"--auto"}, {"--expected-rows"}, {"--smallest-share"}},
       .refuses = refused_by_public_choice(),
-      .check = check_public_choice,
+      .check = require_public_choice,
       .resolve = resolve_prototypes,
       .resolved_by = "budget, classes, features, --expected-rows and --smallest-share: public knowledge",
       .chooses_public_rows = true};

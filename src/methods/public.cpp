@@ -71,10 +71,8 @@ const MethodEntry& public_method() {
       .help = "public rows as prototypes: only which ones is released, and pure",
       .takes = {{"--top-k", "1"}, {"--d-min", "0"}, {"--d-max", "2"}},
       .refuses = refused_by_public_choice(),
-      .check = check_public_choice,
-      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-        return std::make_unique<PublicRowsMethod>(options);
-      },
+      .check = require_public_choice,
+      .make = make_of<PublicRowsMethod>,
       .reads_rows_once = [](const MethodOptions& method) { return !method.d_min && !method.d_max; },
       .chooses_public_rows = true};
   return entry;

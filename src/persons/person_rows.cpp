@@ -15,10 +15,10 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/bad_row.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {
@@ -319,9 +319,9 @@ void weigh(WorkerRows& rows, ShardedArray* persons, std::uint64_t rows_per_perso
   ranks.together([&] {
     rows.set_weights(own.weights(rows_per_person));
     if (needs.whole) {
-      rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+      rows.set_units(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
     } else if (needs.coins) {
-      rows.set_persons(own.numbered());
+      rows.set_units(own.numbered());
     }
   });
 }

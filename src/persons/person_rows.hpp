@@ -9,7 +9,7 @@
 // Where persons are clipped, the rows of one are needed together: the inner products of two of them, wherever they
 // were. The rank that counts a person says which rank has most rows of theirs, the first of several, and the others
 // send it their rows, as floats and classes, over the ranks' own network. Only rows of persons who have some on several
-// ranks move, and not of those who have more than are clipped together (row_persons.hpp). A person's clipped sum
+// ranks move, and not of those who have more than are clipped together (row_units.hpp). A person's clipped sum
 // depends on their rows alone, and sums over ranks have no order, so that how rows are spread changes no bit. Samples
 // depend on the order of rows, too: a person's coin is that of their first row.
 #pragma once

@@ -11,7 +11,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "common/accounting/attack_bound.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/bound_text.hpp"
@@ -87,7 +86,7 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   if (g.unit == PrivacyUnit::kPerson) {
     sentences.push_back(fmt::format(
         "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
-        person_bound_text(g.person_bound, g.rows_per_person)));
+        unit_bound_text(g.unit_bound, g.rows_per_person)));
     if (g.silos_per_person) {
       sentences.push_back(
           fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
@@ -397,8 +396,8 @@ void warn_of_weakness(const std::string& weakness) {
   if (!weakness.empty()) fmt::print(stderr, "dpreduce: warning: {}\n", weakness);
 }
 
-std::string person_bound_text(PersonBound bound, std::uint64_t rows) {
-  return fmt::format("{} at most {} row{} together", bound == PersonBound::kClip ? "are clipped to" : "count for", rows,
+std::string unit_bound_text(UnitBound bound, std::uint64_t rows) {
+  return fmt::format("{} at most {} row{} together", bound == UnitBound::kClip ? "are clipped to" : "count for", rows,
                      rows == 1 ? "" : "s");
 }
 

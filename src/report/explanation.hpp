@@ -33,7 +33,7 @@ std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = Privacy
 /// Prints a weakness as one line on standard error; nothing for an empty text. The coordinator's, once a run.
 void warn_of_weakness(const std::string& weakness);
 
-/// How a person is held to B rows: "count for at most 2 rows together".
-std::string person_bound_text(PersonBound bound, std::uint64_t rows);
+/// How a unit is held to B rows: "count for at most 2 rows together".
+std::string unit_bound_text(UnitBound bound, std::uint64_t rows);
 
 }  // namespace dpreduce

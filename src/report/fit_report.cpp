@@ -15,11 +15,32 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/options/method_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
+
+nlohmann::json training_rows_note() {
+  return {{"rows_are_training_rows", true},
+          {"note", "exact figures about training rows: outside the privacy guarantee, and not to be published"}};
+}
+
+nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {
+    nlohmann::json row = nlohmann::json::array();
+    for (std::size_t predicted = 0; predicted < matrix.classes(); ++predicted)
+      row.push_back(matrix.count(true_label, predicted));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+nlohmann::json to_json(const TestFigures& figures) {
+  return std::visit([](const auto& some) { return to_json(some); }, figures);
+}
+
 namespace {
 
 // K^2 counts of more classes would be most of the report; evaluate writes them all.
@@ -174,9 +195,9 @@ nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTim
   return json;
 }
 
-nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options) {
+nlohmann::json adaptive_json(const FitOptions& asked, const FitOptions& options) {
   return {
-      {"method", stated.method.name}, {"chosen", options.method.name}, {"by", method_entry(stated.method).resolved_by}};
+      {"method", asked.method.name}, {"chosen", options.method.name}, {"by", method_entry(asked.method).resolved_by}};
 }
 
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {

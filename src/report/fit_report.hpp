@@ -4,19 +4,32 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/base/privacy_terms.hpp"
+#include "common/model/metrics.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
 #include "fit/release_figures.hpp"
 #include "report/plan_report.hpp"
-#include "report/test_figures.hpp"
 #include "run/timings.hpp"
 
 namespace dpreduce {
+
+/// Figures about test rows, exact, and outside of every guarantee: of rows of one class each the confusion matrix;
+/// where labels are n x K zeros and ones, what may be said of sets.
+using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
+
+nlohmann::json to_json(const TestFigures& figures);
+
+/// What reports say of test figures where test rows are training rows.
+nlohmann::json training_rows_note();
+
+/// K lists of K counts: row t holds the rows of true class t by predicted class.
+nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 
 /// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);
@@ -42,7 +55,7 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 /// {kind: seconds}: how long the coordinator waited for messages of each kind. Beside Timings, for the data's owner.
 nlohmann::json waits_json(const Communicator& ranks);
 
-/// {"method", "chosen", "by"}: which method the stated one stands for, of resolved `options`.
-nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options);
+/// {"method", "chosen", "by"}: which method the named one stands for, of resolved `options`.
+nlohmann::json adaptive_json(const FitOptions& asked, const FitOptions& options);
 
 }  // namespace dpreduce

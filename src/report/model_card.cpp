@@ -136,7 +136,7 @@ std::string model_section(const ClassifierParts& parts) {
 std::string unit_text(const PrivacyStatement& privacy) {
   if (!privacy.person) return "one row";
   const PersonStatement& person = *privacy.person;
-  return fmt::format("one person, with any number of rows, which {}{}", person_bound_text(person.bound, person.rows),
+  return fmt::format("one person, with any number of rows, which {}{}", unit_bound_text(person.bound, person.rows),
                      person.silos ? fmt::format("; in at most {} silo{}, as these promised", *person.silos,
                                                 *person.silos == 1 ? "" : "s")
                                   : "");
@@ -217,7 +217,7 @@ std::string loading_section(const std::string& name) {
 }
 
 // The report is of this model: same method, and the same promise to the last digit.
-void check_is_of_model(const ClassifierParts& parts, const ReportedRun& run, const std::string& path) {
+void require_of_model(const ClassifierParts& parts, const ReportedRun& run, const std::string& path) {
   const auto refuse = [&](const std::string& what) {
     throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
                                path, what));
@@ -250,7 +250,7 @@ void check_is_of_model(const ClassifierParts& parts, const ReportedRun& run, con
   if (!privacy.person) return;
   const auto count = [](const std::optional<std::uint64_t>& silos) { return silos ? nlohmann::json(*silos) : nullptr; };
   compare("rows_per_person", promise.rows_per_person, privacy.person->rows);
-  compare("person_bound", to_string(promise.person_bound), to_string(privacy.person->bound));
+  compare("person_bound", to_string(promise.unit_bound), to_string(privacy.person->bound));
   compare("silos_per_person", count(promise.silos_per_person), count(privacy.person->silos));
 }
 
@@ -259,7 +259,7 @@ void check_is_of_model(const ClassifierParts& parts, const ReportedRun& run, con
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path) {
   const ClassifierParts& parts = classifier.parts();
-  if (run) check_is_of_model(parts, *run, report_path);
+  if (run) require_of_model(parts, *run, report_path);
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
   const TestNumbers figures = test_numbers(JsonFields(content, report_path).object("test"));
   std::string text = front_matter(parts, name, figures);

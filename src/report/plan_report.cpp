@@ -49,8 +49,8 @@ nlohmann::json block_json(const PlannedBlock& block, const std::string& release,
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
   json["unit"] = to_string(options.data.unit());
-  if (options.data.has_persons()) json["rows_per_person"] = options.data.bounded_rows();
-  if (options.data.clips_persons()) json["person_bound"] = to_string(PersonBound::kClip);
+  if (options.data.has_units()) json["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.clips_units()) json["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
   if (options.silos.counted_persons) json["count_persons"] = *options.silos.counted_persons;
   json["adjacency"] = to_string(options.privacy.adjacency);
@@ -109,7 +109,7 @@ std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budg
 
 void print_unit(const FitOptions& options) {
   const DataOptions& data = options.data;
-  if (!data.has_persons()) return;
+  if (!data.has_units()) return;
   std::string silos;
   if (const auto most = options.silos.silos_per_person) {
     silos = fmt::format(", in at most {} silo{}", *most, *most == 1 ? "" : "s");
@@ -117,7 +117,7 @@ void print_unit(const FitOptions& options) {
     silos = ", counted over all silos";
   }
   fmt::print("unit       one person with any number of rows{}, which {}\n", silos,
-             person_bound_text(data.clips_persons() ? PersonBound::kClip : PersonBound::kWeight, data.bounded_rows()));
+             unit_bound_text(data.clips_units() ? UnitBound::kClip : UnitBound::kWeight, data.bounded_rows()));
 }
 
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {
@@ -154,7 +154,7 @@ namespace {
 std::string changed_row(const FitOptions& options) {
   const bool is_exchanged = options.privacy.adjacency == Adjacency::kReplaceOne;
   return fmt::format("one row{}{}", is_exchanged ? " that is exchanged for another" : "",
-                     options.data.has_persons() ? ", counted in full," : "");
+                     options.data.has_units() ? ", counted in full," : "");
 }
 
 void print_expected_errors(const FitPlan& plan, const std::string& row_changed) {

@@ -25,7 +25,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 /// class's released mean from its exact one, in units of the clip norm. For every block of other releases {"release",
 /// "name", "rows", "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the
 /// rows from the exact one, in units of the most that one row changes (under replace-one one that is exchanged), D,
-/// which is no more where a person may change B times as much; |noise| is the root of its expected square
+/// which is no more where a unit may change B times as much; |noise| is the root of its expected square
 /// (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 
@@ -59,7 +59,7 @@ double rounded_up(double value);
 /// so that it does not tell the number itself.
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
-/// Prints a line that names the unit of privacy, where it is a person, and what silos promised or counted.
+/// Prints a line that names the unit of privacy, where it is not a row, and what silos promised or counted.
 void print_unit(const FitOptions& options);
 
 }  // namespace dpreduce

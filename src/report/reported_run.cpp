@@ -12,7 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/data/mapped_file.hpp"
+#include "common/files/mapped_file.hpp"
 #include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
@@ -91,8 +91,8 @@ std::optional<LedgerHead> ledger_of(const JsonFields& report) {
 }
 
 // A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
-void check_pure(const JsonFields& report, const ReportedGuarantee& guarantee, const std::vector<ReportedBlock>& blocks,
-                const std::vector<ReportedSelection>& selections) {
+void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
+                  const std::vector<ReportedBlock>& blocks, const std::vector<ReportedSelection>& selections) {
   if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
   double sum = 0.0;
   double squared_mu = 0.0;
@@ -128,7 +128,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
   if (guarantee.unit == PrivacyUnit::kPerson) {
     guarantee.rows_per_person = privacy.count("rows_per_person");
     // Told where it is not by weights.
-    if (privacy.has("person_bound")) guarantee.person_bound = privacy.choice<PersonBound>("person_bound");
+    if (privacy.has("person_bound")) guarantee.unit_bound = privacy.choice<UnitBound>("person_bound");
     if (privacy.has("silos_per_person")) guarantee.silos_per_person = privacy.count("silos_per_person");
     if (privacy.has("count_persons")) guarantee.counted_persons = privacy.count("count_persons");
   }
@@ -139,7 +139,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
   const double mu = privacy.number_within("mu", kSmallestMu, kLargestMu);
   guarantee.mu = mu;
   if (guarantee.delta == 0.0) {
-    check_pure(report, guarantee, blocks, selections);
+    require_pure(report, guarantee, blocks, selections);
     return guarantee;
   }
   const double epsilon_of_mu = gdp_epsilon(mu, guarantee.delta);

@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/forfeit.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
@@ -52,7 +52,7 @@ struct ReportedGuarantee {
   Accountant accountant = Accountant::kGdp;
   PrivacyUnit unit = PrivacyUnit::kRecord;
   std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
-  PersonBound person_bound = PersonBound::kWeight;
+  UnitBound unit_bound = UnitBound::kWeight;
   std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
   /// P, the most persons of a silo, where silos have counted each person's rows over all of them.
   std::optional<std::uint64_t> counted_persons{};

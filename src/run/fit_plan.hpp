@@ -1,4 +1,4 @@
-// What a fit will do, before any row is read: pure arithmetic on public knowledge (fit/planned_fit.hpp makes it).
+// What a fit will do, before any row is read: pure arithmetic on public knowledge (fit/resolved_fit.hpp makes it).
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/accounting/guarantee.hpp"
+#include "common/base/archive_all.hpp"
 #include "common/base/forfeit.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/data_set_budget.hpp"
@@ -40,5 +41,23 @@ struct FitPlan {
   /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;
 };
+
+// How a plan travels between ranks (common/ranks/rank_archive.hpp).
+DPREDUCE_ARCHIVE(Preprocessing, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected)
+DPREDUCE_ARCHIVE(BlockRequest, name, elements, loss_weight, noise, triangles, fraction_bits)
+DPREDUCE_ARCHIVE(SensitivityProfile, change, squared_l2)
+DPREDUCE_ARCHIVE(ReleaseRequest, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_unit,
+                 unit_bound, dim)
+DPREDUCE_ARCHIVE(PlannedBlock, name, elements, squared_sensitivity, sensitivity, sigma, mu, noise, triangles,
+                 fraction_bits)
+DPREDUCE_ARCHIVE(PlannedRelease, name, rounds, blocks, profiles, mu, sampling_rate, rows_per_unit)
+DPREDUCE_ARCHIVE(SelectionTerms, mechanism, epsilon, sensitivity, candidates, groups, chosen)
+DPREDUCE_ARCHIVE(PlannedSelection, name, terms, fraction_bits)
+DPREDUCE_ARCHIVE(NoisePlan, adjacency, budget_mu, mu, releases, selections)
+DPREDUCE_ARCHIVE(EpsilonAtDelta, epsilon, delta)
+DPREDUCE_ARCHIVE(Guarantee, epsilon, delta, mu, rho, bounded_range)
+DPREDUCE_ARCHIVE(DataSetBudget, epsilon, delta)
+DPREDUCE_ARCHIVE(FitPlan, preprocessing, dim, projection_elements, requests, loss, choice, public_selection, noise,
+                 guarantee, is_private, forfeits, limit, config, config_digest, memory_bytes)
 
 }  // namespace dpreduce

@@ -15,8 +15,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/data/atomic_file.hpp"
-#include "common/data/mapped_file.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/mapped_file.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/randomness/signing_key.hpp"
 
@@ -164,8 +164,8 @@ std::vector<ReleaseLog::Entry> ReleaseLog::read_file(std::uint64_t first) const 
       refuse_damaged(path, fmt::format("cannot be read ({})", error.what()));
     }
   }();
-  const std::string stated = file.metadata["sha256"];
-  if (stated != checksum_of(file)) refuse_damaged(path, "does not match its SHA-256");
+  const std::string recorded = file.metadata["sha256"];
+  if (recorded != checksum_of(file)) refuse_damaged(path, "does not match its SHA-256");
   if (file.metadata["run"] != run_id_ || file.metadata["first"] != std::to_string(first)) {
     refuse_damaged(path, "is of another run, or of another place in it");
   }

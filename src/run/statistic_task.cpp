@@ -20,17 +20,17 @@ constexpr std::string_view kAdaptiveRelease = "adaptive_gradient";
 constexpr unsigned kHalfBits = 32;
 constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
 
-StatedWeights stated(const LatticeWeights& weights) {
+TaskWeights task_weights(const LatticeWeights& weights) {
   return {{weights.values(), weights.values() + weights.classes() * weights.dim()},
           {weights.largest().begin(), weights.largest().end()}};
 }
 
-// What a stated point was made of, for as long as it is used.
+// What a task's point was made of, for as long as it is used.
 class PointOfTask {
  public:
-  PointOfTask(const StatedPoint& stated, const Lattice& lattice) {
-    if (const auto* balls = std::get_if<ClassBalls>(&stated)) point_.emplace<ClassBalls>(*balls);
-    const auto* gradient = std::get_if<StatedGradientPoint>(&stated);
+  PointOfTask(const TaskPoint& task, const Lattice& lattice) {
+    if (const auto* balls = std::get_if<ClassBalls>(&task)) point_.emplace<ClassBalls>(*balls);
+    const auto* gradient = std::get_if<TaskGradientPoint>(&task);
     if (gradient == nullptr) return;
     weights_.emplace(weights_of(gradient->weights.values, gradient->weights.largest), lattice);
     if (gradient->directions) {
@@ -65,13 +65,13 @@ bool are_within(std::span<const double> values, double smallest, double largest)
 constexpr double kLargest = 1e100;
 constexpr double kSmallest = 1e-100;
 
-bool is_of(const StatedWeights& weights, std::size_t classes, std::size_t dim) {
+bool is_of(const TaskWeights& weights, std::size_t classes, std::size_t dim) {
   return weights.largest.size() == classes && weights.values.size() == classes * dim &&
          are_within(weights.largest, 0.0, kLargest) &&
          std::ranges::all_of(weights.values, [](std::int16_t value) { return value >= -kLatticeNorm; });
 }
 
-bool is_of(const StatedGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
+bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
            std::size_t dim) {
   const bool has_prior = point.directions.has_value();
   const bool adapts = task.release == kAdaptiveRelease;
@@ -93,7 +93,7 @@ bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t cla
     case TakenAt::kRows:
       return std::holds_alternative<std::monostate>(task.point);
     case TakenAt::kWeights: {
-      const auto* gradient = std::get_if<StatedGradientPoint>(&task.point);
+      const auto* gradient = std::get_if<TaskGradientPoint>(&task.point);
       return gradient != nullptr && is_of(*gradient, task, plan, classes, dim);
     }
     case TakenAt::kBalls: {
@@ -164,15 +164,15 @@ StatisticTask task_of(std::string_view release, const Preprocessing& preprocessi
   StatisticTask task{.release = std::string(release), .preprocessing = preprocessing};
   if (const auto* balls = std::get_if<ClassBalls>(&point)) task.point = *balls;
   if (const auto* gradient = std::get_if<GradientPoint>(&point)) {
-    StatedGradientPoint stated_point{.weights = stated(gradient->weights),
-                                     .loss = gradient->loss,
-                                     .directions = std::nullopt,
-                                     .residual_norm = gradient->residual_norm};
+    TaskGradientPoint task_point{.weights = task_weights(gradient->weights),
+                                 .loss = gradient->loss,
+                                 .directions = std::nullopt,
+                                 .residual_norm = gradient->residual_norm};
     if (gradient->prior != nullptr) {
-      stated_point.directions = stated(gradient->prior->directions);
-      stated_point.features = gradient->prior->features;
+      task_point.directions = task_weights(gradient->prior->directions);
+      task_point.features = gradient->prior->features;
     }
-    task.point = std::move(stated_point);
+    task.point = std::move(task_point);
   }
   return task;
 }

@@ -22,26 +22,26 @@
 namespace dpreduce {
 
 /// LatticeWeights by value: what weights_of makes them of again.
-struct StatedWeights {
+struct TaskWeights {
   std::vector<std::int16_t> values;  ///< K x d, row-major
   std::vector<double> largest;       ///< K
 
-  bool operator==(const StatedWeights&) const = default;
+  bool operator==(const TaskWeights&) const = default;
 };
 
 /// GradientPoint by value.
-struct StatedGradientPoint {
-  StatedWeights weights;
+struct TaskGradientPoint {
+  TaskWeights weights;
   Loss loss = Loss::kSoftmax;
-  std::optional<StatedWeights> directions;  ///< of the prior, where there is one
-  std::size_t features = 0;                 ///< of the prior
+  std::optional<TaskWeights> directions;  ///< of the prior, where there is one
+  std::size_t features = 0;               ///< of the prior
   double residual_norm = 1.0;
 
-  bool operator==(const StatedGradientPoint&) const = default;
+  bool operator==(const TaskGradientPoint&) const = default;
 };
 
 /// PublicPoint by value.
-using StatedPoint = std::variant<std::monostate, StatedGradientPoint, ClassBalls>;
+using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
 
 /// Which words of a release are asked for.
 enum class StatisticPart : std::uint8_t {
@@ -62,7 +62,7 @@ inline constexpr std::array spellings<StatisticPart>{
 struct StatisticTask {
   std::string release;          ///< its name in the plan
   Preprocessing preprocessing;  ///< of the rows that are summed
-  StatedPoint point{};
+  TaskPoint point{};
   StatisticPart part = StatisticPart::kWhole;
   std::array<std::uint8_t, 32> secret{};  ///< of the digests of rows, for parts
   std::size_t label = 0;                  ///< for kGramOfClass

@@ -136,7 +136,7 @@ RunId run_of_request(const Request& request, const MaskedPlan& plan) {
 // sum_e c_e x_e mod 2^64, twice. It is linear where the masks are, so that what is summed of it follows from the sum of
 // the statistics, and tells nothing more of one silo's. Against mistakes, not against silos: the coefficients are no
 // secret. Words that differ by no multiple of 2^32 pass with probability 2^-64 at most.
-SumCheck check_of(const RunId& run, const Statistic& statistic) {
+SumCheck require_of(const RunId& run, const Statistic& statistic) {
   RandomStream coefficients = NoiseKey::from_bytes(run, false).stream("masked sum's fingerprint", {});
   SumCheck check{};
   for (const auto word : statistic.words()) {
@@ -149,24 +149,14 @@ SumCheck check_of(const RunId& run, const Statistic& statistic) {
 
 MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster own_roster)
     : plan(std::move(own_plan)), roster(std::move(own_roster)) {
-  const std::size_t silos = roster.silos();
-  if (plan.options.data.has_persons() && !plan.options.silos.under_engine) {
-    throw UsageError(fmt::format(
-        "--rows-per-person: silos do not tell each other whose rows they have; say in the plan "
-        "--silos-per-person as well, the most silos that have rows of one person ({} where that is not known)",
-        silos));
-  }
-  if (plan.options.silos.silos_per_person.value_or(1) > silos) {
-    throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
-                                 *plan.options.silos.silos_per_person, silos, silos));
-  }
+  plan.require_for_silos(roster.silos());
   if (roster.dim != plan.dim || roster.classes != plan.options.data.classes) {
     throw BadInput(
         fmt::format("the plan is for {} features and {} classes, the roster for {} and {}; all parties need "
                     "the same of both",
                     plan.dim, plan.options.data.classes, roster.dim, roster.classes));
   }
-  const PublicKey noise = noise_plan_digest(PlannedFit(plan.options, plan.dim), std::nullopt);
+  const PublicKey noise = noise_plan_digest(ResolvedFit(plan.options, plan.dim), std::nullopt);
   digest = sha256(fmt::format("dpreduce masked plan v2\n{}\n{}\n{}\n{}\n", version(), to_hex(sha256(stated)),
                               to_hex(roster.digest()), to_hex(noise)));
 }
@@ -213,7 +203,7 @@ std::string MaskedCoordinator::request(const TravelingTask& task, const std::vec
 
 PartialSum MaskedCoordinator::opened(const std::string& request, const TravelingTask& task,
                                      std::span<const std::uint64_t> sum) const {
-  const PlannedFit fit(plan_.plan.options, plan_.plan.dim);
+  const ResolvedFit fit(plan_.plan.options, plan_.plan.dim);
   Statistic statistic(shape_of(task.task, fit.plan()));
   const std::size_t words = statistic.words().size();
   const char* const kNoSum =
@@ -223,7 +213,7 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   SumCheck came{};
   std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kCheckWords, came.begin());
   const RunId run = run_of_request(read_request(request, plan_), plan_);
-  if (came != check_of(run, statistic)) throw AggregationAborted(kNoSum);
+  if (came != require_of(run, statistic)) throw AggregationAborted(kNoSum);
   return PartialSum::sealed(statistic, true, task.ticket(plan_.plan), "all silos");
 }
 
@@ -345,7 +335,7 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
   const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);
   std::vector<std::uint64_t> words(statistic.words().begin(), statistic.words().end());
-  const SumCheck check = check_of(run, statistic);
+  const SumCheck check = require_of(run, statistic);
   words.insert(words.end(), check.begin(), check.end());
   MaskStreams masks;
   const SumAttempt sum{.run = run, .round = request.step};

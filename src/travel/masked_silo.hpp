@@ -21,8 +21,8 @@
 // not joined, or is a fork of one that has, makes no answer. The silo's folder keeps its last one, as it was sent: a
 // process that is started again gives it again, and has no key.
 //
-// Where the unit is a person, silos tell each other no names. The plan says the most silos that have rows of one
-// person, and each lets a person count for their share of the bound (count_in_silo).
+// Where units have several rows, silos tell each other no names. The plan says the most silos that have rows of one,
+// and each lets a unit count for its share of the bound (count_in_silo).
 //
 // So a coordinator that deviates, with c silos, learns of each task the sum over the other n - c silos, or nothing. The
 // sum is exact: the coordinator adds the noise (the mode of central noise, docs/explanation/silo-protocol.md).
@@ -49,8 +49,8 @@ struct MaskedPlan {
   Roster roster;
   PublicKey digest{};  ///< of text, noise, roster and version: parties with different ones find out
 
-  /// Throws BadInput where roster and plan differ in features or classes; UsageError where its unit is a person, and it
-  /// does not say in how many silos one may be, or says more than there are.
+  /// Throws BadInput where roster and plan differ in features or classes; UsageError where its units have several rows,
+  /// and it does not say in how many silos a unit may be, or says more than there are.
   MaskedPlan(TravelingPlan plan, const std::string& stated, Roster roster);
 };
 

@@ -49,10 +49,7 @@ std::string first_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-template <typename Archive>
-void serialize(Archive& archive, SummedPartition& partition, unsigned) {
-  archive_all(archive, partition.name, partition.nonce);
-}
+DPREDUCE_ARCHIVE(SummedPartition, name, nonce)
 
 template <typename Archive>
 void PartialSum::serialize(Archive& archive, unsigned) {
@@ -63,7 +60,7 @@ bool is_partition_name(const std::string& partition) {
   return !partition.empty() && partition.size() <= kLongestName;
 }
 
-void check_partition_name(const std::string& partition) {
+void require_partition_name(const std::string& partition) {
   if (is_partition_name(partition)) return;
   throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
                                partition.size(), kLongestName));
@@ -76,7 +73,7 @@ void refuse_partition_twice(const std::string& partition, std::string_view kind)
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
                               const std::string& partition) {
-  check_partition_name(partition);
+  require_partition_name(partition);
   PartialSum sum;
   sum.session_ = ticket.session;
   sum.step_ = ticket.step;
@@ -151,10 +148,9 @@ PartialSum PartialSum::from_bytes(const std::string& bytes) {
   return sum;
 }
 
-namespace {
-
-// `there` is sorted; `where` they are or are not, in words.
-void require_names(const std::vector<std::string>& there, std::vector<std::string> wanted, const char* where) {
+void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                             const char* where) {
+  std::vector<std::string> wanted = expected;
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   std::vector<std::string> missing;
@@ -175,16 +171,10 @@ void require_names(const std::vector<std::string>& there, std::vector<std::strin
   }
 }
 
-}  // namespace
-
 void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
   std::vector<std::string> there;
   for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
-  require_names(there, expected, "sum");
-}
-
-void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected) {
-  require_names(counted, expected, "count of persons");
+  require_same_partitions(there, expected, "sum");
 }
 
 }  // namespace dpreduce

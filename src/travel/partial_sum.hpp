@@ -43,7 +43,7 @@ struct SummedPartition {
 };
 
 /// Throws UsageError unless the name has 1 to 255 bytes.
-void check_partition_name(const std::string& partition);
+void require_partition_name(const std::string& partition);
 bool is_partition_name(const std::string& partition);
 
 /// Whether each has a name, and names rise: what is listed twice would count twice.
@@ -113,7 +113,8 @@ class PartialSum {
 /// Throws UsageError naming what is missing, or there without being expected, up to three of each.
 void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected);
 
-/// The same of the partitions whose persons were counted (sorted).
-void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected);
+/// The same of partitions by name (sorted); `where` they are, in words.
+void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                             const char* where);
 
 }  // namespace dpreduce

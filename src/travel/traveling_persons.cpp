@@ -75,7 +75,7 @@ void PersonCounts::serialize(Archive& archive, unsigned) {
 
 PersonCounts PersonCounts::sealed(const CountedPersons& of_partition, const SumTicket& ticket,
                                   const std::string& partition) {
-  check_partition_name(partition);
+  require_partition_name(partition);
   const NoiseKey key = plan_key(ticket);
   Sealed own{.name = partition, .nonce = {}, .words = words_of(of_partition), .tag = {}};
   secure_bytes(std::as_writable_bytes(std::span(own.nonce)));

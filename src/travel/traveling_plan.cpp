@@ -17,12 +17,12 @@
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/silos/payload_archive.hpp"
+#include "fit/fit.hpp"
 #include "fit/fit_account.hpp"
-#include "fit/fit_rows.hpp"
-#include "fit/one_call.hpp"
-#include "fit/plan_archive.hpp"
+#include "fit/open_fit.hpp"
 #include "methods/registry.hpp"
 #include "persons/person_rows.hpp"
+#include "run/fit_plan.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
@@ -33,7 +33,7 @@ namespace {
 }
 
 // What needs more of the rows than sums over all of them.
-void require_sums_alone(const PlannedFit& fit) {
+void require_sums_alone(const ResolvedFit& fit) {
   const FitOptions& options = fit.options();
   const FitPlan& plan = fit.plan();
   const std::string method = "--method " + options.method.name;
@@ -47,7 +47,7 @@ void require_sums_alone(const PlannedFit& fit) {
   }
 }
 
-void check_own_options(const FitOptions& options) {
+void require_own_options(const FitOptions& options) {
   if (!options.data.public_x.empty()) cannot_travel("--public-x", "public rows are read by ranks");
   if (!options.data.validation.x.empty()) cannot_travel("--validation-x", "validation rows are read by ranks");
   if (options.data.imbalance_ratio != 1.0) cannot_travel("--imbalance-ratio", "the tail is drawn among all rows");
@@ -70,13 +70,13 @@ void require_no_silos(const TravelingPlan& plan) {
 }
 
 void require_persons(const TravelingPlan& plan) {
-  if (!plan.options.data.has_persons()) throw UsageError(kUnitIsARow);
+  if (!plan.options.data.has_units()) throw UsageError(kUnitIsARow);
   require_no_silos(plan);
 }
 
 // A worker sees the rows of its own partition: how many there are in all is counted ahead.
 void require_counted(const TravelingPlan& plan) {
-  if (!plan.options.data.has_persons() || plan.persons || plan.options.silos.under_engine) return;
+  if (!plan.options.data.has_units() || plan.persons || plan.options.silos.under_engine) return;
   throw UsageError(
       "the plan's persons have not been counted: count those of every partition, and go on with the plan that has the "
       "counts");
@@ -92,73 +92,30 @@ constexpr std::string_view kTask = "task";
 
 }  // namespace
 
-// Of each struct all members: a structured binding that misses one does not compile.
-
-template <typename Archive>
-void serialize(Archive& archive, StatedWeights& weights, unsigned) {
-  auto& [values, largest] = weights;
-  archive_all(archive, values, largest);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, StatedGradientPoint& point, unsigned) {
-  auto& [weights, loss, directions, features, residual_norm] = point;
-  archive_all(archive, weights, loss, directions, features, residual_norm);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, ClassBalls& balls, unsigned) {
-  auto& [centers, radii] = balls;
-  archive_all(archive, centers, radii);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, StatisticTask& task, unsigned) {
-  auto& [release, preprocessing, point, part, secret, label] = task;
-  archive_all(archive, release, preprocessing, point, part, secret, label);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, SumTicket& ticket, unsigned) {
-  auto& [session, step, task, secret] = ticket;
-  archive_all(archive, session, step, task, secret);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, PersonHash& person, unsigned) {
-  archive_all(archive, person.high, person.low);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, CountedPartition& partition, unsigned) {
-  archive_all(archive, partition.name, partition.digest);
-}
+DPREDUCE_ARCHIVE(TaskWeights, values, largest)
+DPREDUCE_ARCHIVE(TaskGradientPoint, weights, loss, directions, features, residual_norm)
+DPREDUCE_ARCHIVE(ClassBalls, centers, radii)
+DPREDUCE_ARCHIVE(StatisticTask, release, preprocessing, point, part, secret, label)
+DPREDUCE_ARCHIVE(SumTicket, session, step, task, secret)
+DPREDUCE_ARCHIVE(PersonHash, high, low)
+DPREDUCE_ARCHIVE(CountedPartition, name, digest)
 
 template <typename Archive>
 void serialize(Archive& archive, PersonTable& table, unsigned) {
   archive_all(archive, table.partitions, table.shared.persons, table.shared.rows);
 }
 
-template <typename Archive>
-void serialize(Archive& archive, TravelingPlan& plan, unsigned) {
-  auto& [options, dim, ticket, persons] = plan;
-  archive_all(archive, options, dim, ticket, persons);
-}
-
-template <typename Archive>
-void serialize(Archive& archive, TravelingTask& traveling, unsigned) {
-  auto& [session, step, task] = traveling;
-  archive_all(archive, session, step, task);
-}
+DPREDUCE_ARCHIVE(TravelingPlan, options, dim, ticket, persons)
+DPREDUCE_ARCHIVE(TravelingTask, session, step, task)
 
 TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
-  check_own_options(options);
+  require_own_options(options);
   options.privacy.ledger = PrivacyOptions{}.ledger;
   RowsInMemory rows;
   if (options.data.rows_per_person) rows.train_person.emplace();
   options.silos.under_engine = options.silos.silos_per_person.has_value();
   options = checked_call(with_rows_in_memory(std::move(options), rows), Communicator::alone(), Accounts::kLedger);
-  require_sums_alone(PlannedFit(options, dim));
+  require_sums_alone(ResolvedFit(options, dim));
   TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.secret)));
@@ -175,12 +132,22 @@ TravelingPlan TravelingPlan::counted(const PersonCounts& counts) const {
 }
 
 std::uint64_t TravelingPlan::tasks() const {
-  const PlannedFit fit(options, dim);
+  const ResolvedFit fit(options, dim);
   std::uint64_t tasks = 0;
   for (const ReleaseRequest& request : fit.plan().requests) {
     tasks += request.in_parts ? 1 + options.data.classes : request.rounds;  // sums of all classes, then a Gram of each
   }
   return tasks;
+}
+
+void TravelingPlan::require_for_silos(std::uint64_t engine_silos) const {
+  if (options.data.has_units() && !options.silos.under_engine) {
+    throw UsageError(fmt::format(
+        "--rows-per-person: silos do not tell each other whose rows they have; say in the plan "
+        "--silos-per-person as well, the most silos that have rows of one person ({} where that is not known)",
+        engine_silos));
+  }
+  require_silos_per_person(options.silos, engine_silos);
 }
 
 std::string TravelingPlan::to_bytes() const {
@@ -221,15 +188,15 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   if (task.session != plan.ticket.session) {
     throw UsageError("the task is of another plan; take it from a session of this one");
   }
-  const PlannedFit fit(plan.options, plan.dim);
+  const ResolvedFit fit(plan.options, plan.dim);
   Communicator alone = Communicator::alone();
   WorkerRows own = open_training_rows(plan.options, alone, &rows);
   if (own.dim() != plan.dim) {
     throw BadInput(fmt::format("partition {}: its rows have {} features, but the plan is for {}; all need the same",
                                partition, own.dim(), plan.dim));
   }
-  check_labels(own, plan.options.data);
-  if (rows.train_person.has_value() != plan.options.data.has_persons()) {
+  require_fitting_labels(own, plan.options.data);
+  if (rows.train_person.has_value() != plan.options.data.has_units()) {
     throw UsageError(rows.train_person ? kUnitIsARow
                                        : "the plan's unit is a person: give whose each row of the partition is");
   }
@@ -239,10 +206,10 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
     weigh(own, &*persons, plan.options.data.bounded_rows(),
           plan.options.silos.under_engine ? count_in_silo(*plan.options.silos.silos_per_person)
                                           : count_over_partitions(*plan.persons, plan.ticket, partition),
-          alone, {.whole = plan.options.data.clips_persons()});
+          alone, {.whole = plan.options.data.clips_units()});
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
-  if (own.goes_by_person()) require_room_for_persons(fit.plan().preprocessing, stream);
+  if (own.goes_by_unit()) require_room_for_units(fit.plan().preprocessing, stream);
   return statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk);
 }
 
@@ -260,7 +227,7 @@ std::optional<std::vector<std::string>> partitions_of(const TravelingPlan& plan,
   if (!plan.persons) return expected;
   std::vector<std::string> counted;
   for (const CountedPartition& partition : plan.persons->partitions) counted.push_back(partition.name);
-  if (expected) require_same_partitions(counted, *expected);
+  if (expected) require_same_partitions(counted, *expected, "count of persons");
   return counted;
 }
 
@@ -270,11 +237,11 @@ class FitSession::Exchange final : public StatisticSource {
   Exchange(const TravelingPlan& plan, const std::optional<std::string>& ledger,
            std::optional<std::vector<std::string>> partitions)
       : plan_(plan),
-        fit_(std::make_shared<const PlannedFit>(options_with(plan.options, ledger), plan.dim)),
+        fit_(std::make_shared<const ResolvedFit>(options_with(plan.options, ledger), plan.dim)),
         partitions_(partitions_of(plan, std::move(partitions))),
         rows_(WorkerRows::none(plan.dim)) {
-    if (plan.options.data.has_persons()) rows_.set_weights({});
-    if (plan.options.data.clips_persons()) rows_.set_persons({.are_whole = true});
+    if (plan.options.data.has_units()) rows_.set_weights({});
+    if (plan.options.data.clips_units()) rows_.set_units({.are_whole = true});
     take_blas_memory();
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
@@ -369,7 +336,7 @@ class FitSession::Exchange final : public StatisticSource {
 
   const TravelingPlan plan_;
   const pid_t process_ = ::getpid();
-  std::shared_ptr<const PlannedFit> fit_;
+  std::shared_ptr<const ResolvedFit> fit_;
   std::optional<std::vector<std::string>> partitions_;
   Communicator ranks_ = Communicator::alone();
   WorkerRows rows_;
@@ -386,7 +353,7 @@ class FitSession::Exchange final : public StatisticSource {
 };
 
 TravelingTask first_task(const TravelingPlan& plan) {
-  const PlannedFit fit(plan.options, plan.dim);
+  const ResolvedFit fit(plan.options, plan.dim);
   const ReleaseRequest& first = fit.plan().requests.front();
   if (first.in_parts || registered_statistic(first.name).is_round()) {
     throw UsageError(

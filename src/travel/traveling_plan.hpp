@@ -50,6 +50,9 @@ struct TravelingPlan {
   /// How many tasks a session has, each with a sum of its own: public, as the plan is.
   std::uint64_t tasks() const;
 
+  /// Throws UsageError where the plan is not for so many silos of an engine, each of which weighs its own rows.
+  void require_for_silos(std::uint64_t engine_silos) const;
+
   /// As bytes, for workers that run the same version of the program. They are secret, as the ticket is.
   std::string to_bytes() const;
   /// Throws as PartialSum::from_bytes.

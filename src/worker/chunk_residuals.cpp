@@ -3,18 +3,57 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/row_kernel.hpp"
-#include "worker/chunk_view.hpp"
-#include "worker/clipped_persons.hpp"
-#include "worker/residual_block.hpp"
+#include "worker/clipped_units.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/residuals.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
+
+// |q|_2: the sum is exact, an integer below d 2^30.
+double length_of(std::span<const std::int16_t> q) {
+  std::int64_t sum = 0;
+  for (const std::int16_t entry : q) sum += std::int64_t{entry} * entry;
+  return std::sqrt(static_cast<double>(sum));
+}
+
+}  // namespace
+
+ChunkPriors::ChunkPriors(const Prior& prior) : prior_(prior) {
+  const LatticeWeights& directions = prior.directions;
+  DPREDUCE_ASSERT(prior.features <= directions.dim());
+  factors_ =
+      select_kernel().row_factors({directions.values(), directions.classes(), directions.dim(), directions.dim()});
+  for (std::size_t c = 0; c < directions.classes(); ++c) {
+    direction_lengths_.push_back(length_of({directions.values() + c * directions.dim(), directions.dim()}));
+  }
+}
+
+void ChunkPriors::assign(const LatticeRows& chunk, ThreadTeam& team) {
+  const LatticeWeights& directions = prior_.directions;
+  const std::size_t classes = directions.classes();
+  DPREDUCE_ASSERT(chunk.dim() == directions.dim());
+  priors_.resize(chunk.rows() * classes);
+  factors_->visit(view_of(chunk), team, [&](std::size_t first, const Int64View& products) {
+    for (std::size_t row = 0; row < products.rows; ++row) {
+      prior_probabilities({products.row(row), classes}, length_of(chunk.row(first + row).first(prior_.features)),
+                          direction_lengths_, {priors_.data() + (first + row) * classes, classes});
+    }
+  });
+}
+
+std::span<const double> ChunkPriors::of_row(std::size_t row) const {
+  const std::size_t classes = prior_.directions.classes();
+  return std::span<const double>(priors_).subspan(row * classes, classes);
+}
+
 namespace {
 
 constexpr std::size_t kResidualRowsPerStep = 64;
@@ -53,7 +92,7 @@ RoundSeconds& RoundSeconds::operator+=(const RoundSeconds& other) {
 }
 
 std::optional<std::uint64_t> clip_of(const ReleaseRequest& request) {
-  return request.person_bound == PersonBound::kClip ? std::optional(request.rows_per_person) : std::nullopt;
+  return request.unit_bound == UnitBound::kClip ? std::optional(request.rows_per_unit) : std::nullopt;
 }
 
 ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows)
@@ -140,7 +179,7 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitPro
     const std::vector<std::size_t> ends = ends_of_blocks(chunk);
     team_.for_each(ends.size(), [&](std::size_t block) {
       const std::size_t first = block == 0 ? 0 : ends[block - 1];
-      clip_persons(chunk, first, std::span(residuals_).subspan(first * classes, (ends[block] - first) * classes));
+      clip_units(chunk, first, std::span(residuals_).subspan(first * classes, (ends[block] - first) * classes));
     });
     clock.charge(by_all.residuals, by_all.packing);
   }
@@ -149,7 +188,7 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitPro
   seconds_.residuals += in_residuals;
 }
 
-// Of blocks of rows that are taken together: kRowsOfBlock each, or some more, where whole persons are.
+// Of blocks of rows that are taken together: kRowsOfBlock each, or some more, where whole units are.
 std::vector<std::size_t> ChunkResiduals::ends_of_blocks(const LatticeRows& chunk) const {
   std::vector<std::size_t> ends;
   for (std::size_t end = 0; end < rows_; ends.push_back(end)) {
@@ -157,21 +196,20 @@ std::vector<std::size_t> ChunkResiduals::ends_of_blocks(const LatticeRows& chunk
     if (!clipped_rows_) {
       end = std::min(rows_, first + kRowsOfBlock);
     } else {
-      while (end < rows_ && end - first < kRowsOfBlock) end = chunk.end_of_person(end);
+      while (end < rows_ && end - first < kRowsOfBlock) end = chunk.end_of_unit(end);
     }
   }
   return ends;
 }
 
-// Of the rows from `first` on, whole persons.
-void ChunkResiduals::clip_persons(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const {
+// Of the rows from `first` on, whole units.
+void ChunkResiduals::clip_units(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const {
   const std::size_t classes = point_.weights.classes();
   const std::size_t last = first + rho.size() / classes;
-  for (std::size_t person = first; person < last;) {
-    const std::size_t end = chunk.end_of_person(person);
-    clip_residuals(chunk, person, rho.subspan((person - first) * classes, (end - person) * classes), classes,
-                   *clipped_rows_);
-    person = end;
+  for (std::size_t unit = first; unit < last;) {
+    const std::size_t end = chunk.end_of_unit(unit);
+    clip_residuals(chunk, unit, rho.subspan((unit - first) * classes, (end - unit) * classes), classes, *clipped_rows_);
+    unit = end;
   }
 }
 
@@ -211,7 +249,7 @@ void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t firs
   weights_->accumulate(rows, {block.products.data(), count, classes, classes});
   clock.charge(block.seconds.scores, block.seconds.packing);
   take_residuals(chunk, first, block.products, block.residuals);
-  if (clipped_rows_) clip_persons(chunk, first, block.residuals);
+  if (clipped_rows_) clip_units(chunk, first, block.residuals);
   clock.charge(block.seconds.residuals, block.seconds.packing);
   select_kernel().accumulate_product({block.residuals.data(), count, classes, classes}, rows,
                                      {gradient.data(), classes, dim, dim});

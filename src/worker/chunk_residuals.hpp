@@ -12,10 +12,29 @@
 #include "common/kernels/thread_team.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/chunk_priors.hpp"
 #include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
+
+/// Probabilities of the second head for a chunk of rows.
+class ChunkPriors {
+ public:
+  /// `prior` outlives the object.
+  explicit ChunkPriors(const Prior& prior);
+
+  /// Takes u = softmax(h) of every row (residuals.hpp), on the team's threads. Precondition (asserted): the rows have
+  /// the directions' features. Cost: n K d multiply-adds, 8 K bytes a row.
+  void assign(const LatticeRows& chunk, ThreadTeam& team);
+
+  /// u of one of those rows, K entries.
+  std::span<const double> of_row(std::size_t row) const;
+
+ private:
+  const Prior& prior_;
+  std::vector<double> direction_lengths_;  // K
+  std::unique_ptr<const RowFactors> factors_;
+  std::vector<double> priors_;  // n x K
+};
 
 /// Where the time of rounds goes, in seconds of all threads together.
 struct RoundSeconds {
@@ -30,13 +49,13 @@ struct RoundSeconds {
 /// Up to so many classes rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
 inline constexpr std::size_t kFewClasses = 64;
 
-/// B, where the request's persons are clipped.
+/// B, where the request's units are clipped.
 std::optional<std::uint64_t> clip_of(const ReleaseRequest& request);
 
 class ChunkResiduals {
  public:
-  /// `point` outlives the object. With clipped_rows = B residuals are not weighed, but each person's clipped to B rows
-  /// (clipped_persons.hpp); chunks are then of whole persons. Preconditions (asserted): a prior has directions for all
+  /// `point` outlives the object. With clipped_rows = B residuals are not weighed, but each unit's clipped to B rows
+  /// (clipped_units.hpp); chunks are then of whole units. Preconditions (asserted): a prior has directions for all
   /// classes, and goes with Loss::kSoftmax.
   ChunkResiduals(const GradientPoint& point, unsigned threads,
                  std::optional<std::uint64_t> clipped_rows = std::nullopt);
@@ -51,7 +70,7 @@ class ChunkResiduals {
   /// Precondition (asserted): K x d entries.
   void accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient);
 
-  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says. Precondition (asserted): persons are not
+  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says. Precondition (asserted): units are not
   /// clipped.
   Int16View residuals() const;
   /// |r|_2 of one of the rows that were assigned or accumulated last, before it was clipped.
@@ -81,7 +100,7 @@ class ChunkResiduals {
   void accumulate_block(const LatticeRows& chunk, std::size_t first, std::size_t end, Block& block,
                         std::span<std::int64_t> gradient);
   std::vector<std::size_t> ends_of_blocks(const LatticeRows& chunk) const;
-  void clip_persons(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const;
+  void clip_units(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const;
   void accumulate_few(const LatticeRows& chunk, std::span<std::int64_t> gradient);
   void take_all_residuals(const LatticeRows& chunk, const VisitProducts& keep = {});
 

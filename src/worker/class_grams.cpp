@@ -30,28 +30,28 @@ std::size_t bytes_of_chunks(const StreamPlan& plan, const RowTransform& transfor
   return std::max(plan.memory_bytes / 4, std::min(plan.memory_bytes, row));
 }
 
-// Of weights of rows person by person: those of range(), in its order.
-std::vector<RowWeight> in_order_of_rows(std::span<const RowWeight> by_person, const WorkerRows& rows) {
-  const std::vector<std::uint64_t>& places = rows.by_person();
-  DPREDUCE_ASSERT(places.size() == by_person.size());
-  std::vector<RowWeight> in_order(by_person.size());
-  for (std::size_t row = 0; row < places.size(); ++row) in_order[places[row] - rows.range().first] = by_person[row];
+// Of weights of rows unit by unit: those of range(), in its order.
+std::vector<RowWeight> in_order_of_rows(std::span<const RowWeight> by_unit, const WorkerRows& rows) {
+  const std::vector<std::uint64_t>& places = rows.by_unit();
+  DPREDUCE_ASSERT(places.size() == by_unit.size());
+  std::vector<RowWeight> in_order(by_unit.size());
+  for (std::size_t row = 0; row < places.size(); ++row) in_order[places[row] - rows.range().first] = by_unit[row];
   return in_order;
 }
 
-// The weights that persons' rows have in the A_j.
+// The weights that units' rows have in the A_j.
 std::vector<RowWeight> weights_in_class_grams(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  std::vector<RowWeight> by_person;
-  by_person.reserve(inputs.rows.range().count);
+  std::vector<RowWeight> by_unit;
+  by_unit.reserve(inputs.rows.range().count);
   for_each_lattice_chunk(
       inputs.rows, inputs.transform, inputs.plan,
       [&](const LatticeRows& chunk) {
         const std::vector<RowWeight> weights =
-            clipped_weights(chunk, PersonSum::kClassGrams, request.rows_per_person, inputs.plan.threads);
-        by_person.insert(by_person.end(), weights.begin(), weights.end());
+            clipped_weights(chunk, UnitSum::kClassGrams, request.rows_per_unit, inputs.plan.threads);
+        by_unit.insert(by_unit.end(), weights.begin(), weights.end());
       },
       inputs.on_chunk);
-  return in_order_of_rows(by_person, inputs.rows);
+  return in_order_of_rows(by_unit, inputs.rows);
 }
 
 }  // namespace
@@ -69,9 +69,9 @@ ClassGrams::ClassGrams(const ReleaseRequest& request, const StatisticInputs& inp
       digests_(inputs.plan.classes, RowDigest{}),
       batch_row_(inputs.plan.classes, 0),
       square_(dim_ * dim_),
-      weighted_gram_(PersonSum::kGram, request),
-      weighted_sums_(PersonSum::kClassSums, request) {
-  if (request.person_bound == PersonBound::kClip) clipped_rows_ = request.rows_per_person;
+      weighted_gram_(UnitSum::kGram, request),
+      weighted_sums_(UnitSum::kClassSums, request) {
+  if (request.unit_bound == UnitBound::kClip) clipped_rows_ = request.rows_per_unit;
   DPREDUCE_ASSERT(order_.size() <= inputs.plan.classes && hasher.dim() == dim_);
   first_pass(hasher);
 }
@@ -100,15 +100,15 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   if (clipped_rows_) clipped_ = in_order_of_rows(clipped_, inputs_.rows);
 }
 
-// Of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a person's rows
+// Of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a unit's rows
 // are clipped to follows from these rows, so that this digest must say which they are.
 void ClassGrams::digest_first(const RowHasher& hasher, const LatticeRows& chunk) {
   const unsigned threads = inputs_.plan.threads;
   if (!clipped_rows_) return add_to(whole_, hasher.accumulate(chunk, digests_, threads));
-  const std::vector<RowWeight> weights = clipped_weights(chunk, PersonSum::kClassGrams, *clipped_rows_, threads);
+  const std::vector<RowWeight> weights = clipped_weights(chunk, UnitSum::kClassGrams, *clipped_rows_, threads);
   clipped_.insert(clipped_.end(), weights.begin(), weights.end());
   hasher.accumulate(chunk, weights, digests_, threads);
-  add_to(whole_, hasher.of_persons(chunk, threads));
+  add_to(whole_, hasher.of_units(chunk, threads));
 }
 
 void ClassGrams::next(std::span<std::int64_t> triangle) {
@@ -208,7 +208,7 @@ RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const 
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   WeightedRows weighted(WeightPower::kHalf);
   std::vector<RowWeight> clipped;
-  if (request.person_bound == PersonBound::kClip) clipped = weights_in_class_grams(request, inputs);
+  if (request.unit_bound == UnitBound::kClip) clipped = weights_in_class_grams(request, inputs);
   for_each_lattice_chunk_of(
       rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
       inputs.transform, inputs.plan,

@@ -28,8 +28,8 @@
 
 namespace dpreduce {
 
-/// Where persons are clipped, the first pass goes through whole persons and keeps for every row the weight that it has
-/// in the A_j, 4 bytes a row: one for all classes of a person.
+/// Where units are clipped, the first pass goes through whole units and keeps for every row the weight that it has
+/// in the A_j, 4 bytes a row: one for all classes of a unit.
 class ClassGrams {
  public:
   /// Makes the first pass. `order` lists the classes whose matrices are wanted, each once, in that order; all
@@ -74,7 +74,7 @@ class ClassGrams {
   SecretVector<std::int16_t> batch_;
   std::vector<std::size_t> batch_row_;  // first row of each class in the batch
   SecretVector<std::int64_t> square_;
-  std::optional<std::uint64_t> clipped_rows_;  // B, where persons are clipped
+  std::optional<std::uint64_t> clipped_rows_;  // B, where units are clipped
   std::vector<RowWeight> clipped_;             // then, of the rows of the worker's range
   WeightedRows weighted_{WeightPower::kHalf};  // of the chunk at hand
   WeightedRows weighted_gram_;                 // of G
@@ -82,7 +82,7 @@ class ClassGrams {
 };
 
 /// triangle <- the upper triangle of A_j for one class, from a pass of its own. Returns the digest of the rows that it
-/// summed, for who knows that of the first pass. Cost: n_j d (d + 1) / 2 multiply-adds, and the digest's; where persons
+/// summed, for who knows that of the first pass. Cost: n_j d (d + 1) / 2 multiply-adds, and the digest's; where units
 /// are clipped, one more pass, over all rows. Memory: M and 8 d^2 bytes; then 8 bytes a row as well. Throws as
 /// for_each_lattice_chunk. Precondition: d (d + 1) / 2 elements.
 RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const StatisticInputs& inputs,

@@ -8,8 +8,8 @@
 
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
-#include "worker/chunk_priors.hpp"
-#include "worker/chunk_view.hpp"
+#include "worker/chunk_residuals.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/residuals.hpp"
 #include "worker/weighted_rows.hpp"
 

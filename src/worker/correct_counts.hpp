@@ -4,7 +4,7 @@
 //     s_mc(q) = factor_mc <q, w_mc>, with a second head u (residuals.hpp) softmax_c(factor_m <q, w_m>) + u_c(q)
 //
 // A row adds 0 or 1 to each u_m, whether it is of one class, of several or (then 0) of none: as utilities of a private
-// selection they have sensitivity 1, and are monotone. A row with a weight adds that, in units of it: a person adds 0
+// selection they have sensitivity 1, and are monotone. A row with a weight adds that, in units of it: a unit adds 0
 // to B to each sum, and so to each sum rounded down, whole numbers.
 #pragma once
 

@@ -13,23 +13,23 @@ namespace dpreduce {
 /// All chunks of a worker's rows.
 using KeptChunks = std::vector<LatticeRows>;
 
-/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (known_energies.hpp); a
-/// weight takes 4 more. By person: 8 more for weight and person, and what is remembered of it (clipped_persons.hpp).
-std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person);
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (integer_kernel.hpp); a
+/// weight takes 4 more. By unit: 8 more for weight and unit, and what is remembered of it (clipped_units.hpp).
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_unit);
 
 /// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Throws as rows_of_chunk.
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row, bool by_person);
+                             std::size_t labels_per_row, bool by_unit);
 
 /// What rows are kept for.
 enum class KeptFor {
-  kRounds,      ///< many passes: their energies are measured, and products of a person's rows remembered
+  kRounds,      ///< many passes: their energies are measured, and products of a unit's rows remembered
   kProjection,  ///< one pass, and then project_kept_chunks to as many features and an intercept
 };
 
 /// The rows that for_each_lattice_chunk shows, in chunks; nothing where they do not fit into plan.memory_bytes beside
-/// one more in the making. Where rows are gone through by person, what is remembered is products of a person's rows
-/// (clipped_persons.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
+/// one more in the making. Where rows are gone through by unit, what is remembered is products of a unit's rows
+/// (clipped_units.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               KeptFor use, const OnChunk& on_chunk);
 

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/array_file.hpp"
 #include "common/data/row_stream.hpp"
-#include "worker/bad_row.hpp"
 
 namespace dpreduce {
 namespace {
@@ -36,16 +36,16 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
 
 // `place_of` tells where a row of the chunk lies among all rows.
 template <typename PlaceOf>
-void take_persons(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& place_of) {
+void take_units(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& place_of) {
   if (rows.has_weights()) {
     std::vector<RowWeight> weights(chunk.rows());
     for (std::size_t row = 0; row < weights.size(); ++row) weights[row] = rows.weight(place_of(row));
     chunk.set_weights(std::move(weights));
   }
-  if (rows.has_persons()) {
-    std::vector<std::uint32_t> persons(chunk.rows());
-    for (std::size_t row = 0; row < persons.size(); ++row) persons[row] = rows.person(place_of(row));
-    chunk.set_persons(std::move(persons), rows.persons().parts);
+  if (rows.has_units()) {
+    std::vector<std::uint32_t> units(chunk.rows());
+    for (std::size_t row = 0; row < units.size(); ++row) units[row] = rows.unit(place_of(row));
+    chunk.set_units(std::move(units), rows.units().parts);
   }
 }
 
@@ -115,31 +115,31 @@ class GatheredRows {
   std::vector<std::int32_t> labels_;
 };
 
-// Chunks of whole persons, one person after the other.
-void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                               std::size_t slots, std::size_t chunk_rows,
-                               const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
-  const std::vector<std::uint64_t>& places = rows.by_person();
-  const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.largest_person());
+// Chunks of whole units, one unit after the other.
+void for_each_chunk_of_units(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan, std::size_t slots,
+                             std::size_t chunk_rows, const std::function<void(const LatticeRows&)>& visit,
+                             const OnChunk& on_chunk) {
+  const std::vector<std::uint64_t>& places = rows.by_unit();
+  const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.largest_unit());
   LatticeRows chunk(lattice_of(transform), capacity, slots);
   GatheredRows gathered(rows, plan.classes, slots);
-  const std::vector<std::uint64_t>& ends = rows.ends_of_persons();
-  std::size_t person = 0;
+  const std::vector<std::uint64_t>& ends = rows.ends_of_units();
+  std::size_t unit = 0;
   for (std::size_t first = 0; first < places.size();) {
-    std::vector<std::uint32_t> persons;
+    std::vector<std::uint32_t> units;
     std::vector<RowWeight> weights;
-    for (; person < ends.size() && ends[person] - first <= capacity; ++person) {
-      if (ends[person] == first + persons.size()) continue;
-      if (rows.has_weights()) weights.resize(ends[person] - first, rows.weight(places[first + persons.size()]));
-      persons.resize(ends[person] - first, static_cast<std::uint32_t>(person));
+    for (; unit < ends.size() && ends[unit] - first <= capacity; ++unit) {
+      if (ends[unit] == first + units.size()) continue;
+      if (rows.has_weights()) weights.resize(ends[unit] - first, rows.weight(places[first + units.size()]));
+      units.resize(ends[unit] - first, static_cast<std::uint32_t>(unit));
     }
-    const std::size_t end = first + persons.size();
+    const std::size_t end = first + units.size();
     gathered.assign(std::span(places).subspan(first, end - first));
     chunk.assign(transform, gathered.features(), gathered.labels(), plan.threads);
     const auto place_of = [&](std::size_t row) { return places[first + row]; };
     check_rows(chunk, gathered.labels(), plan, rows, place_of);
     if (rows.has_weights()) chunk.set_weights(std::move(weights));
-    chunk.set_persons(std::move(persons), rows.persons().parts);
+    chunk.set_units(std::move(units), rows.units().parts);
     visit(chunk);
     gathered.release();
     first = end;
@@ -174,7 +174,7 @@ class ChunkSource {
     chunk.assign(transform_, read->features, labels, plan_.threads);
     const auto place_of = [&](std::size_t row) { return read->first_row + row; };
     check_rows(chunk, labels, plan_, rows_, place_of);
-    take_persons(chunk, rows_, place_of);
+    take_units(chunk, rows_, place_of);
     return share_done(*read, rows_);
   }
 
@@ -262,7 +262,7 @@ std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
   return std::min(memory_bytes / row_bytes, kMostRowsPerChunk);
 }
 
-void require_room_for_persons(const Preprocessing& preprocessing, const StreamPlan& plan) {
+void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan& plan) {
   const std::uint64_t together = most_rows_clipped_together(preprocessing.input_dim);
   const std::uint64_t bytes = together * bytes_per_row(preprocessing, plan.labels_per_row);
   if (bytes <= plan.memory_bytes) return;
@@ -276,8 +276,8 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
   const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
-  if (rows.goes_by_person()) {
-    return for_each_chunk_of_persons(rows, transform, plan, slots, chunk_rows, visit, on_chunk);
+  if (rows.goes_by_unit()) {
+    return for_each_chunk_of_units(rows, transform, plan, slots, chunk_rows, visit, on_chunk);
   }
   ChunkSource source(rows, transform, plan, chunk_rows);
   const auto make_room = [&] {
@@ -300,7 +300,7 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
 
 void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                          const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk) {
-  if (rows.goes_by_person()) {
+  if (rows.goes_by_unit()) {
     for_each_lattice_chunk(rows, transform, plan, take, on_chunk);
     return;
   }
@@ -340,7 +340,7 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
     chunk.assign(transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
     const auto place_of = [&](std::size_t row) { return places[row]; };
     check_rows(chunk, labels, plan, rows, place_of);
-    take_persons(chunk, rows, place_of);
+    take_units(chunk, rows, place_of);
     if (!weights.empty()) {
       std::vector<RowWeight> of_chunk;
       for (const std::uint64_t place : places) of_chunk.push_back(weights[place - rows.range().first]);
@@ -364,6 +364,17 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
     on_chunk(share_done(*read, rows));
   }
   if (!places.empty()) visit_gathered();
+}
+
+void refuse_not_finite(const std::string& where) {
+  throw BadInput(
+      fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}", where, kForOwnerOnly));
+}
+
+void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most) {
+  throw BadInput(fmt::format(
+      "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}", where,
+      labels, most, kForOwnerOnly));
 }
 
 }  // namespace dpreduce

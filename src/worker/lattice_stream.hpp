@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/data/rows_options.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
@@ -44,19 +46,19 @@ std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::si
 /// UsageError where not one does.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 
-/// Throws UsageError where as many rows as are clipped together (row_persons.hpp) do not fit into plan.memory_bytes,
-/// whatever rows there are. Where they fit, so does every person of a pass that goes by person.
-void require_room_for_persons(const Preprocessing& preprocessing, const StreamPlan& plan);
+/// Throws UsageError where as many rows as are clipped together (row_units.hpp) do not fit into plan.memory_bytes,
+/// whatever rows there are. Where they fit, so does every unit of a pass that goes by unit.
+void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan& plan);
 
-/// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by person, with chunks of
-/// whole persons, and with more rows than rows_of_chunk where one person has more. The chunk's rows are `transform`ed
+/// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by unit, with chunks of
+/// whole units, and with more rows than rows_of_chunk where one unit has more. The chunk's rows are `transform`ed
 /// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). By
-/// person features are taken from where they lie, and labels of all rows are read ahead: 4 k bytes a row beside
+/// unit features are taken from where they lie, and labels of all rows are read ahead: 4 k bytes a row beside
 /// plan.memory_bytes. With
-/// several threads, and but by person, the next chunk is prepared while one is visited, on the caller's thread still:
+/// several threads, and but by unit, the next chunk is prepared while one is visited, on the caller's thread still:
 /// `visit` leaves `rows` alone. Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a
 /// row has a NaN, an infinity or more than k classes, naming file and row; UsageError where memory_bytes hold not one
-/// row, or not one person's.
+/// row, or not one unit's.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
@@ -78,5 +80,15 @@ RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
+
+/// Throws BadInput: an element of the row is NaN, or infinite. `where` names the row, for its owner.
+[[noreturn]] void refuse_not_finite(const std::string& where);
+
+/// Throws BadInput: the row has `labels` labels, and --max-labels allows `most`.
+[[noreturn]] void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most);
+
+inline Int16View view_of(const LatticeRows& chunk) {
+  return chunk.energies().with({chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()});
+}
 
 }  // namespace dpreduce

@@ -11,7 +11,7 @@
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/plan/empty_statistic.hpp"
-#include "worker/chunk_view.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -59,7 +59,7 @@ void for_each_candidate_chunk(const StatisticInputs& candidates, const Visit& vi
 }
 
 // ||b_c||^2 < 2^96, and so |<b_c, z>| < 2^48 S < 2^63, for all c.
-void check_sums(std::span<const std::int64_t> sums, std::size_t dim) {
+void require_sums(std::span<const std::int64_t> sums, std::size_t dim) {
   __extension__ using Uint128 = unsigned __int128;
   constexpr Uint128 kBound = Uint128{1} << 96;
   for (std::size_t first = 0; first < sums.size(); first += dim) {
@@ -80,7 +80,7 @@ void add_products_with_sums(const UtilityTable& utilities, SecretVector<std::int
   const std::size_t classes = candidates.plan.classes;
   const std::size_t dim = candidates.transform.output_dim();
   DPREDUCE_ASSERT(sums.size() == classes * dim);
-  check_sums(sums, dim);
+  require_sums(sums, dim);
   const SecretVector<std::int16_t> digits = balanced_digits(std::move(sums));
   if (digits.empty()) return;
   const Int16View factors{digits.data(), digits.size() / dim, dim, dim};

@@ -11,7 +11,7 @@
 // so that the integer kernel takes them. Otherwise all n x m pairs are needed.
 //
 // A row with a weight w (weighted_rows.hpp) adds floor(w u / J), or, nothing clipped, <[w q / J], z>, which with the
-// w S^2 / J that is left out lies between 0 and 2 w S^2 / J: a person's rows together add between 0 and B times a row's
+// w S^2 / J that is left out lies between 0 and 2 w S^2 / J: a unit's rows together add between 0 and B times a row's
 // range.
 //
 // There are two ways over many workers. Each goes through all public rows with its own rows, and utilities are summed:

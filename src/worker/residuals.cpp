@@ -1,6 +1,7 @@
 #include "worker/residuals.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -123,6 +124,197 @@ double lattice_residual(std::span<const std::int64_t> products, std::span<const 
   }
   quantize_row(scratch, Lattice{1.0, scratch.size()}, rho);
   return norm;
+}
+
+namespace {
+
+constexpr std::size_t kRowsAcross = 8;
+using EightProducts [[gnu::vector_size(kRowsAcross * sizeof(std::int64_t))]] = std::int64_t;
+using EightResiduals [[gnu::vector_size(kRowsAcross * sizeof(std::int32_t))]] = std::int32_t;
+using EightEntries [[gnu::vector_size(kRowsAcross * sizeof(std::int16_t))]] = std::int16_t;
+
+// Eight vectors of eight values become their transpose.
+template <typename Vector>
+inline void transpose(Vector* v) {
+  Vector pairs[8];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+    pairs[2 * i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    pairs[2 * i + 1] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  Vector fours[8];
+#pragma GCC unroll 2
+  for (std::size_t i = 0; i < 2; ++i) {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < 2; ++j) {
+      fours[4 * i + j] = __builtin_shufflevector(pairs[4 * i + j], pairs[4 * i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
+      fours[4 * i + 2 + j] =
+          __builtin_shufflevector(pairs[4 * i + j], pairs[4 * i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+    v[i] = __builtin_shufflevector(fours[i], fours[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
+    v[4 + i] = __builtin_shufflevector(fours[i], fours[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+// Up to eight rows, a lane each: entries[c] holds theirs of class c.
+struct RowsAcross {
+  std::size_t classes = 0;
+  std::array<EightDoubles, kMostClassesAcross> entries;
+  std::array<EightResiduals, kMostClassesAcross> rho;
+  EightDoubles squares;  // of rho, exact
+
+  // sum_c of the entries, or of their squares, by their place mod 8, as a row alone is summed.
+  template <bool squared>
+  void sum(EightDoubles& total) const {
+    EightDoubles sums[8] = {};
+    std::size_t c = 0;
+    for (; c + 8 <= classes; c += 8) {
+#pragma GCC unroll 8
+      for (std::size_t place = 0; place < 8; ++place) {
+        sums[place] += squared ? entries[c + place] * entries[c + place] : entries[c + place];
+      }
+    }
+    for (std::size_t place = 0; c < classes; ++c, ++place) {
+      sums[place] += squared ? entries[c] * entries[c] : entries[c];
+    }
+    total = ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+  }
+};
+
+// entries <- the scores of `count` rows; lanes without a row get those of products 0.
+inline void load_scores(const std::int64_t* products, std::size_t count, const double* factors, RowsAcross& rows) {
+  const std::size_t classes = rows.classes;
+  std::size_t c = 0;
+  EightProducts lanes[8];
+  for (; count == kRowsAcross && c + 8 <= classes; c += 8) {
+    for (std::size_t row = 0; row < 8; ++row)
+      std::memcpy(&lanes[row], products + row * classes + c, sizeof(lanes[row]));
+    transpose(lanes);
+    for (std::size_t i = 0; i < 8; ++i) {
+      rows.entries[c + i] = factors[c + i] * __builtin_convertvector(lanes[i], EightDoubles);
+    }
+  }
+  for (; c < classes; ++c) {
+    std::int64_t values[kRowsAcross] = {};
+    for (std::size_t lane = 0; lane < count; ++lane) values[lane] = products[lane * classes + c];
+    std::memcpy(lanes, values, sizeof(values));
+    rows.entries[c] = factors[c] * __builtin_convertvector(lanes[0], EightDoubles);
+  }
+}
+
+template <std::size_t width>
+inline void take_probabilities(Loss loss, RowsAcross& rows) {
+  constexpr std::size_t kTogether = kVectorsTogether<width>;
+  static_assert(kMostClassesAcross % kTogether == 0);
+  if (loss == Loss::kSigmoid) {
+    for (std::size_t c = rows.classes; c % kTogether != 0; ++c) rows.entries[c] = EightDoubles{};
+    for (std::size_t c = 0; c < rows.classes; c += kTogether) logistics<kTogether>(&rows.entries[c]);
+  }
+  if (loss != Loss::kSoftmax) return;
+  EightDoubles largest = rows.entries[0];
+  for (std::size_t c = 1; c < rows.classes; ++c) {
+    largest = largest < rows.entries[c] ? rows.entries[c] : largest;
+  }
+  for (std::size_t c = rows.classes; c % kTogether != 0; ++c) rows.entries[c] = largest;
+  for (std::size_t c = 0; c < rows.classes; c += kTogether) {
+    for (std::size_t i = 0; i < kTogether; ++i) rows.entries[c + i] -= largest;
+    exponentials<kTogether>(&rows.entries[c]);
+  }
+  EightDoubles total;
+  rows.sum<false>(total);
+  const EightDoubles inverse = 1.0 / total;
+  for (std::size_t c = 0; c < rows.classes; ++c) rows.entries[c] *= inverse;
+}
+
+// Clips to `residual_norm` and rounds with `scale`, once; norms get |r|_2 from before.
+inline void clip_and_round(double residual_norm, double scale, RowsAcross& rows, EightDoubles& norms) {
+  constexpr double kRoundToInteger = 6755399441055744.0;
+  constexpr EightDoubles kMost = EightDoubles{} + double{kLatticeNorm};
+  EightDoubles squared;
+  rows.sum<true>(squared);
+  for (std::size_t lane = 0; lane < kRowsAcross; ++lane) norms[lane] = std::sqrt(squared[lane]);
+  const EightDoubles least = EightDoubles{} + residual_norm;
+  const EightDoubles divisor = norms < least ? least : norms;
+  bool divides = false;  // by 1, an entry has the same bits
+  for (std::size_t lane = 0; lane < kRowsAcross; ++lane) divides = divides || divisor[lane] != 1.0;
+  if (divides) {
+    for (std::size_t c = 0; c < rows.classes; ++c) rows.entries[c] /= divisor;
+  }
+  rows.squares = EightDoubles{};
+  for (std::size_t c = 0; c < rows.classes; ++c) {
+    EightDoubles rounded = (rows.entries[c] * scale + kRoundToInteger) - kRoundToInteger;
+    rounded = rounded < -kMost ? -kMost : rounded;
+    rounded = rounded > kMost ? kMost : rounded;
+    rows.squares += rounded * rounded;
+    rows.rho[c] = __builtin_convertvector(rounded, EightResiduals);
+  }
+}
+
+// rho of the first `count` rows, count x K.
+inline void store_residuals(const RowsAcross& rows, std::size_t count, std::int16_t* rho) {
+  const std::size_t classes = rows.classes;
+  std::size_t c = 0;
+  for (; count == kRowsAcross && c + 8 <= classes; c += 8) {
+    EightResiduals entries[8];
+    std::memcpy(entries, &rows.rho[c], sizeof(entries));
+    transpose(entries);
+    for (std::size_t row = 0; row < 8; ++row) {
+      const EightEntries of_row = __builtin_convertvector(entries[row], EightEntries);
+      std::memcpy(rho + row * classes + c, &of_row, sizeof(of_row));
+    }
+  }
+  for (; c < classes; ++c) {
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      rho[lane * classes + c] = static_cast<std::int16_t>(rows.rho[c][lane]);
+    }
+  }
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a kernel: loops within loops
+void lattice_residuals(std::span<const std::int64_t> products,
+                       const std::function<std::span<const std::int32_t>(std::size_t)>& classes_of,
+                       const ResidualTerms& terms, std::span<std::int16_t> rho, std::span<double> norms) {
+  constexpr double kSquaredLatticeNorm = double{kLatticeNorm} * double{kLatticeNorm};
+  const std::size_t classes = terms.factors.size();
+  DPREDUCE_ASSERT(classes <= kMostClassesAcross && products.size() == norms.size() * classes);
+  DPREDUCE_ASSERT(rho.size() == products.size());
+  const Lattice lattice{1.0, classes};
+  const double scale = lattice.scale();
+  RowsAcross rows;
+  rows.classes = classes;
+  EightDoubles norms_across;
+  std::array<double, kMostClassesAcross> row_alone;
+  for (std::size_t first = 0; first < norms.size(); first += kRowsAcross) {
+    const std::size_t count = std::min(kRowsAcross, norms.size() - first);
+    run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+      load_scores(products.data() + first * classes, count, terms.factors.data(), rows);
+      take_probabilities<width>(terms.loss, rows);
+    });
+    std::array<bool, kRowsAcross> counts{};
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const std::span<const std::int32_t> of_row = classes_of(first + lane);
+      DPREDUCE_ASSERT(terms.loss != Loss::kSoftmax || of_row.size() <= 1);
+      counts[lane] = terms.loss != Loss::kSoftmax || !of_row.empty();
+      for (const std::int32_t label : of_row) rows.entries[static_cast<std::size_t>(label)][lane] -= 1.0;
+    }
+    run_at_full_width([&](auto) {
+      clip_and_round(terms.residual_norm, scale, rows, norms_across);
+      store_residuals(rows, count, rho.data() + first * classes);
+    });
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const std::span<std::int16_t> target = rho.subspan((first + lane) * classes, classes);
+      norms[first + lane] = counts[lane] ? norms_across[lane] : 0.0;
+      if (!counts[lane]) std::fill(target.begin(), target.end(), std::int16_t{0});
+      if (rows.squares[lane] <= kSquaredLatticeNorm || !counts[lane]) continue;
+      for (std::size_t c = 0; c < classes; ++c) row_alone[c] = rows.entries[c][lane];
+      quantize_row(std::span(row_alone).first(classes), lattice, target);
+    }
+  }
 }
 
 }  // namespace dpreduce

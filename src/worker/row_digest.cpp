@@ -5,7 +5,7 @@
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "worker/chunk_view.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {
@@ -43,7 +43,7 @@ RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
       coefficients_(coefficients_of(secret, kDigestLanes * dim)),
       mac_(std::span<const std::byte, 32>(key_of(secret, "row digest"))),
       weight_mac_(std::span<const std::byte, 32>(key_of(secret, "row weights"))),
-      person_mac_(std::span<const std::byte, 32>(key_of(secret, "row persons"))) {}
+      unit_mac_(std::span<const std::byte, 32>(key_of(secret, "row persons"))) {}
 
 std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<const RowWeight> weights,
                                           unsigned threads) const {
@@ -113,29 +113,29 @@ RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<const RowWei
   return whole;
 }
 
-RowDigest RowHasher::of_persons(const LatticeRows& chunk, unsigned threads) const {
+RowDigest RowHasher::of_units(const LatticeRows& chunk, unsigned threads) const {
   const std::vector<RowDigest> digests = of_rows(chunk, chunk.weights(), threads);
   RowDigest whole{};
   for (std::size_t first = 0; first < digests.size();) {
-    RowDigest person{};
+    RowDigest unit{};
     std::uint64_t rows = 0;
-    const std::size_t end = chunk.end_of_person(first);
-    const PersonPart part = chunk.part_of_person(first);
-    const std::uint64_t of_part = part == PersonPart{} ? 0 : (std::uint64_t{part.of} << 18) + (part.count << 1);
+    const std::size_t end = chunk.end_of_unit(first);
+    const UnitPart part = chunk.part_of_unit(first);
+    const std::uint64_t of_part = part == UnitPart{} ? 0 : (std::uint64_t{part.of} << 18) + (part.count << 1);
     for (; first < end; ++first) {
-      add_to(person, digests[first]);
+      add_to(unit, digests[first]);
       rows += chunk.counts(first) ? 1 : 0;
     }
     if (rows > 1 || (rows == 1 && of_part != 0)) {
       std::array<RandomBlock, 2> halves{};
-      for (const auto& blocks : {std::array{RandomBlock{person[0], person[1]}, RandomBlock{person[0], person[1]}},
-                                 std::array{RandomBlock{person[2], person[3]}, RandomBlock{person[2], person[3]}},
+      for (const auto& blocks : {std::array{RandomBlock{unit[0], unit[1]}, RandomBlock{unit[0], unit[1]}},
+                                 std::array{RandomBlock{unit[2], unit[3]}, RandomBlock{unit[2], unit[3]}},
                                  std::array{RandomBlock{rows, of_part}, RandomBlock{rows, of_part + 1}}}) {
-        person_mac_.chain(halves, blocks);
+        unit_mac_.chain(halves, blocks);
       }
-      person = {halves[0].first, halves[0].second, halves[1].first, halves[1].second};
+      unit = {halves[0].first, halves[0].second, halves[1].first, halves[1].second};
     }
-    add_to(whole, person);
+    add_to(whole, unit);
   }
   return whole;
 }
@@ -144,8 +144,8 @@ RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher)
   std::vector<RowDigest> by_class(inputs.plan.classes, RowDigest{});
   RowDigest whole{};
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    add_to(whole, inputs.rows.goes_by_person() ? hasher.of_persons(chunk, inputs.plan.threads)
-                                               : hasher.accumulate(chunk, by_class, inputs.plan.threads));
+    add_to(whole, inputs.rows.goes_by_unit() ? hasher.of_units(chunk, inputs.plan.threads)
+                                             : hasher.accumulate(chunk, by_class, inputs.plan.threads));
   });
   return whole;
 }

@@ -8,7 +8,7 @@
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
 // A row that is not whole (row_weights.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
-// Where persons are clipped, F_P(sum over a person's rows, their number, which part of the person's bound is for them)
+// Where units are clipped, F_P(sum over a unit's rows, their number, which part of the unit's bound is for them)
 // is added instead of the rows', F_P a third.
 //
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
@@ -64,10 +64,10 @@ class RowHasher {
   RowDigest accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
                        unsigned threads) const;
 
-  /// Returns the sum over persons of F_P(sum of their rows' digests), of a person with one row that counts, and
-  /// no others elsewhere, of its digest: so that it says as well which rows are one person's. Preconditions: as of
+  /// Returns the sum over units of F_P(sum of their rows' digests), of a unit with one row that counts, and
+  /// no others elsewhere, of its digest: so that it says as well which rows are one unit's. Preconditions: as of
   /// clipped_weights.
-  RowDigest of_persons(const LatticeRows& chunk, unsigned threads) const;
+  RowDigest of_units(const LatticeRows& chunk, unsigned threads) const;
 
  private:
   std::vector<RowDigest> of_rows(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads) const;
@@ -76,7 +76,7 @@ class RowHasher {
   SecretVector<std::int16_t> coefficients_;  // R, row-major
   BlockMac mac_;
   BlockMac weight_mac_;
-  BlockMac person_mac_;
+  BlockMac unit_mac_;
 };
 
 /// Of all rows of a worker, as `inputs` transform them; rows without labels count as of class 0. Precondition

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/sensitivity.hpp"
+#include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
 
@@ -49,7 +49,7 @@ struct LabelExchange {
 /// these, m = 2 k - K, t = 2 (K - k). Preconditions: classes >= 2; 1 <= most_labels <= classes.
 std::vector<LabelExchange> label_exchanges(std::uint64_t classes, std::uint64_t most_labels);
 
-/// The largest square of every block, as one change. Of persons exchanged, where blocks hold a weighed row in different
+/// The largest square of every block, as one change. Of units exchanged, where blocks hold a weighed row in different
 /// powers (weighted_rows.hpp): these are rounded apart, so that no block's change says anything of another's.
 SensitivityProfile largest_of_each_block(const std::vector<SensitivityProfile>& profiles);
 

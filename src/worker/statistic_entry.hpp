@@ -50,8 +50,8 @@ inline double elements_of(const BlockRequest& block) {
   return static_cast<double>(block.elements);
 }
 
-/// What declarations depend on; all public. Declarations are of one row; of a person, who moves a block B times as far
-/// as a row at most, `rows_per_person` of the request says so (fit/planned_fit.cpp sets it, for all requests alike).
+/// What declarations depend on; all public. Declarations are of one row; of a unit, which moves a block B times as far
+/// as a row at most, `rows_per_unit` of the request says so (fit/resolved_fit.cpp sets it, for all requests alike).
 /// Every declaration has these preconditions (asserted) on what it reads, and
 /// those that it states: classes >= 2; 1 <= most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and
 /// below 1 where it is a part of a release.
@@ -66,10 +66,10 @@ struct ReleaseTerms {
   double hessian_share = 0.5;  ///< of mu^2, for the Hessians of a release with a gradient
   Loss loss = Loss::kSoftmax;  ///< whose Hessians these are
   std::uint64_t rounds = 1;    ///< of what is released at one public point after the other
-  bool has_persons = false;    ///< the unit is a person, whose rows have weights (row_weights.hpp)
+  bool has_units = false;      ///< the unit is a unit, whose rows have weights (row_weights.hpp)
 
   /// Of blocks that count rows: counts of weighed rows are in units of weights.
-  unsigned count_bits() const { return has_persons ? kWeightBits : 0; }
+  unsigned count_bits() const { return has_units ? kWeightBits : 0; }
 };
 
 /// What a statistic is taken at; but for kRows it is released round by round, at one point after the other.
@@ -79,11 +79,11 @@ enum class TakenAt {
   kBalls     ///< ClassBalls
 };
 
-/// What becomes of a statistic where persons are clipped (--person-bound clip).
-enum class PersonClip {
-  kRefused,  ///< clipping a person is not defined for it
-  kSum,      ///< a person's sum is clipped; not where the release counts rows beside it
-  /// Persons are weighed: a person's counts all point the same way, so that what scales count and sum together to the
+/// What becomes of a statistic where units are clipped (--unit-bound clip).
+enum class UnitClip {
+  kRefused,  ///< clipping a unit is not defined for it
+  kSum,      ///< a unit's sum is clipped; not where the release counts rows beside it
+  /// Units are weighed: a unit's counts all point the same way, so that what scales count and sum together to the
   /// bound is B / m.
   kWeight
 };
@@ -101,12 +101,12 @@ struct StatisticEntry {
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
   /// What a row of a round of `request` costs.
   StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
-  PersonClip person_clip = PersonClip::kRefused;
+  UnitClip unit_clip = UnitClip::kRefused;
 
   /// What `declare` says, of rows of terms.dim features.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   /// What becomes of that request of it.
-  PersonClip person_clip_of(const ReleaseRequest& made) const;
+  UnitClip unit_clip_of(const ReleaseRequest& made) const;
   bool is_round() const { return taken_at != TakenAt::kRows; }
 };
 

@@ -44,14 +44,14 @@ class DrawnRows {
   std::optional<LatticeRows> rows_;
 };
 
-// One coin a person.
-void for_each_drawn_person(const StatisticInputs& inputs, DrawnRows& drawn) {
+// One coin a unit.
+void for_each_drawn_unit(const StatisticInputs& inputs, DrawnRows& drawn) {
   const WorkerRows& rows = inputs.rows;
-  const std::vector<char> persons = inputs.sample->drawn_persons(rows.persons().first_rows);
+  const std::vector<char> units = inputs.sample->drawn_units(rows.units().first_rows);
   for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
     for (std::size_t first = 0; first < chunk.rows();) {
-      const std::size_t end = rows.goes_by_person() ? chunk.end_of_person(first) : first + 1;
-      if (persons[chunk.person(first)] != 0) drawn.append(chunk, first, end);
+      const std::size_t end = rows.goes_by_unit() ? chunk.end_of_unit(first) : first + 1;
+      if (units[chunk.unit(first)] != 0) drawn.append(chunk, first, end);
       first = end;
     }
   });
@@ -80,14 +80,14 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
   const StreamPlan& plan = inputs.plan;
   const std::size_t bytes_of_drawn_row = bytes_per_row(inputs.transform.preprocessing(), plan.labels_per_row) +
                                          sizeof(float) * inputs.transform.input_dim();
-  if (inputs.kept.empty() && inputs.are_checked && rows.has_labels() && !rows.has_persons() &&
+  if (inputs.kept.empty() && inputs.are_checked && rows.has_labels() && !rows.has_units() &&
       plan.memory_bytes >= bytes_of_drawn_row) {
     RowCoins coins = inputs.sample->coins();
     const auto is_drawn = [&](std::span<const std::int32_t>) { return coins.next(); };
     return for_each_lattice_chunk_of(is_drawn, rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);
   }
-  DrawnRows drawn(rows.goes_by_person() ? std::max(kDrawnRowsAtOnce, rows.largest_person()) : kDrawnRowsAtOnce, visit);
-  rows.has_persons() ? for_each_drawn_person(inputs, drawn) : for_each_drawn_row(inputs, drawn);
+  DrawnRows drawn(rows.goes_by_unit() ? std::max(kDrawnRowsAtOnce, rows.largest_unit()) : kDrawnRowsAtOnce, visit);
+  rows.has_units() ? for_each_drawn_unit(inputs, drawn) : for_each_drawn_row(inputs, drawn);
   drawn.show();
 }
 

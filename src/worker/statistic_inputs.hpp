@@ -58,9 +58,9 @@ const GradientPoint& gradient_point(const StatisticInputs& inputs);
 inline constexpr std::size_t kDrawnRowsAtOnce = 1024;
 
 /// Calls `visit` with each chunk of the rows, kept or not. Of a sample with its rows alone, gathered: a row that is not
-/// drawn adds exactly nothing. Where the rows' persons are known, persons are drawn, and not rows; else, where all rows
+/// drawn adds exactly nothing. Where the rows' units are known, units are drawn, and not rows; else, where all rows
 /// are kept or checked, drawn rows alone are touched. Memory of a sample: kDrawnRowsAtOnce rows of 2 d + 4 bytes, or as
-/// many as one person has, where chunks are of whole persons, or 4 d_in for each row of a chunk. Throws as
+/// many as one unit has, where chunks are of whole units, or 4 d_in for each row of a chunk. Throws as
 /// for_each_lattice_chunk.
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit);
 

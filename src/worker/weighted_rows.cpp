@@ -7,7 +7,7 @@
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/vector_width.hpp"
-#include "worker/chunk_view.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/row_sensitivity.hpp"
 
 namespace dpreduce {
@@ -123,16 +123,16 @@ void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::sp
   }
 }
 
-WeightedRows::WeightedRows(PersonSum sum, const ReleaseRequest& request)
-    : power_(sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf),
-      rows_per_person_(request.rows_per_person) {
-  if (request.person_bound == PersonBound::kClip) clipped_ = sum;
+WeightedRows::WeightedRows(UnitSum sum, const ReleaseRequest& request)
+    : power_(sum == UnitSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf),
+      rows_per_unit_(request.rows_per_unit) {
+  if (request.unit_bound == UnitBound::kClip) clipped_ = sum;
 }
 
 Int16View WeightedRows::of(const LatticeRows& chunk, unsigned threads) {
   if (!clipped_) return of(chunk, chunk.weights(), threads);
   const std::span<std::int16_t> scaled = room_for(chunk);
-  const std::vector<RowWeight> weights = clipped_weights(chunk, *clipped_, rows_per_person_, threads, scaled);
+  const std::vector<RowWeight> weights = clipped_weights(chunk, *clipped_, rows_per_unit_, threads, scaled);
   if (all_whole(weights)) return view_of(chunk);
   const std::size_t dim = chunk.dim();
   for (std::size_t row = 0; row < chunk.rows(); ++row) {

@@ -1,9 +1,9 @@
-// Rows that count for less than a whole row, where the unit of privacy is a person.
+// Rows that count for less than a whole row, where the unit of privacy is not a row, but all rows of one person.
 //
 // Legend: q a lattice row, ||q|| <= S; w its weight in units of 1 / J (common/data/row_weights.hpp), J a whole row;
-// s = w / J. A person's rows have sum s <= B.
+// s = w / J. A unit's rows have sum s <= B.
 //
-//     statistic          what is summed of a row       its norm, checked in integers      a person's rows together
+//     statistic          what is summed of a row       its norm, checked in integers      a unit's rows together
 //     sums of rows       q' = [s q]                    ||q'||^2 <= floor(s^2 S^2)         <= B S
 //     sums of q q^T      q' = [sqrt(s) q]              ||q'||^2 <= floor(s S^2)           <= B S^2, since
 //                                                      ||q' q'^T||_F = ||q'||^2
@@ -24,7 +24,7 @@
 #include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/noise_plan.hpp"
-#include "worker/clipped_persons.hpp"
+#include "worker/clipped_units.hpp"
 
 namespace dpreduce {
 
@@ -58,17 +58,17 @@ std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fr
 /// counts_c += what the rows of class c count for, of every class.
 void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::span<std::int64_t> counts);
 
-/// The rows of a chunk as they are summed: weighed, or each person's clipped; the chunk's own where all of them are
+/// The rows of a chunk as they are summed: weighed, or each unit's clipped; the chunk's own where all of them are
 /// whole.
 class WeightedRows {
  public:
-  /// Of a statistic whose persons are never clipped.
+  /// Of a statistic whose units are never clipped.
   explicit WeightedRows(WeightPower power) : power_(power) {}
-  /// Of rows that are summed so, as the request binds persons.
-  WeightedRows(PersonSum sum, const ReleaseRequest& request);
+  /// Of rows that are summed so, as the request binds units.
+  WeightedRows(UnitSum sum, const ReleaseRequest& request);
 
   /// Valid until the next call, and as long as the chunk. Cost: n d roundings on `threads` threads, and 2 d bytes a
-  /// row; of persons that are clipped, clipped_weights'. Precondition of these: as there.
+  /// row; of units that are clipped, clipped_weights'. Precondition of these: as there.
   Int16View of(const LatticeRows& chunk, unsigned threads);
   /// The same with these weights, which are known.
   Int16View of(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads);
@@ -77,8 +77,8 @@ class WeightedRows {
   std::span<std::int16_t> room_for(const LatticeRows& chunk);
 
   WeightPower power_;
-  std::optional<PersonSum> clipped_;
-  std::uint64_t rows_per_person_ = 1;
+  std::optional<UnitSum> clipped_;
+  std::uint64_t rows_per_unit_ = 1;
   LargeVector<std::int16_t> rows_;
 };
 

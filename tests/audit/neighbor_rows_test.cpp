@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/data/private_folder.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/files/private_folder.hpp"
 
 namespace dpreduce {
 namespace {
@@ -79,11 +79,11 @@ TEST(NeighborRows, AreWrittenAsTheReaderTakesThem) {
 
 // Rows of one world by person, as features, label and number of rows: what one person holds.
 std::map<std::int64_t, std::vector<std::pair<float, std::int32_t>>> rows_by_person(const LabeledRows& rows) {
-  std::map<std::int64_t, std::vector<std::pair<float, std::int32_t>>> by_person;
+  std::map<std::int64_t, std::vector<std::pair<float, std::int32_t>>> by_unit;
   for (std::size_t row = 0; row < rows.rows(); ++row) {
-    by_person[rows.person[row]].emplace_back(rows.row(row)[0], rows.y[row]);
+    by_unit[rows.person[row]].emplace_back(rows.row(row)[0], rows.y[row]);
   }
-  return by_person;
+  return by_unit;
 }
 
 TEST(NeighborRows, DifferByOneWholePersonOnEveryRank) {

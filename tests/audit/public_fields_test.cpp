@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "common/data/private_folder.hpp"
+#include "common/files/private_folder.hpp"
 #include "common/model/safetensors.hpp"
 
 namespace dpreduce {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "audit/neighbor_rows.hpp"
-#include "common/data/private_folder.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/files/private_folder.hpp"
 
 namespace dpreduce {
 namespace {

@@ -148,6 +148,13 @@ bool holds(const std::string& bytes, std::size_t number) {
          bytes.find(element_bytes(std::vector<double>{static_cast<double>(number)})) != std::string::npos;
 }
 
+// The report but for the norms of what was noised: they were paid for. That of the noised number of rows may be the
+// number.
+std::string without_noised_norms(json report) {
+  for (json& release : report["privacy"]["releases"]) release.erase("norm");
+  return report.dump();
+}
+
 TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
   std::vector<std::size_t> counts = kClassRows;
   counts.push_back(kRows);
@@ -165,7 +172,8 @@ TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
         EXPECT_FALSE(shows_number(run.out, count)) << count << " on standard output:\n" << run.out;
         EXPECT_FALSE(shows_number(run.err, count)) << count << " on standard error:\n" << run.err;
         for (const std::string name : {"model.safetensors", "report.json", "ledger.jsonl"}) {
-          const std::string content = bytes(name);
+          std::string content = bytes(name);
+          if (name == "report.json") content = without_noised_norms(json::parse(content));
           EXPECT_FALSE(shows_number(content, count)) << count << " in " << name;
           EXPECT_FALSE(holds(content, count)) << count << " in " << name;
         }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/data/dtype.hpp"
-#include "common/data/npy_header.hpp"
+#include "common/data/npy_array.hpp"
 
 namespace dpreduce {
 

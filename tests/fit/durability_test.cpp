@@ -1,27 +1,19 @@
 // What has to be on disk is flushed before what it guards happens, and where a flush fails that does not happen. Seen
 // at the system calls: a computer that is switched off in between cannot be had in a test.
-#include <algorithm>
-#include <filesystem>
-#include <set>
-#include <string>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/data/atomic_file.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/run_journal.hpp"
 #include "common/randomness/private_file.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/fit/watched_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace durability_test {
+namespace dpreduce::durability_test {
 
 using testing::Contains;
-using testing::HasSubstr;
 using Kind = FileCall::Kind;
 
 constexpr std::uint64_t kRoundsOfFit = 3;
@@ -112,7 +104,7 @@ TEST_F(DurabilityTest, OfAFitEachFlushComesBeforeWhatItGuards) {
   WatchedFiles watched(folder.path());
   fit_in(folder);
   const Order order(folder, watched.calls());
-  EXPECT_THAT(order.complaints(), testing::IsEmpty());
+  EXPECT_THAT(order.complaints(), IsEmpty());
   EXPECT_EQ(order.writes_to_ledger(), kRoundsOfFit + 2);  // a reservation, charges, an end
   EXPECT_GE(order.writes_to_journal(), kRoundsOfFit);
   EXPECT_EQ(order.releases_named(), kRoundsOfFit);
@@ -132,14 +124,9 @@ TEST_F(DurabilityTest, AFlushThatFailsEndsTheFitBeforeWhatItGuards) {
       failed = path;
       return path != checkpoint;  // that its names are flushed is more than all file systems can
     });
-    std::string refusal;
-    try {
-      fit_in(folder);
-    } catch (const Error& error) {
-      refusal = error.what();
-    }
+    const std::string said = refusal<Error>([&] { fit_in(folder); });
     if (!watched.has_failed()) break;
-    EXPECT_NE(refusal, "") << failed;
+    EXPECT_NE(said, "") << failed;
     std::size_t released = 0;
     if (std::filesystem::exists(checkpoint)) {
       for (const auto& entry : std::filesystem::directory_iterator(checkpoint)) {
@@ -156,12 +143,7 @@ TEST_F(DurabilityTest, ALedgerLineIsFlushedBeforeTheCallReturnsOrIsTakenBack) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger.jsonl";
   const Reservation reservation{.run_id = "run",
-                                .terms = {.method = "mean",
-                                          .accountant = Accountant::kGdp,
-                                          .epsilon = {},
-                                          .delta = {},
-                                          .config_digest = std::string(64, 'c'),
-                                          .version = "test"},
+                                .terms = sample_terms(),
                                 .releases = {{.name = "sums", .rounds = 1, .mu = 1.0, .sampling_rate = 1.0}},
                                 .selections = {}};
   WatchedFiles watched(folder.path());
@@ -209,7 +191,7 @@ TEST_F(DurabilityTest, AJournalIsWholeAndFlushedBeforeItHasItsName) {
     EXPECT_GT(size(), before);
     EXPECT_EQ(watched.calls().back().kind, Kind::kSync);
   }
-  EXPECT_THAT(Order(folder, watched.calls()).complaints(), testing::IsEmpty());
+  EXPECT_THAT(Order(folder, watched.calls()).complaints(), IsEmpty());
   watched.fail_sync(1, [](const std::string&) { return true; });
   EXPECT_THROW(journal.destroy(), BadInput);
   EXPECT_EQ(folder.names().size(), 1U) << "zeros that are not on disk yet do not let its name go";
@@ -230,7 +212,7 @@ TEST_F(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
     AtomicFile again(path, existing);
     again.write("whole");
     again.commit();
-    EXPECT_THAT(Order(folder, watched.calls()).complaints(), testing::IsEmpty());
+    EXPECT_THAT(Order(folder, watched.calls()).complaints(), IsEmpty());
   }
 }
 
@@ -250,8 +232,7 @@ TEST_F(DurabilityTest, AnotherOrderIsSeen) {
               Contains(HasSubstr("got its name before it was flushed")));
   EXPECT_THAT(complaints({{Kind::kWrite, journal}, {Kind::kRemove, journal}}), Contains(HasSubstr("its removal")));
   EXPECT_THAT(complaints({line}), Contains(HasSubstr("was not flushed at the end")));
-  EXPECT_THAT(complaints({line, flushed}), testing::IsEmpty());
+  EXPECT_THAT(complaints({line, flushed}), IsEmpty());
 }
 
-}  // namespace durability_test
-}  // namespace dpreduce
+}  // namespace dpreduce::durability_test

@@ -1,22 +1,11 @@
 #include "fit/fit.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::fit_test {
 
 class FitTest : public testing::Test {
  protected:
@@ -27,12 +16,7 @@ class FitTest : public testing::Test {
   // What a fit on these rows is refused with; empty where it is not.
   template <typename Refusal>
   std::string refusal(const FitOptions& options, const RowsInMemory& rows, Accounts accounts = Accounts::kLedger) {
-    try {
-      fit(options, rows, alone_, accounts);
-    } catch (const Refusal& error) {
-      return error.what();
-    }
-    return {};
+    return dpreduce::refusal<Refusal>([&] { fit(options, rows, alone_, accounts); });
   }
 
   bool has_journal() const {
@@ -205,7 +189,7 @@ TEST_F(FitTest, WhatALedgerIsForGoesWithoutAccountsElsewhere) {
 TEST_F(FitTest, WhatTheCommandAloneCanDoIsRefused) {
   FitOptions dry = options_of("mean");
   dry.output.dry_run = true;
-  EXPECT_THAT(refusal<UsageError>(dry, rows_.all()), HasSubstr("--dry-run: make a PlannedFit"));
+  EXPECT_THAT(refusal<UsageError>(dry, rows_.all()), HasSubstr("--dry-run: make a ResolvedFit"));
   FitOptions silos = options_of("mean");
   silos.silos.secure_aggregation = true;
   EXPECT_THAT(refusal<UsageError>(silos, rows_.all()), HasSubstr("--secure-aggregation"));
@@ -247,28 +231,6 @@ TEST_F(FitTest, RowsThatDoNotFitAreRefused) {
               HasSubstr("rows have 5 features, but training rows have 6"));
 }
 
-TEST_F(FitTest, LabelsInMemoryAreReadBeforeTheLedgerIs) {
-  const FitOptions options = options_of("mean");
-  rows_.y[4] = 3;
-  EXPECT_THROW(fit(options, rows_.all(), alone_), BadInput);
-  EXPECT_FALSE(std::filesystem::exists(options.privacy.ledger));
-}
-
-TEST_F(FitTest, RowsMayLieAlongAnyStrides) {
-  const FitOptions options = options_of("ls");
-  std::vector<float> columns(rows_.x.size());
-  const std::size_t n = rows_.y.size(), dim = rows_.x.size() / n;
-  for (std::size_t row = 0; row < n; ++row) {
-    for (std::size_t a = 0; a < dim; ++a) columns[a * n + row] = rows_.x[row * dim + a];
-  }
-  RowsInMemory rows = rows_.all();
-  const std::vector<double> weights = fit(options, rows, alone_).classifier.parts().weights;
-  rows.train_x.first = std::as_bytes(std::span(columns)).data();
-  rows.train_x.row_stride = sizeof(float);
-  rows.train_x.column_stride = static_cast<std::ptrdiff_t>(n * sizeof(float));
-  EXPECT_EQ(fit(options, rows, alone_).classifier.parts().weights, weights);
-}
-
 TEST_F(FitTest, TrainingRowsInMemoryAreNoPublicOnes) {
   const FittedRows copy{90, 1};
   for (const char* method : {"public", "mean"}) {
@@ -290,10 +252,4 @@ TEST_F(FitTest, TrainingRowsInMemoryAreNoPublicOnes) {
   EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("--validation-y validation labels in memory and --train-y"));
 }
 
-TEST_F(FitTest, ElementsThatAreNoWholeRowsAreRefused) {
-  EXPECT_THROW(array_view(rows_.x, 7), UsageError);
-  EXPECT_THROW(array_view(rows_.x, 0), UsageError);
-}
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::fit_test

@@ -1,14 +1,9 @@
 // Small labeled rows that fits of tests are made of: in memory, and as files.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "fit/fit.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -40,10 +35,9 @@ struct FittedRows {
 
   /// NAME_x.npy and NAME_y.npy in the folder.
   RowsOptions write(const TemporaryFolder& folder, const std::string& name) const {
-    const std::string rows = std::to_string(y.size());
     const RowsOptions files{.x = {folder / (name + "_x.npy")}, .y = {folder / (name + "_y.npy")}};
-    write_bytes(files.x.front(), npy_header_bytes(npy_text("<f4", "(" + rows + ", 6)")) + element_bytes(x));
-    write_bytes(files.y.front(), npy_header_bytes(npy_text("<i8", "(" + rows + ",)")) + element_bytes(y));
+    write_npy(files.x.front(), x, kDim);
+    write_npy(files.y.front(), y);
     return files;
   }
 };

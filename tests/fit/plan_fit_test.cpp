@@ -1,23 +1,13 @@
 // What a fit will charge, and what its plan is bound to.
 
-#include <array>
-#include <functional>
-#include <set>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace plan_fit_test {
-
-using testing::HasSubstr;
+namespace dpreduce::plan_fit_test {
 
 constexpr std::size_t kDimOfPlan = 7;
 constexpr std::uint64_t kPublicOfPlan = 50;
@@ -30,24 +20,19 @@ FitOptions options_of(const std::string& method) {
   return options;
 }
 
-FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, PersonBound bound = PersonBound::kWeight) {
+FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, UnitBound bound = UnitBound::kWeight) {
   options.data.train.person = {"p.npy"};
   options.data.rows_per_person = rows_per_person;
-  options.data.person_bound = bound;
+  options.data.unit_bound = bound;
   return options;
 }
 
 FitPlan planned(const FitOptions& options) {
-  return plan_fit(resolved(options, kDimOfPlan), kDimOfPlan, options.method.name == "public" ? kPublicOfPlan : 0);
+  return make_fit_plan(resolved(options, kDimOfPlan), kDimOfPlan, options.method.name == "public" ? kPublicOfPlan : 0);
 }
 
 std::string plan_refusal(const FitOptions& options) {
-  try {
-    planned(options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return dpreduce::refusal<UsageError>([&] { planned(options); });
 }
 
 // A person of B rows changes a utility, a count of rows, by B times as much as a row.
@@ -75,8 +60,8 @@ TEST(PlanFit, EveryReleaseIsOfSoManyRowsAPerson) {
     const FitPlan of_rows = planned(options_of(method));
     ASSERT_EQ(plan.requests.size(), of_rows.requests.size());
     for (std::size_t r = 0; r < plan.requests.size(); ++r) {
-      EXPECT_EQ(plan.requests[r].rows_per_person, 5U) << plan.requests[r].name;
-      EXPECT_EQ(of_rows.requests[r].rows_per_person, 1U) << plan.requests[r].name;
+      EXPECT_EQ(plan.requests[r].rows_per_unit, 5U) << plan.requests[r].name;
+      EXPECT_EQ(of_rows.requests[r].rows_per_unit, 1U) << plan.requests[r].name;
     }
   }
 }
@@ -144,39 +129,37 @@ TEST(PlanFit, TheBudgetOfADataSetIsAWholeOne) {
 
 // Clipping is defined for sums, and refused where it is not.
 TEST(PlanFit, PersonsAreClippedWhereThatIsDefined) {
-  EXPECT_EQ(plan_refusal(of_persons(options_of("mean"), 2, PersonBound::kClip)), "");
-  EXPECT_THAT(plan_refusal(of_persons(options_of("public"), 2, PersonBound::kClip)),
+  EXPECT_EQ(plan_refusal(of_persons(options_of("mean"), 2, UnitBound::kClip)), "");
+  EXPECT_THAT(plan_refusal(of_persons(options_of("public"), 2, UnitBound::kClip)),
               HasSubstr("clipping a person is not defined for its utilities of public rows"));
-  const FitPlan plan = planned(of_persons(options_of("mean"), 2, PersonBound::kClip));
-  EXPECT_EQ(plan.requests.back().person_bound, PersonBound::kClip);
-  EXPECT_EQ(planned(of_persons(options_of("mean"), 2)).requests.back().person_bound, PersonBound::kWeight);
+  const FitPlan plan = planned(of_persons(options_of("mean"), 2, UnitBound::kClip));
+  EXPECT_EQ(plan.requests.back().unit_bound, UnitBound::kClip);
+  EXPECT_EQ(planned(of_persons(options_of("mean"), 2)).requests.back().unit_bound, UnitBound::kWeight);
 }
 
 // Resuming, traveling plans and silos go by this digest.
 TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
   using Change = std::function<void(FitOptions&)>;
-  const Change changes[] = {[](FitOptions&) {},
-                            [](FitOptions& options) { options.data.classes = 4; },
-                            [](FitOptions& options) { options.data.max_labels = 2; },
-                            [](FitOptions& options) { options.rows.clip_norm = 2.0; },
-                            [](FitOptions& options) { options.rows.normalize = Normalize::kNone; },
-                            [](FitOptions& options) { options.rows.center = Centering::kDp; },
-                            [](FitOptions& options) { options.rows.pca = 3; },
-                            [](FitOptions& options) { options.rows.select = 3; },
-                            [](FitOptions& options) { options.privacy.adjacency = Adjacency::kReplaceOne; },
-                            [](FitOptions& options) { options.data.train.bad_rows = BadRows::kZero; },
-                            [](FitOptions& options) { options.data.imbalance_ratio = 10.0; },
-                            [](FitOptions& options) {
-                              options.data.imbalance_ratio = 10.0;
-                              options.data.imbalance_seed = 99;
-                            },
-                            [](FitOptions& options) { options = of_persons(options, 1); },
-                            [](FitOptions& options) { options = of_persons(options, 2); },
-                            [](FitOptions& options) { options = of_persons(options, 2, PersonBound::kClip); },
-                            [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
-                            [](FitOptions& options) { options.silos.silos_per_person = 2; },
-                            [](FitOptions& options) { options.silos.counted_persons = 2; },
-                            [](FitOptions& options) { options.method.name = "ls"; }};
+  const Change changes[] = {
+      [](FitOptions&) {},
+      [](FitOptions& options) { options.data.classes = 4; },
+      [](FitOptions& options) { options.data.max_labels = 2; },
+      [](FitOptions& options) { options.rows.clip_norm = 2.0; },
+      [](FitOptions& options) { options.rows.normalize = Normalize::kNone; },
+      [](FitOptions& options) { options.rows.center = Centering::kDp; },
+      [](FitOptions& options) { options.rows.pca = 3; },
+      [](FitOptions& options) { options.rows.select = 3; },
+      [](FitOptions& options) { options.privacy.adjacency = Adjacency::kReplaceOne; },
+      [](FitOptions& options) { options.data.train.bad_rows = BadRows::kZero; },
+      [](FitOptions& options) { options.data.imbalance_ratio = 10.0; },
+      [](FitOptions& options) { options.data.imbalance_ratio = 10.0, options.data.imbalance_seed = 99; },
+      [](FitOptions& options) { options = of_persons(options, 1); },
+      [](FitOptions& options) { options = of_persons(options, 2); },
+      [](FitOptions& options) { options = of_persons(options, 2, UnitBound::kClip); },
+      [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
+      [](FitOptions& options) { options.silos.silos_per_person = 2; },
+      [](FitOptions& options) { options.silos.counted_persons = 2; },
+      [](FitOptions& options) { options.method.name = "ls"; }};
   std::set<std::string> digests;
   for (const Change& change : changes) {
     FitOptions options = options_of("mean");
@@ -185,5 +168,4 @@ TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
   }
 }
 
-}  // namespace plan_fit_test
-}  // namespace dpreduce
+}  // namespace dpreduce::plan_fit_test

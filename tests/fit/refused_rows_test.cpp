@@ -1,31 +1,18 @@
 // A row that a run refuses leaves nothing on the ledger: who reads it cannot tell such a run from none.
-#include <array>
-#include <filesystem>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/ledger/ledger.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "tests/testing.hpp"
 #include "travel/traveling_plan.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::refused_rows_test {
 
 struct RefusedCase {
   std::string name;
   std::string method;
   std::function<void(FitOptions&)> change = [](FitOptions&) {};
   bool has_public_rows = false;
-  bool has_persons = false;
+  bool has_units = false;
 };
 
 void sample_rows(FitOptions& options) {
@@ -39,56 +26,49 @@ void sample_rows(FitOptions& options) {
 
 const std::vector<RefusedCase> kRefusedCases{
     {"mean", "mean"},
-    {"mean_in_chunks_of_two_threads", "mean", [](FitOptions& options) { options.machine.threads = 2; }},
+    {"mean_in_chunks_of_two_threads", "mean", [](auto& options) { options.machine.threads = 2; }},
     {"ls_class_by_class", "ls"},
-    {"ls_shared", "ls", [](FitOptions& options) { options.method.shared_gram = true; }},
-    {"ls_chosen", "ls", [](FitOptions& options) { options.method.shared_gram = options.method.choose = true; }},
-    {"fc", "fc", [](FitOptions& options) { options.method.rounds = 3; }},
-    {"gd", "gd", [](FitOptions& options) { options.method.rounds = 3; }},
+    {"ls_shared", "ls", [](auto& options) { options.method.shared_gram = true; }},
+    {"ls_chosen", "ls", [](auto& options) { options.method.shared_gram = options.method.choose = true; }},
+    {"fc", "fc", [](auto& options) { options.method.rounds = 3; }},
+    {"gd", "gd", [](auto& options) { options.method.rounds = 3; }},
     {"gd_on_samples", "gd", sample_rows},
     {"gd_on_samples_of_persons", "gd", sample_rows, false, true},
-    {"adam", "adam", [](FitOptions& options) { options.method.rounds = 3; }},
-    {"newton", "newton", [](FitOptions& options) { options.method.rounds = 2; }},
+    {"adam", "adam", [](auto& options) { options.method.rounds = 3; }},
+    {"newton", "newton", [](auto& options) { options.method.rounds = 2; }},
     {"auto", "auto"},
     {"fisher", "fisher"},
     {"coinpress", "coinpress"},
-    {"global_adapt", "global-adapt", [](FitOptions& options) { options.method.rounds = 2; }},
+    {"global_adapt", "global-adapt", [](auto& options) { options.method.rounds = 2; }},
     {"public", "public", [](FitOptions&) {}, true},
-    {"centered", "mean", [](FitOptions& options) { options.rows.center = Centering::kDp; }},
-    {"centered_by_public_rows", "mean", [](FitOptions& options) { options.rows.center = Centering::kPublic; }, true},
-    {"projected", "mean", [](FitOptions& options) { options.rows.pca = 3; }},
-    {"selected", "gd",
-     [](FitOptions& options) {
-       options.rows.select = 3;
-       options.method.rounds = 2;
-     }},
+    {"centered", "mean", [](auto& options) { options.rows.center = Centering::kDp; }},
+    {"centered_by_public_rows", "mean", [](auto& options) { options.rows.center = Centering::kPublic; }, true},
+    {"projected", "mean", [](auto& options) { options.rows.pca = 3; }},
+    {"selected", "gd", [](auto& options) { options.rows.select = 3, options.method.rounds = 2; }},
     {"weighted_persons", "mean", [](FitOptions&) {}, false, true},
-    {"clipped_persons", "ls", [](FitOptions& options) { options.data.person_bound = PersonBound::kClip; }, false, true},
+    {"clipped_persons", "ls", [](auto& options) { options.data.unit_bound = UnitBound::kClip; }, false, true},
 };
 
 class RefusedRows : public testing::TestWithParam<RefusedCase> {
  protected:
   // The fit on as many ranks, the last of which has `of_last`. Returns what it was refused with; empty: not at all.
-  std::string refusal(const FittedRows& of_last, int size) {
+  std::string refusal_of(const FittedRows& of_last, int size) {
     const FittedRows others(60, 1);
     const FittedRows of_public(30, 2);
     FitOptions options = seeded_fit(GetParam().method, folder_);
     options.privacy.seed.reset();
     GetParam().change(options);
-    try {
+    return refusal<BadInput>([&] {
       Communicator::on_threads(size, [&](Communicator& ranks) {
         const FittedRows& own = ranks.rank() + 1 == size ? of_last : others;
         std::vector<std::int64_t> persons(own.y.size());
         for (std::size_t row = 0; row < persons.size(); ++row) persons[row] = static_cast<std::int64_t>(row / 2);
         RowsInMemory rows = own.all();
         if (GetParam().has_public_rows) rows.public_x = of_public.features();
-        if (GetParam().has_persons) rows.train_person = array_view(persons);
+        if (GetParam().has_units) rows.train_person = array_view(persons);
         fit(options, rows, ranks).finish();
       });
-    } catch (const BadInput& error) {
-      return error.what();
-    }
-    return {};
+    });
   }
 
   TemporaryFolder folder_;
@@ -98,14 +78,14 @@ TEST_P(RefusedRows, LeaveNothingOnTheLedger) {
   for (const int size : {1, 3}) {
     FittedRows rows(60, 3);
     rows.x.back() = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_THAT(refusal(rows, size), HasSubstr("row 59: not a finite number"));
+    EXPECT_THAT(refusal_of(rows, size), HasSubstr("row 59: not a finite number"));
     EXPECT_THAT(folder_.names(), IsEmpty()) << size;
     rows.x.back() = 0.0F;
     rows.y.back() = 3;
-    EXPECT_THAT(refusal(rows, size), HasSubstr("row 59 has label 3, outside 0 to 2"));
+    EXPECT_THAT(refusal_of(rows, size), HasSubstr("row 59 has label 3, outside 0 to 2"));
     EXPECT_THAT(folder_.names(), IsEmpty()) << size;
   }
-  EXPECT_EQ(refusal(FittedRows(60, 3), 3), "");
+  EXPECT_EQ(refusal_of(FittedRows(60, 3), 3), "");
   EXPECT_FALSE(Ledger::read(folder_ / "ledger.jsonl").charges().empty());
 }
 
@@ -114,16 +94,6 @@ INSTANTIATE_TEST_SUITE_P(Ways, RefusedRows, testing::ValuesIn(kRefusedCases),
 
 class RefusedRowsTest : public testing::Test {
  protected:
-  template <typename Refusal>
-  static std::string refusal(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Refusal& error) {
-      return error.what();
-    }
-    return {};
-  }
-
   TemporaryFolder folder_;
   Communicator alone_ = Communicator::alone();
 };
@@ -214,5 +184,4 @@ TEST_F(RefusedRowsTest, ASessionThatNeverGetsASumLeavesNothingOnTheLedger) {
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::refused_rows_test

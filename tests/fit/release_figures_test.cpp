@@ -1,13 +1,9 @@
 #include "fit/release_figures.hpp"
 
-#include <cmath>
-
-#include <gtest/gtest.h>
-
 #include "common/plan/triangle.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::release_figures_test {
 
 constexpr std::size_t kFiguresDim = 2;
 
@@ -86,5 +82,4 @@ TEST(ReleaseFigures, ARankWithoutTheReleaseHasNone) {
   EXPECT_TRUE(figures.blocks().empty());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::release_figures_test

@@ -1,17 +1,10 @@
 // What silos compare is all that decides on noise, to the last bit.
 #include "fit/silo_plan.hpp"
 
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "fit/validated_options.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::silo_plan_test {
 
 constexpr std::size_t kDim = 8;
 constexpr NoiseShares kShares{3};
@@ -29,7 +22,7 @@ FitOptions options_of(const std::string& method) {
 }
 
 PublicKey digest_of(const FitOptions& fit, std::size_t dim = kDim, std::optional<NoiseShares> shares = kShares) {
-  return noise_plan_digest(PlannedFit(validated(fit), dim), shares);
+  return noise_plan_digest(ResolvedFit(validated(fit), dim), shares);
 }
 
 TEST(SiloPlan, OfTheSameOptionsIsTheSame) {
@@ -81,11 +74,11 @@ TEST(SiloPlan, EachOptionThatDecidesOnNoiseIsInIt) {
 
 // A program with a bug in its plan: the options are the same.
 TEST(SiloPlan, EachNumberOfEachBlockIsInIt) {
-  const PlannedFit fit(validated(options_of("ls")), kDim);
+  const ResolvedFit fit(validated(options_of("ls")), kDim);
   const auto digest_with = [&](const std::function<void(NoisePlan&)>& change) {
     FitPlan plan = fit.plan();
     change(*plan.noise);
-    return noise_plan_digest(PlannedFit(fit.options(), std::move(plan)), kShares);
+    return noise_plan_digest(ResolvedFit(fit.options(), std::move(plan)), kShares);
   };
   const auto less = [](double& value) { value = std::nextafter(value, 0.0); };
   std::set<PublicKey> digests{digest_with([](NoisePlan&) {})};
@@ -107,5 +100,4 @@ TEST(SiloPlan, EachNumberOfEachBlockIsInIt) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_plan_test

@@ -1,34 +1,23 @@
 // What comes from a coordinator as a task: whatever is not the plan's is refused, and what is not refused moves by at
 // most what the plan has charged.
-#include <functional>
-#include <limits>
-#include <map>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include "common/plan/triangle.hpp"
 #include "common/silos/payload_archive.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "tests/testing.hpp"
 #include "travel/traveling_plan.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::statistic_task_test {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Change = std::pair<std::string, std::function<void(StatisticTask&)>>;
 
-StatedGradientPoint& gradient_of(StatisticTask& task) {
-  return std::get<StatedGradientPoint>(task.point);
+TaskGradientPoint& gradient_of(StatisticTask& task) {
+  return std::get<TaskGradientPoint>(task.point);
 }
 
 class StatisticTaskTest : public testing::Test {
@@ -123,21 +112,17 @@ TEST_F(StatisticTaskTest, HessiansAreOfThePlansLoss) {
   const TravelingTask honest = tasks_of(plan).at("newton");
   expect_refused(plan, honest, kChangesOfAnyTask);
   expect_refused(plan, honest, kChangesOfWeights);
-  const TravelingPlan sigmoid = plan_of("newton", [](FitOptions& options) {
-    options.method.rounds = 2;
-    options.method.loss = Loss::kSigmoid;
-  });
+  const TravelingPlan sigmoid =
+      plan_of("newton", [](FitOptions& options) { options.method.rounds = 2, options.method.loss = Loss::kSigmoid; });
   expect_refused(sigmoid, tasks_of(sigmoid).at("newton"),
                  {{"softmax", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSoftmax; }}});
 }
 
 TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
-  const TravelingPlan plan = plan_of("gd", [](FitOptions& options) {
-    options.method.rounds = 2;
-    options.method.warm_start = true;
-  });
+  const TravelingPlan plan =
+      plan_of("gd", [](FitOptions& options) { options.method.rounds = 2, options.method.warm_start = true; });
   const TravelingTask honest = tasks_of(plan).at("gradient");
-  ASSERT_TRUE(std::get<StatedGradientPoint>(honest.task.point).directions);
+  ASSERT_TRUE(std::get<TaskGradientPoint>(honest.task.point).directions);
   expect_refused(plan, honest, kChangesOfWeights);
   expect_refused(
       plan, honest,
@@ -192,7 +177,7 @@ bool is_on_diagonal(std::size_t element) {
 // Of every byte of a task, changed in some bits: refused, or as sensitive as planned.
 TEST_F(StatisticTaskTest, WhateverItsBytesSayARowMovesItByNoMoreThanPlanned) {
   const TravelingPlan plan = plan_of("newton", [](FitOptions& options) { options.method.rounds = 2; });
-  const ReleaseRequest request = PlannedFit(plan.options, plan.dim).plan().request("newton");
+  const ReleaseRequest request = ResolvedFit(plan.options, plan.dim).plan().request("newton");
   const TravelingTask honest = tasks_of(plan).at("newton");
   const std::string message = honest.to_bytes();
   const std::span<const std::byte> value = value_in(message, "task");
@@ -255,5 +240,4 @@ TEST_F(StatisticTaskTest, ACountTakesNoMemoryThatItsMessageDoesNotHave) {
   EXPECT_LT(peak_mib() - before, 16.0);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::statistic_task_test

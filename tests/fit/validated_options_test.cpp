@@ -1,280 +1,100 @@
 #include "fit/validated_options.hpp"
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "fit/validated_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::validated_options_test {
 
-using testing::HasSubstr;
+void among_silos(FitOptions& fit) {
+  fit.silos.secure_aggregation = true;
+  fit.data.train = {.x = {"x{rank}.npy"}, .y = {"y{rank}.npy"}};
+}
+void without_noise(FitOptions& fit) {
+  fit.privacy.budget = {};
+  fit.privacy.budget.non_private = true;
+}
+void with_limit(FitOptions& fit) {
+  fit.privacy.limit_epsilon = 2.0;
+  fit.privacy.limit_delta = 1e-6;
+}
 
-// What is wrong only together.
+// What is wrong only together: the method, the changes that are made of a good fit by it, what is said of them.
 struct Contradiction {
-  std::string name;
-  std::string method;
+  const char* method;
   std::function<void(FitOptions&)> change;
-  std::string message;
+  const char* message;
 };
 
-class FitOptionsTogether : public testing::TestWithParam<Contradiction> {};
-
-TEST_P(FitOptionsTogether, IsRefused) {
-  FitOptions fit = good_fit(GetParam().method);
-  GetParam().change(fit);
-  EXPECT_THAT(refusal(fit), HasSubstr(GetParam().message));
+void expect_refused(const std::vector<Contradiction>& contradictions, bool are_among_silos) {
+  for (const auto& [method, change, message] : contradictions) {
+    FitOptions fit = good_fit(method);
+    if (are_among_silos) among_silos(fit);
+    change(fit);
+    EXPECT_THAT(refusal(fit), HasSubstr(message));
+  }
 }
 
-std::vector<Contradiction> contradictions() {
-  const auto among_silos = [](FitOptions& fit) {
-    fit.silos.secure_aggregation = true;
-    fit.data.train = {.x = {"x{rank}.npy"}, .y = {"y{rank}.npy"}};
-  };
-  return {
-      {.name = "PersonsAmongSilos",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.data.train.person = {"p{rank}.npy"};
-           },
-       .message = "--train-person with --secure-aggregation: all parties must say --rows-per-person B"},
-      {.name = "CenterWithoutPublicRows",
-       .method = "mean",
-       .change = [](FitOptions& fit) { fit.rows.center = Centering::kPublic; },
-       .message = "--center public: name the public rows"},
-      {.name = "PublicRowsThatNothingUses",
-       .method = "mean",
-       .change = [](FitOptions& fit) { fit.data.public_x = {"p.npy"}; },
-       .message = "--public-x: nothing uses public rows here; add --center public, --pca or --method public or"},
-      {.name = "ShareOfPublicComponents",
-       .method = "mean",
-       .change =
-           [](FitOptions& fit) {
-             fit.data.public_x = {"p.npy"};
-             fit.rows.pca = 2;
-             fit.rows.pca_share = 0.1;
-           },
-       .message = "--pca-share goes with --pca on private rows"},
-      {.name = "ValidationRowsWithoutAChoice",
-       .method = "fc",
-       .change = [](FitOptions& fit) { fit.data.validation = {.x = {"v.npy"}, .y = {"w.npy"}}; },
-       .message = "--validation-x goes with --choose"},
-      {.name = "ShareOfAPublicChoice",
-       .method = "fc",
-       .change =
-           [](FitOptions& fit) {
-             fit.data.validation = {.x = {"v.npy"}, .y = {"w.npy"}};
-             fit.method.choose = true;
-             fit.method.choose_share = 0.1;
-           },
-       .message = "public rows cost nothing"},
-      {.name = "ChoiceAmongSampledRounds",
-       .method = "gd",
-       .change =
-           [](FitOptions& fit) {
-             fit.method.batch = 0.1;
-             fit.method.choose = true;
-             fit.privacy.budget.accountant = Accountant::kPld;
-           },
-       .message = "rounds on samples leave no mu to share"},
-      {.name = "SamplesOfExchangedRecords",
-       .method = "gd",
-       .change =
-           [](FitOptions& fit) {
-             fit.method.batch = 0.1;
-             fit.privacy.adjacency = Adjacency::kReplaceOne;
-           },
-       .message = "use add-remove"},
-      {.name = "SamplesByMu",
-       .method = "adam",
-       .change =
-           [](FitOptions& fit) {
-             fit.method.batch = 0.1;
-             fit.privacy.budget = {};
-             fit.privacy.budget.mu = 1.0;
-           },
-       .message = "rounds on samples have no mu"},
-      {.name = "SamplesByGdp",
-       .method = "gd",
-       .change = [](FitOptions& fit) { fit.method.batch = 0.1; },
-       .message = "--accountant gdp knows no gain from sampling"},
-      {.name = "WarmStartOfLabelSets",
-       .method = "gd",
-       .change =
-           [](FitOptions& fit) {
-             fit.data.max_labels = 2;
-             fit.method.warm_start = true;
-           },
-       .message = "--warm-start with --max-labels 2"},
-      {.name = "SoftmaxOfLabelSets",
-       .method = "gd",
-       .change =
-           [](FitOptions& fit) {
-             fit.data.max_labels = 2;
-             fit.method.loss = Loss::kSoftmax;
-           },
-       .message = "--loss softmax with --max-labels 2"},
-      {.name = "BalanceOfLabelSets",
-       .method = "auto",
-       .change =
-           [](FitOptions& fit) {
-             fit.data.max_labels = 2;
-             fit.method.objective = Objective::kBalanced;
-           },
-       .message = "--objective balanced with --max-labels above 1"},
-      {.name = "SmallestShareAboveTheMean",
-       .method = "prototypes",
-       .change = [](FitOptions& fit) { fit.method.smallest_share = 0.6; },
-       .message = "--smallest-share 0.6: must be greater than 0, and at most 1 / 10"},
-      {.name = "SmallestShareOfATailThatIsMade",
-       .method = "prototypes",
-       .change =
-           [](FitOptions& fit) {
-             fit.method.smallest_share = 0.01;
-             fit.data.imbalance_ratio = 10.0;
-           },
-       .message = "--smallest-share with --imbalance-ratio"},
-      {.name = "OneFileForTwo",
-       .method = "mean",
-       .change =
-           [](FitOptions& fit) {
-             fit.output.out = "f";
-             fit.output.report = "./f";
-           },
-       .message = "--out and --report are both"},
-      {.name = "CheckpointWithoutNoise",
-       .method = "mean",
-       .change =
-           [](FitOptions& fit) {
-             fit.privacy.budget = {};
-             fit.privacy.budget.non_private = true;
-             fit.output.checkpoint = "folder";
-           },
-       .message = "--checkpoint with --non-private"},
-      {.name = "SilosWithOneFile",
-       .method = "mean",
-       .change = [](FitOptions& fit) { fit.silos.secure_aggregation = true; },
-       .message = "write {rank} in --train-x"},
-      {.name = "SilosWithTestRowsOfTheirOwn",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.data.test = {.x = {"t{rank}.npy"}, .y = {"u.npy"}};
-           },
-       .message = "the coordinator alone reads test"},
-      {.name = "SilosOnSamples",
-       .method = "gd",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.method.batch = 0.5;
-             fit.privacy.budget.accountant = Accountant::kPld;
-           },
-       .message = "--batch with --secure-aggregation"},
-      {.name = "SilosResumed",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.privacy.resume = true;
-           },
-       .message = "--resume with --secure-aggregation"},
-      {.name = "SilosInACheckpoint",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.output.checkpoint = "folder";
-           },
-       .message = "--checkpoint with --secure-aggregation"},
-      {.name = "SilosWithASeedWithinABudget",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.privacy.seed = 1;
-             fit.privacy.limit_epsilon = 2.0;
-             fit.privacy.limit_delta = 1e-6;
-           },
-       .message = "--seed and --budget-epsilon with --secure-aggregation"},
-      {.name = "SilosWithHalfABudget",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.privacy.limit_epsilon = 2.0;
-           },
-       .message = "--budget-delta is missing"},
-      {.name = "SilosPlanned",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.output.dry_run = true;
-           },
-       .message = "--dry-run with --secure-aggregation"},
-      {.name = "SilosThatChooseByTheirRows",
-       .method = "ls",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.silos.noise = NoiseSource::kDistributed;
-             fit.method.choose = true;
-           },
-       .message = "--choose and --noise distributed with --secure-aggregation"},
-      {.name = "SilosThatChoosePublicRows",
-       .method = "public",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.silos.noise = NoiseSource::kDistributed;
-           },
-       .message = "choosing public rows by --noise distributed with --secure-aggregation"},
-      {.name = "SilosWithoutNoiseWithinABudget",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.privacy.budget = {};
-             fit.privacy.budget.non_private = true;
-             fit.privacy.limit_epsilon = 1.0;
-             fit.privacy.limit_delta = 1e-6;
-           },
-       .message = "--non-private and --budget-epsilon with --secure-aggregation"},
-      {.name = "SilosThatSample",
-       .method = "gd",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.method.batch = 0.1;
-             fit.privacy.budget = {};
-             fit.privacy.budget.epsilon = 1.0;
-             fit.privacy.budget.delta = 1e-6;
-             fit.privacy.budget.accountant = Accountant::kPld;
-           },
-       .message = "--batch with --secure-aggregation"},
-      {.name = "ACheckpointOfExactSums",
-       .method = "mean",
-       .change =
-           [](FitOptions& fit) {
-             fit.privacy.budget = {};
-             fit.privacy.budget.non_private = true;
-             fit.output.checkpoint = "folder";
-           },
-       .message = "--checkpoint with --non-private"},
-  };
+TEST(FitOptions, ContradictionsAreRefused) {
+  const RowsOptions validation{.x = {"v.npy"}, .y = {"w.npy"}};
+  expect_refused(
+      {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public: name the public rows"},
+       {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}; },
+        "--public-x: nothing uses public rows here; add --center public, --pca or --method public or"},
+       {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}, fit.rows.pca = 2, fit.rows.pca_share = 0.1; },
+        "--pca-share goes with --pca on private rows"},
+       {"fc", [&](auto& fit) { fit.data.validation = validation; }, "--validation-x goes with --choose"},
+       {"fc",
+        [&](auto& fit) { fit.data.validation = validation, fit.method.choose = true, fit.method.choose_share = .1; },
+        "public rows cost nothing"},
+       {"gd",
+        [](auto& fit) {
+          fit.method.batch = 0.1, fit.method.choose = true, fit.privacy.budget.accountant = Accountant::kPld;
+        },
+        "rounds on samples leave no mu to share"},
+       {"gd", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.adjacency = Adjacency::kReplaceOne; },
+        "use add-remove"},
+       {"adam", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget = {}, fit.privacy.budget.mu = 1.0; },
+        "rounds on samples have no mu"},
+       {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp knows no gain from sampling"},
+       {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.warm_start = true; },
+        "--warm-start with --max-labels 2"},
+       {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.loss = Loss::kSoftmax; },
+        "--loss softmax with --max-labels 2"},
+       {"auto", [](auto& fit) { fit.data.max_labels = 2, fit.method.objective = Objective::kBalanced; },
+        "--objective balanced with --max-labels above 1"},
+       {"prototypes", [](auto& fit) { fit.method.smallest_share = 0.6; },
+        "--smallest-share 0.6: must be greater than 0, and at most 1 / 10"},
+       {"prototypes", [](auto& fit) { fit.method.smallest_share = 0.01, fit.data.imbalance_ratio = 10.0; },
+        "--smallest-share with --imbalance-ratio"},
+       {"mean", [](auto& fit) { fit.output.out = "f", fit.output.report = "./f"; }, "--out and --report are both"},
+       {"mean", [](auto& fit) { without_noise(fit), fit.output.checkpoint = "folder"; },
+        "--checkpoint with --non-private"},
+       {"mean", [](auto& fit) { fit.silos.secure_aggregation = true; }, "write {rank} in --train-x"}},
+      false);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, FitOptionsTogether, testing::ValuesIn(contradictions()),
-                         [](const auto& row) { return row.param.name; });
+TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
+  expect_refused(
+      {{"mean", [](auto& fit) { fit.data.train.person = {"p{rank}.npy"}; },
+        "--train-person with --secure-aggregation: all parties must say --rows-per-person B"},
+       {"mean", [](auto& fit) { fit.data.test.x = {"t{rank}.npy"}, fit.data.test.y = {"u.npy"}; },
+        "the coordinator alone reads test"},
+       {"gd", [](auto& fit) { fit.method.batch = 0.5, fit.privacy.budget.accountant = Accountant::kPld; },
+        "--batch with --secure-aggregation"},
+       {"mean", [](auto& fit) { fit.privacy.resume = true; }, "--resume with --secure-aggregation"},
+       {"mean", [](auto& fit) { fit.output.checkpoint = "folder"; }, "--checkpoint with --secure-aggregation"},
+       {"mean", [](auto& fit) { fit.privacy.seed = 1, with_limit(fit); },
+        "--seed and --budget-epsilon with --secure-aggregation"},
+       {"mean", [](auto& fit) { fit.privacy.limit_epsilon = 2.0; }, "--budget-delta is missing"},
+       {"mean", [](auto& fit) { fit.output.dry_run = true; }, "--dry-run with --secure-aggregation"},
+       {"ls", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed, fit.method.choose = true; },
+        "--choose and --noise distributed with --secure-aggregation"},
+       {"public", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed; },
+        "choosing public rows by --noise distributed with --secure-aggregation"},
+       {"mean", [](auto& fit) { without_noise(fit), with_limit(fit); },
+        "--non-private and --budget-epsilon with --secure-aggregation"}},
+      true);
+}
 
 TEST(FitOptions, ABatchOfAllRowsIsNone) {
   FitOptions fit = good_fit("gd");
@@ -289,24 +109,18 @@ TEST(FitOptions, TestRowsAreReadAsTrainingRowsAre) {
 }
 
 TEST(FitOptions, EachPartIsChecked) {
-  const std::vector<std::pair<const char*, std::function<void(FitOptions&)>>> parts{
-      {"--classes 1", [](FitOptions& fit) { fit.data.classes = 1; }},
-      {"--clip 0", [](FitOptions& fit) { fit.rows.clip_norm = 0.0; }},
-      {"--rounds 0",
-       [](FitOptions& fit) {
-         fit.method.name = "fc";
-         fit.method.rounds = 0;
-       }},
-      {"--ledger", [](FitOptions& fit) { fit.privacy.ledger.clear(); }},
-      {"--out", [](FitOptions& fit) { fit.output.out.clear(); }},
-      {"--memory 0", [](FitOptions& fit) { fit.machine.memory_mib = 0; }},
-      {"--threshold goes with", [](FitOptions& fit) { fit.silos.threshold = 3; }}};
-  for (const auto& [message, change] : parts) {
+  const Spoils<FitOptions> parts{{[](auto& fit) { fit.data.classes = 1; }, "--classes 1"},
+                                 {[](auto& fit) { fit.rows.clip_norm = 0.0; }, "--clip 0"},
+                                 {[](auto& fit) { fit.method.name = "fc", fit.method.rounds = 0; }, "--rounds 0"},
+                                 {[](auto& fit) { fit.privacy.ledger.clear(); }, "--ledger"},
+                                 {[](auto& fit) { fit.output.out.clear(); }, "--out"},
+                                 {[](auto& fit) { fit.machine.memory_mib = 0; }, "--memory 0"},
+                                 {[](auto& fit) { fit.silos.threshold = 3; }, "--threshold goes with"}};
+  for (const auto& [change, message] : parts) {
     FitOptions fit = good_fit("mean");
     change(fit);
     EXPECT_THAT(refusal(fit), HasSubstr(message));
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::validated_options_test

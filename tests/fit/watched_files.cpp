@@ -2,11 +2,12 @@
 
 #include <cerrno>
 #include <mutex>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 namespace {

@@ -2,10 +2,7 @@
 // linked with watched_files.cpp has its own write, fsync, ftruncate, linkat, rename, renameat2 and unlink.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

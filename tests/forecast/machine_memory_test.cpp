@@ -1,18 +1,10 @@
 #include "forecast/machine_memory.hpp"
 
-#include <limits>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::machine_memory_test {
 
 constexpr std::uint64_t kMib = 1 << 20;
 
@@ -97,14 +89,8 @@ TEST(RequireMemory, AllowsWhatFitsAndRefusesTheRest) {
 }
 
 TEST(RequireMemory, SaysWhatIsMissingAndWhatToDo) {
-  try {
-    require_memory(300 * kMib, 3, 500 * kMib);
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("301 MiB"));
-    EXPECT_THAT(error.what(), HasSubstr("3 ranks on this machine have 500 MiB"));
-    EXPECT_THAT(error.what(), HasSubstr("--memory"));
-  }
+  expect_refusal<UsageError>([&] { require_memory(300 * kMib, 3, 500 * kMib); },
+                             {"301 MiB", "3 ranks on this machine have 500 MiB", "--memory"});
 }
 
 TEST(MachineShare, IsDividedAmongTheRanksOfTheMachine) {
@@ -128,5 +114,4 @@ TEST(MachineShare, HasNoBoundWhereTheMachineDoesNotTell) {
   EXPECT_NO_THROW(machine.require(std::uint64_t{1} << 62));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::machine_memory_test

@@ -1,16 +1,12 @@
 #include "forecast/run_cost.hpp"
 
-#include <algorithm>
-
-#include <gtest/gtest.h>
-
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
+#include "tests/testing.hpp"
 #include "worker/kept_chunks.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::run_cost_test {
 
 constexpr std::uint64_t kRows = 40;
 constexpr std::size_t kDim = 7;
@@ -32,7 +28,7 @@ CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t
   options.machine.memory_mib = memory_mib;
   if (method != "ls" && method != "mean") options.method.rounds = rounds;
   options = resolved(options, kDim);
-  return {options, plan_fit(options, kDim)};
+  return {options, make_fit_plan(options, kDim)};
 }
 
 PhaseWork total(const CostedFit& run, const JobShape& job) {
@@ -86,7 +82,7 @@ TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
   const auto macs = [](std::size_t classes) {
     CostedFit run = run_of("ls", classes);
     run.options.method.shared_gram = false;
-    run.plan = plan_fit(run.options, kDim);
+    run.plan = make_fit_plan(run.options, kDim);
     return total(run, job_of(kRows)).product_macs;
   };
   EXPECT_EQ(macs(3), macs(30));
@@ -105,7 +101,7 @@ CostedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t 
   CostedFit run = run_of("mean", kClasses, memory_mib);
   run.options.method.name = "public";
   if (clipped) run.options.method.d_min = 1.0;
-  run.plan = plan_fit(run.options, kDim, candidates);
+  run.plan = make_fit_plan(run.options, kDim, candidates);
   return run;
 }
 
@@ -178,7 +174,7 @@ TEST(RunCost, MemoryHoldsIdentifiersAndThenPersons) {
   };
   EXPECT_GE(with_persons(kRows), records + kRows * kBytesOfRowWeight);
   EXPECT_GE(with_persons(std::uint64_t{1} << 30), kMostBytesToIdentify << 30);
-  of_persons.options.data.person_bound = PersonBound::kClip;
+  of_persons.options.data.unit_bound = UnitBound::kClip;
   run.options.data.classes = of_persons.options.data.classes = 1000;  // scores of rows take more than identifiers
   EXPECT_GE(with_persons(kRows),
             memory_of_rank(run.options, run.plan, kRows) + kRows * (kBytesOfRowWeight + kBytesOfRowPerson));
@@ -197,5 +193,4 @@ TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
   EXPECT_LE(largest, without_rows + (std::uint64_t{4} << 20) + 4096 * kClasses * 10);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::run_cost_test

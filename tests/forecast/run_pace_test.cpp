@@ -1,9 +1,7 @@
-#include "forecast/run_pace.hpp"
+#include "forecast/run_cost.hpp"
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::run_pace_test {
 
 // A Gram matrix that takes as long as three of four rounds.
 std::vector<PhaseWork> phases() {
@@ -73,5 +71,4 @@ TEST(PrintDuration, HasOneUnitOrHoursAndMinutes) {
   EXPECT_EQ(print_duration(7800.0), "2 h 10 min");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::run_pace_test

@@ -7,9 +7,9 @@
 
 #include "common/base/error.hpp"
 #include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_state.hpp"
-#include "common/ledger/line_signature.hpp"
 
 namespace {
 
@@ -35,7 +35,7 @@ void check_file(std::string_view text) {
 }
 
 // A line alone, without the chain and the signatures that random bytes would not get past.
-void check_line(std::string_view text) {
+void require_valid_line(std::string_view text) {
   dpreduce::LedgerLine line;
   try {
     line = dpreduce::parse_line(text, "line");
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_file(text);
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
-    check_line(text.substr(start, end - start));
+    require_valid_line(text.substr(start, end - start));
     start = end + 1;
   }
   return 0;

@@ -1,14 +1,9 @@
 // What auto stands for: by public knowledge alone.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::auto_test {
 
 // Ten classes, the smallest a hundredth of the largest.
 FitOptions balanced(double epsilon) {
@@ -103,5 +98,4 @@ TEST(AutoMethod, StandsForOthersAndIsNoneItself) {
   EXPECT_TRUE(entry->whitens_rows);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::auto_test

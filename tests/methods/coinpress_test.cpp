@@ -1,17 +1,12 @@
 // CoinPress, against its own equations by plain loops over the rows.
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <span>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::coinpress_test {
 
 // Rows of two classes, a fifth of each far from the others: of so many features that these lie outside the ball about
 // the class's first mean. They do not lie on its line: clipped elsewhere, they would turn the mean.
@@ -95,7 +90,7 @@ TEST_F(CoinpressTest, RoundsShareTheWholeBudgetEvenly) {
   expect_shares(options, {{"centred_sums", 1.0}});
   for (const std::uint64_t rounds : {2, 5}) {
     if (rounds != 2) options.method.rounds = rounds;
-    const PlannedRelease release = plan_fit(options, kDim).noise->releases.front();
+    const PlannedRelease release = make_fit_plan(options, kDim).noise->releases.front();
     EXPECT_EQ(release.rounds, rounds);
     EXPECT_NEAR(release.mu, 2.0, 1e-9);
   }
@@ -108,5 +103,4 @@ TEST_F(CoinpressTest, SettingsNameTheRounds) {
   EXPECT_EQ(settings_of(options), nlohmann::json({{"rounds", 5}}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::coinpress_test

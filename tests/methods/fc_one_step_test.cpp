@@ -1,77 +1,34 @@
 // One step from equal scores, against its own equation: (W_1 - W_0) (G + ridge I) = -g, by plain loops over the rows.
-#include <cmath>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/lattice/row_transform.hpp"
-#include "fit/planned_fit.hpp"
-#include "methods/training_method.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "fit/resolved_fit.hpp"
+#include "tests/methods/method_fixture.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::fc_one_step_test {
 
-constexpr std::size_t kRowsOfStep = 300;
-constexpr std::size_t kFeatures = 5;
-constexpr std::size_t kClassesOfStep = 3;
-constexpr double kNorm = 2.0;
-constexpr double kInterceptOfStep = 0.1;
-
-class FcOneStepTest : public testing::Test {
+class FcOneStepTest : public MethodTest {
  protected:
-  FcOneStepTest() : x_(kRowsOfStep * kFeatures), y_(kRowsOfStep) {
-    std::mt19937 engine(7);
-    std::normal_distribution<float> normal;
-    for (float& entry : x_) entry = normal(engine);
-    for (std::size_t i = 0; i < kRowsOfStep; ++i) {
-      y_[i] = static_cast<std::int32_t>(i % 7 % kClassesOfStep);  // of unequal size
-      x_[i * kFeatures + static_cast<std::size_t>(y_[i])] += 2.0F;
-    }
-    const std::string n = std::to_string(kRowsOfStep);
-    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kFeatures) + ")")) +
-                                       element_bytes(x_));
-    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y_));
-    options_.data.classes = kClassesOfStep;
-    options_.method.name = "fc-one-step";
-    options_.rows.clip_norm = kNorm;
-    options_.rows.center = Centering::kNone;
-    options_.privacy.budget.non_private = true;
-    options_.machine.memory_mib = 16;
-  }
-
   // The largest entry of (W_1 - W_0) (G + ridge I) + g, over that of g.
-  double error_of_equation(double ridge) {
-    Communicator alone = Communicator::join();
-    const FitPlan plan = plan_fit(options_, kFeatures);
-    Releaser releaser(alone);
-    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    Timings timings;
-    TrainingRun run(
-        alone, rows, releaser, plan, {kClassesOfStep, BadRows::kFail, std::size_t{1} << 20, 1},
-        [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
-    const LinearScores scores = make_method(options_)->train(run);
-
-    constexpr std::size_t kDim = kFeatures + 1;
-    const RowTransform transform(run.rows().preprocessing());
+  double error_of_equation(double ridge) const {
+    const LinearScores scores = fit(options_);
+    constexpr std::size_t kDim = kInputDim + 1;
+    const RowTransform transform(trained_on());
     std::vector<double> row(kDim);
-    std::vector<double> moved(kClassesOfStep * kDim);  // W_1 - W_0
-    const double coordinate = std::sqrt(kInterceptOfStep) * kNorm;
-    for (std::size_t c = 0; c < kClassesOfStep; ++c) {
-      for (std::size_t a = 0; a < kFeatures; ++a) {
-        moved[c * kDim + a] = scores.weights[c * kFeatures + a] / std::sqrt(1.0 - kInterceptOfStep);
+    std::vector<double> moved(kClasses * kDim);  // W_1 - W_0
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      for (std::size_t a = 0; a < kInputDim; ++a) {
+        moved[c * kDim + a] = scores.weights[c * kInputDim + a] / std::sqrt(1.0 - kIntercept);
       }
-      moved[c * kDim + kFeatures] = (scores.bias[c] + 10.0) / coordinate;
+      moved[c * kDim + kInputDim] = (scores.bias[c] + 10.0) / (std::sqrt(kIntercept) * kClipNorm);
     }
     std::vector<double> left(moved.size());
     for (std::size_t e = 0; e < left.size(); ++e) left[e] = ridge * moved[e];
     std::vector<double> gradient(moved.size());
     const double p = 1.0 / (1.0 + std::exp(10.0));
-    for (std::size_t i = 0; i < kRowsOfStep; ++i) {
-      transform(std::span(x_).subspan(i * kFeatures, kFeatures), row);
-      for (std::size_t c = 0; c < kClassesOfStep; ++c) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      transform(std::span(x_).subspan(i * kInputDim, kInputDim), row);
+      for (std::size_t c = 0; c < kClasses; ++c) {
         double score = 0.0;
         for (std::size_t a = 0; a < kDim; ++a) score += moved[c * kDim + a] * row[a];
         const double residual = p - (y_[i] == static_cast<std::int32_t>(c) ? 1.0 : 0.0);
@@ -90,16 +47,13 @@ class FcOneStepTest : public testing::Test {
     return error / size;
   }
 
-  const TemporaryFolder folder_;
-  std::vector<float> x_;
-  std::vector<std::int32_t> y_;
-  FitOptions options_;
+  FitOptions options_ = options_of("fc-one-step");
 };
 
 // Rows and residuals are rounded to 15 bits.
 TEST_F(FcOneStepTest, WithoutNoiseItIsOneStepOfTheEquation) {
-  EXPECT_LT(error_of_equation(kNorm * kNorm), 2e-4);
-  EXPECT_GT(error_of_equation(1.1 * kNorm * kNorm), 1e-3) << "the ridge is not seen";
+  EXPECT_LT(error_of_equation(kClipNorm * kClipNorm), 2e-4);
+  EXPECT_GT(error_of_equation(1.5 * kClipNorm * kClipNorm), 1e-3) << "the ridge is not seen";
 }
 
 TEST_F(FcOneStepTest, TheUsersRidgeIsTaken) {
@@ -112,7 +66,7 @@ TEST_F(FcOneStepTest, EachReleaseGetsHalfOfTheBudget) {
   options_.privacy.budget.mu = 2.0;
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     options_.privacy.adjacency = adjacency;
-    const NoisePlan noise = *plan_fit(options_, kFeatures).noise;
+    const NoisePlan noise = *make_fit_plan(options_, kInputDim).noise;
     ASSERT_EQ(noise.releases.size(), 2U);
     EXPECT_EQ(noise.releases[0].name, "gram");
     EXPECT_EQ(noise.releases[1].name, "gradient");
@@ -123,5 +77,4 @@ TEST_F(FcOneStepTest, EachReleaseGetsHalfOfTheBudget) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::fc_one_step_test

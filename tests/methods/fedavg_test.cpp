@@ -1,15 +1,13 @@
 // Federated averaging of one silo: what it has in common with gradient descent. Of several silos: tests/mpi.
-#include <cmath>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::fedavg_test {
 
 class FedavgTest : public MethodTest {};
 
@@ -48,12 +46,12 @@ TEST_F(FedavgTest, OneSiloIsDescentBitForBit) {
 TEST_F(FedavgTest, OneSiloHasTheNoiseOfDescent) {
   FitOptions options = options_of("gd", 2.0);
   options.method.rounds = 300;
-  const NoisePlan descent = *plan_fit(options, kInputDim).noise;
+  const NoisePlan descent = *make_fit_plan(options, kInputDim).noise;
   const double accuracy = training_accuracy(fit(options));
   options.method.name = "fedavg";
   options.method.rounds.reset();
   options = resolved(options, kInputDim);
-  const NoisePlan federated = *plan_fit(options, kInputDim).noise;
+  const NoisePlan federated = *make_fit_plan(options, kInputDim).noise;
   EXPECT_EQ(federated.mu, descent.mu);
   EXPECT_EQ(federated.release("gradient").rounds, 300u);  // 60 rounds of 5 steps
   EXPECT_EQ(federated.release("gradient").block("gradient").sigma, descent.release("gradient").block("gradient").sigma);
@@ -66,9 +64,7 @@ TEST_F(FedavgTest, ReleasesAGradientForEveryStepOfARoundAndNothingElse) {
   options.method.local_steps = 3;
   expect_shares(options, {{"gradient", 1.0}});
   const auto method = make_method(options);
-  ReleaseTerms terms;
-  terms.classes = kClasses;
-  terms.dim = kInputDim;
+  ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
   EXPECT_EQ(method->requests(terms).front().rounds, 21U);
   EXPECT_EQ(method->releases_per_sum(), 3U);
 }
@@ -93,5 +89,4 @@ TEST_F(FedavgTest, MoreThanAHundredThousandStepsAreRefused) {
   EXPECT_THROW(make_method(options), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::fedavg_test

@@ -1,14 +1,11 @@
 // The diagonal Fisher rule, against means and variances by plain loops over the rows.
-#include <algorithm>
-#include <cmath>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/methods/method_fixture.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::fisher_test {
 
 class FisherTest : public MethodTest {
  protected:
@@ -90,5 +87,4 @@ TEST_F(FisherTest, SettingsNameHowFeaturesAreRanked) {
   EXPECT_EQ(settings_of(options), nlohmann::json({{"select_by", "t"}}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::fisher_test

@@ -1,18 +1,14 @@
 // Both forms of least squares, against normal equations by plain loops and Gaussian elimination.
-#include <algorithm>
-#include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/elimination.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::ls_test {
 
 class LsTest : public MethodTest {
  protected:
@@ -105,7 +101,7 @@ TEST_F(LsTest, TheGramMatrixGetsItsShareOfTheRelease) {
   options.method.shared_gram = true;
   for (const double share : {0.5, 0.2}) {
     if (share != 0.5) options.method.gram_share = share;
-    const NoisePlan noise = *plan_fit(options, kInputDim).noise;
+    const NoisePlan noise = *make_fit_plan(options, kInputDim).noise;
     EXPECT_NEAR(std::pow(noise.release("least_squares").block("gram").mu, 2), 4.0 * share, 1e-6);
     EXPECT_NEAR(std::pow(noise.release("least_squares").block("class_sums").mu, 2), 4.0 * (1.0 - share), 1e-6);
   }
@@ -138,5 +134,4 @@ TEST_F(LsTest, WhatASharedGramMatrixHasNoUseForIsRefused) {
   EXPECT_THAT(refusal(options), testing::HasSubstr("--lambda with --shared-gram"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::ls_test

@@ -1,14 +1,11 @@
 // Class means, against plain sums over the rows.
-#include <algorithm>
-#include <cmath>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/methods/method_fixture.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::mean_test {
 
 class MeanTest : public MethodTest {
  protected:
@@ -68,9 +65,7 @@ TEST_F(MeanTest, FeaturesThatAreNotSelectedHaveNoWeight) {
 TEST_F(MeanTest, CountsAreReleasedForCentersOnly) {
   FitOptions options = options_of("mean");
   expect_shares(options, {{"class_means", 1.0}});
-  ReleaseTerms terms;
-  terms.classes = kClasses;
-  terms.dim = kInputDim;
+  ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
   EXPECT_EQ(make_method(options)->requests(terms).front().blocks.size(), 1U);
   options.method.metric = Metric::kEuclidean;
   expect_shares(options, {{"class_means", 1.0}});
@@ -86,5 +81,4 @@ TEST_F(MeanTest, SettingsNameTheMetric) {
   EXPECT_EQ(settings_of(options), nlohmann::json({{"metric", "euclidean"}}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::mean_test

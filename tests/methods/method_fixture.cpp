@@ -1,18 +1,11 @@
 #include "tests/methods/method_fixture.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <numeric>
-#include <optional>
-#include <random>
-#include <span>
-
 #include <nlohmann/json.hpp>
 
 #include "common/base/version.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -51,20 +44,19 @@ FitOptions MethodTest::options_of(std::string_view method, double mu) {
 }
 
 std::string MethodTest::features_file(const std::string& name, const std::vector<float>& x) const {
-  const std::string shape = "(" + std::to_string(x.size() / input_dim_) + ", " + std::to_string(input_dim_) + ")";
-  write_bytes(folder_ / name, npy_header_bytes(npy_text("<f4", shape)) + element_bytes(x));
+  write_npy(folder_ / name, x, input_dim_);
   return folder_ / name;
 }
 
 LinearScores MethodTest::fit(const FitOptions& options, std::size_t memory_bytes) const {
   const std::string labels = folder_ / "y.npy";
-  write_bytes(labels, npy_header_bytes(npy_text("<i4", "(" + std::to_string(y_.size()) + ",)")) + element_bytes(y_));
+  write_npy(labels, y_);
   WorkerRows rows = WorkerRows::open({features_file("x.npy", x_)}, {labels}, 0, 1);
   std::optional<WorkerRows> candidates;
   if (!public_x_.empty()) candidates = WorkerRows::open({features_file("p.npy", public_x_)}, {}, 0, 1);
 
   Communicator alone = Communicator::join();
-  const FitPlan plan = plan_fit(options, input_dim_, public_x_.size() / input_dim_);
+  const FitPlan plan = make_fit_plan(options, input_dim_, public_x_.size() / input_dim_);
   std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(alone);
   if (plan.noise) {
     releaser = std::make_unique<Releaser>(alone, *plan.noise, NoiseKey::from_seed(5),
@@ -185,9 +177,7 @@ double MethodTest::training_accuracy(const LinearScores& scores) const {
 }
 
 void MethodTest::expect_shares(const FitOptions& options, const std::vector<std::pair<std::string, double>>& expected) {
-  ReleaseTerms terms;
-  terms.classes = kClasses;
-  terms.dim = kInputDim;
+  ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
   const std::vector<ReleaseRequest> requests = make_method(options)->requests(terms);
   ASSERT_EQ(requests.size(), expected.size());
   double sum = 0.0;

@@ -1,20 +1,13 @@
 // What tests of methods have in common: small rows, a fit of them on one rank, and the same rows on the lattice.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/model/classifier.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/methods/reference_fit.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

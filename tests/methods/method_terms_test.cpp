@@ -1,83 +1,47 @@
 #include "methods/method_terms.hpp"
 
-#include <functional>
-#include <map>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+namespace dpreduce::method_terms_test {
 
 using Give = std::function<void(FitOptions&)>;
 
 // How each option is given, in a way that methods which take it accept.
 const std::map<std::string_view, Give>& given() {
   static const std::map<std::string_view, Give> all{
-      {"--objective", [](FitOptions& fit) { fit.method.objective = Objective::kBalanced; }},
-      {"--metric", [](FitOptions& fit) { fit.method.metric = Metric::kEuclidean; }},
-      {"--auto", [](FitOptions& fit) { fit.method.adaptive = true; }},
-      {"--expected-rows", [](FitOptions& fit) { fit.method.expected_rows = 1000; }},
-      {"--smallest-share", [](FitOptions& fit) { fit.method.smallest_share = 0.01; }},
-      {"--top-k", [](FitOptions& fit) { fit.method.top_k = 2; }},
-      {"--d-min", [](FitOptions& fit) { fit.method.d_min = 0.5; }},
-      {"--d-max", [](FitOptions& fit) { fit.method.d_max = 1.5; }},
-      {"--shared-gram", [](FitOptions& fit) { fit.method.shared_gram = true; }},
-      {"--alpha", [](FitOptions& fit) { fit.method.alpha = 2.0; }},
-      {"--lambda", [](FitOptions& fit) { fit.method.lambda = 0.1; }},
-      {"--gram-share", [](FitOptions& fit) { fit.method.gram_share = 0.3; }},
-      {"--rounds", [](FitOptions& fit) { fit.method.rounds = 4; }},
-      {"--local-steps", [](FitOptions& fit) { fit.method.local_steps = 2; }},
-      {"--batch",
-       [](FitOptions& fit) {
-         fit.method.batch = 0.1;
-         fit.privacy.budget.accountant = Accountant::kPld;
-       }},
-      {"--loss", [](FitOptions& fit) { fit.method.loss = Loss::kSigmoid; }},
-      {"--iterate", [](FitOptions& fit) { fit.method.iterate = Iterate::kAverage; }},
-      {"--learning-rate", [](FitOptions& fit) { fit.method.learning_rate = 0.1; }},
-      {"--radius", [](FitOptions& fit) { fit.method.radius = 2.0; }},
-      {"--warm-start", [](FitOptions& fit) { fit.method.warm_start = true; }},
-      {"--warm-start-share",
-       [](FitOptions& fit) {
-         fit.method.warm_start = true;
-         fit.method.warm_start_share = 0.1;
-       }},
-      {"--choose", [](FitOptions& fit) { fit.method.choose = true; }},
-      {"--choose-share",
-       [](FitOptions& fit) {
-         fit.method.choose = true;
-         fit.method.choose_share = 0.1;
-       }},
-      {"--max-labels above 1", [](FitOptions& fit) { fit.data.max_labels = 2; }},
-      {"--normalize none", [](FitOptions& fit) { fit.rows.normalize = Normalize::kNone; }},
-      {"--center dp", [](FitOptions& fit) { fit.rows.center = Centering::kDp; }},
-      {"--center moments", [](FitOptions& fit) { fit.rows.center = Centering::kMoments; }},
-      {"--select", [](FitOptions& fit) { fit.rows.select = 3; }},
-      {"--select-by t",
-       [](FitOptions& fit) {
-         fit.rows.select = 3;
-         fit.rows.select_by = SelectBy::kT;
-       }},
-      {"--select-share",
-       [](FitOptions& fit) {
-         fit.rows.select = 3;
-         fit.rows.select_share = 0.1;
-       }},
-      {"--checkpoint", [](FitOptions& fit) { fit.output.checkpoint = "folder"; }},
-      {"--secure-aggregation",
-       [](FitOptions& fit) {
-         fit.silos.secure_aggregation = true;
-         fit.silos.rows_are_own = true;
-       }},
+      {"--objective", [](auto& fit) { fit.method.objective = Objective::kBalanced; }},
+      {"--metric", [](auto& fit) { fit.method.metric = Metric::kEuclidean; }},
+      {"--auto", [](auto& fit) { fit.method.adaptive = true; }},
+      {"--expected-rows", [](auto& fit) { fit.method.expected_rows = 1000; }},
+      {"--smallest-share", [](auto& fit) { fit.method.smallest_share = 0.01; }},
+      {"--top-k", [](auto& fit) { fit.method.top_k = 2; }},
+      {"--d-min", [](auto& fit) { fit.method.d_min = 0.5; }},
+      {"--d-max", [](auto& fit) { fit.method.d_max = 1.5; }},
+      {"--shared-gram", [](auto& fit) { fit.method.shared_gram = true; }},
+      {"--alpha", [](auto& fit) { fit.method.alpha = 2.0; }},
+      {"--lambda", [](auto& fit) { fit.method.lambda = 0.1; }},
+      {"--gram-share", [](auto& fit) { fit.method.gram_share = 0.3; }},
+      {"--rounds", [](auto& fit) { fit.method.rounds = 4; }},
+      {"--local-steps", [](auto& fit) { fit.method.local_steps = 2; }},
+      {"--batch", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget.accountant = Accountant::kPld; }},
+      {"--loss", [](auto& fit) { fit.method.loss = Loss::kSigmoid; }},
+      {"--iterate", [](auto& fit) { fit.method.iterate = Iterate::kAverage; }},
+      {"--learning-rate", [](auto& fit) { fit.method.learning_rate = 0.1; }},
+      {"--radius", [](auto& fit) { fit.method.radius = 2.0; }},
+      {"--warm-start", [](auto& fit) { fit.method.warm_start = true; }},
+      {"--warm-start-share", [](auto& fit) { fit.method.warm_start = true, fit.method.warm_start_share = 0.1; }},
+      {"--choose", [](auto& fit) { fit.method.choose = true; }},
+      {"--choose-share", [](auto& fit) { fit.method.choose = true, fit.method.choose_share = 0.1; }},
+      {"--max-labels above 1", [](auto& fit) { fit.data.max_labels = 2; }},
+      {"--normalize none", [](auto& fit) { fit.rows.normalize = Normalize::kNone; }},
+      {"--center dp", [](auto& fit) { fit.rows.center = Centering::kDp; }},
+      {"--center moments", [](auto& fit) { fit.rows.center = Centering::kMoments; }},
+      {"--select", [](auto& fit) { fit.rows.select = 3; }},
+      {"--select-by t", [](auto& fit) { fit.rows.select = 3, fit.rows.select_by = SelectBy::kT; }},
+      {"--select-share", [](auto& fit) { fit.rows.select = 3, fit.rows.select_share = 0.1; }},
+      {"--checkpoint", [](auto& fit) { fit.output.checkpoint = "folder"; }},
+      {"--secure-aggregation", [](auto& fit) { fit.silos.secure_aggregation = true, fit.silos.rows_are_own = true; }},
   };
   return all;
 }
@@ -176,13 +140,8 @@ TEST(MethodTerms, TheMethodIsReadByItsName) {
   declare_method(table, options);
   table.find("--method")->read({"ls"});
   EXPECT_EQ(options.name, "ls");
-  try {
-    table.find("--method")->read({"magic"});
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--method magic: must be one of auto|mean|"));
-  }
+  expect_refusal<UsageError>([&] { table.find("--method")->read({"magic"}); },
+                             {"--method magic: must be one of auto|mean|"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::method_terms_test

@@ -1,16 +1,11 @@
 // Newton's rounds against plain loops and Gaussian elimination over the same rows (reference_fit.hpp).
-#include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::newton_test {
 
 class NewtonTest : public MethodTest {
  protected:
@@ -24,21 +19,6 @@ class NewtonTest : public MethodTest {
     return sum / kRows;
   }
 };
-
-// Rows, W and residuals are rounded to the same lattices on both sides; what is left is the order of summation, an
-// exponential's last bits, and a residual that falls to the other side of a half: 1 / S of one row. A Hessian's rows
-// are rounded as well, each entry by half a unit of S / sqrt(w).
-TEST_F(NewtonTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
-  for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
-    for (const Iterate iterate : {Iterate::kLast, Iterate::kAverage}) {
-      FitOptions options = options_of("newton");
-      options.method.loss = loss;
-      options.method.iterate = iterate;
-      options.method.rounds = 3;
-      EXPECT_LE(error_of_rounds(options), 1e-6) << to_string(loss) << " " << to_string(iterate);
-    }
-  }
-}
 
 // Two classes told apart by 2 % of their rows' length, where the whole step would move a score by 63: (n / 2) delta /
 // (3 / 16 n delta^2 + 1) for rows of length 1.
@@ -83,29 +63,6 @@ TEST_F(NewtonTest, EveryStepFromAWarmStartLowersTheLoss) {
   EXPECT_GE(training_accuracy(scores), accuracy_of_means);
 }
 
-TEST_F(NewtonTest, ReleasesGradientsWithHessiansAndWhereItStartsWarmClassMeansBefore) {
-  FitOptions options = options_of("newton");
-  expect_shares(options, {{"newton", 1.0}});
-  options.method.warm_start = true;
-  options.method.warm_start_share = 0.25;
-  expect_shares(options, {{"class_means", 0.25}, {"newton", 0.75}});
-}
-
-TEST_F(NewtonTest, AWarmStartTakesItsShareOfTheBudget) {
-  FitOptions options = options_of("newton", 1.0);
-  options.method.warm_start = true;
-  options.method.warm_start_share = 0.25;
-  const NoisePlan noise = *plan_fit(options, kInputDim).noise;
-  EXPECT_NEAR(std::pow(noise.release("class_means").mu, 2), 0.25, 1e-9);
-  EXPECT_NEAR(noise.mu, 1.0, 1e-9);
-}
-
-TEST_F(NewtonTest, SettingsNameTheShareOfTheHessians) {
-  EXPECT_EQ(settings_of(options_of("newton")),
-            nlohmann::json(
-                {{"rounds", 6}, {"loss", "softmax"}, {"iterate", "last"}, {"intercept", 0.1}, {"hessian_share", 0.5}}));
-}
-
 TEST_F(NewtonTest, SquaresAreRefused) {
   FitOptions options = good_fit("newton");
   options.method.loss = Loss::kSquare;
@@ -116,10 +73,9 @@ TEST_F(NewtonTest, RefusesWhatItsHessiansDoNotFitInto) {
   FitOptions options = options_of("newton");
   options.data.classes = 1000;
   options.machine.memory_mib = 64;
-  EXPECT_THROW(plan_fit(options, 1664), UsageError);
+  EXPECT_THROW(make_fit_plan(options, 1664), UsageError);
   options.machine.memory_mib = 16 << 10;
-  EXPECT_NO_THROW(plan_fit(options, 1664));
+  EXPECT_NO_THROW(make_fit_plan(options, 1664));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::newton_test

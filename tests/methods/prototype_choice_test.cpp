@@ -1,11 +1,9 @@
 #include "methods/prototype_choice.hpp"
 
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::prototype_choice_test {
 
 FitOptions options_of(double epsilon, double ratio, double expected_rows, std::size_t classes = 10) {
   FitOptions options;
@@ -119,5 +117,4 @@ TEST(PrototypeChoice, PreconditionsAreChecked) {
   EXPECT_THROW(prefers_means(options, 10, 100), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::prototype_choice_test

@@ -1,15 +1,10 @@
 // What prototypes stands for: means or chosen public rows, by public knowledge alone (prototype_choice_test.cpp: the
 // rule).
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::prototypes_test {
 
 FitOptions prototypes_of(double epsilon, double ratio) {
   FitOptions options = good_fit("prototypes");
@@ -70,5 +65,4 @@ TEST(PrototypesMethod, SaysWhatItIsResolvedBy) {
   EXPECT_TRUE(entry->chooses_public_rows);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::prototypes_test

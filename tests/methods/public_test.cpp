@@ -1,19 +1,13 @@
 // Public rows as prototypes, chosen without noise: against cosines summed by plain loops.
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::public_test {
 
 class PublicTest : public MethodTest {
  protected:
@@ -55,9 +49,7 @@ class PublicTest : public MethodTest {
   }
 
   static void expect_no_requests(const FitOptions& options) {
-    ReleaseTerms terms;
-    terms.classes = kClasses;
-    terms.dim = kInputDim;
+    ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
     EXPECT_TRUE(make_method(options)->requests(terms).empty());
   }
 };
@@ -82,7 +74,7 @@ TEST_F(PublicTest, ReleasesNothingButAChoiceThatTakesTheWholeBudget) {
   options.privacy.budget.non_private = false;
   options.privacy.budget.epsilon = 3.0;
   expect_no_requests(options);
-  const FitPlan plan = plan_fit(options, kInputDim, kPublic);
+  const FitPlan plan = make_fit_plan(options, kInputDim, kPublic);
   EXPECT_TRUE(plan.noise->releases.empty());
   ASSERT_EQ(plan.noise->selections.size(), 1U);
   EXPECT_NEAR(plan.noise->selections.front().terms.epsilon, 3.0, 1e-9);
@@ -105,5 +97,4 @@ TEST_F(PublicTest, BoundsThatLeaveNothingBetweenThemAreRefused) {
   EXPECT_THAT(refusal(options), testing::HasSubstr("the lower bound must be below the upper"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::public_test

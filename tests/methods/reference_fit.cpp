@@ -1,11 +1,7 @@
 #include "tests/methods/reference_fit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "tests/elimination.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 namespace {

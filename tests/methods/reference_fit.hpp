@@ -2,12 +2,9 @@
 // elimination for every inverse, no kernel, no stream of chunks, no release. Without noise.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "common/lattice/lattice_rows.hpp"
 #include "methods/options/fit_options.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

@@ -1,25 +1,13 @@
 #include "methods/registry.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <string>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::Not;
+namespace dpreduce::registry_test {
 
 bool is_known(std::string_view option) {
   for (const MethodOption& own : method_options()) {
@@ -97,12 +85,7 @@ TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {
   EXPECT_EQ(find_method("magic"), nullptr);
   MethodOptions options;
   options.name = "magic";
-  try {
-    method_entry(options);
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--method magic: must be one of " + all_method_names()));
-  }
+  expect_refusal<UsageError>([&] { method_entry(options); }, {"--method magic: must be one of " + all_method_names()});
 }
 
 TEST(Registry, ListsMethodsAsASentenceDoes) {
@@ -128,5 +111,4 @@ TEST(Registry, APublicChoiceNeedsPublicRows) {
   EXPECT_FALSE(may_choose_public_rows(good_fit("mean")));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::registry_test

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "fit/fit_account.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/training_method.hpp"
 #include "run/release_log.hpp"
@@ -68,7 +68,7 @@ class CheckpointTest : public testing::TestWithParam<std::string> {
   Outcome live(LogStart start, const std::string& checkpoint, const std::string& ledger, int dies_after = 1000) const {
     Communicator& ranks = test_ranks();
     const FitOptions fit = options();
-    const FitPlan plan = plan_fit(fit, kDim);
+    const FitPlan plan = make_fit_plan(fit, kDim);
     std::unique_ptr<ReleaseLog> log;
     if (ranks.is_coordinator()) log = std::make_unique<ReleaseLog>(folder_ / checkpoint, start, 0.0);
     RunJournal journal(NoiseKey::from_seed(7));

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/elimination.hpp"
@@ -38,7 +38,7 @@ class ClassLeastSquaresTest : public testing::Test {
     options.method.name = "ls";
     options = resolved(options, kDim);
     Communicator& ranks = test_ranks();
-    const FitPlan plan = plan_fit(options, kDim);
+    const FitPlan plan = make_fit_plan(options, kDim);
     std::optional<Releaser> releaser;
     if (plan.noise) {
       releaser.emplace(ranks, *plan.noise, NoiseKey::from_seed(5), Charging{.ledger_path = folder_ / "ledger.jsonl"},

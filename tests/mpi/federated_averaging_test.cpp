@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/plan/empty_statistic.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
@@ -74,7 +74,7 @@ class FederatedAveragingTest : public testing::Test {
   // The weights and biases, the same on every rank.
   LinearScores fit(const FitOptions& options, RunJournal journal = new_journal()) {
     Communicator& ranks = test_ranks();
-    const FitPlan plan = plan_fit(options, kDim);
+    const FitPlan plan = make_fit_plan(options, kDim);
     std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(ranks);
     if (plan.noise) {
       releaser = std::make_unique<Releaser>(ranks, *plan.noise, std::move(journal),
@@ -194,7 +194,7 @@ TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
   exact.method.learning_rate = kRate;
   const LinearScores without = fit(exact);
   const FitOptions options = with_noise(exact, 1.0);
-  const FitPlan plan = plan_fit(options, kDim);
+  const FitPlan plan = make_fit_plan(options, kDim);
   const PlannedBlock& block = plan.noise->release("gradient").block("gradient");
   const double unit = Lattice{1.0, kClasses}.scale() * Lattice{1.0, kDim + 1}.scale();
   // Folding the intercept scales a weight by sqrt(1 - 0.1).
@@ -243,8 +243,8 @@ TEST_F(FederatedAveragingTest, AveragedWeightsThatDoNotFitAreRefusedOnEveryRank)
 }
 
 TEST_F(FederatedAveragingTest, StepsHaveAMost) {
-  EXPECT_THROW(plan_fit(options_of(100000, 2), kDim), UsageError);
-  EXPECT_NO_THROW(plan_fit(options_of(50000, 2), kDim));
+  EXPECT_THROW(make_fit_plan(options_of(100000, 2), kDim), UsageError);
+  EXPECT_NO_THROW(make_fit_plan(options_of(50000, 2), kDim));
 }
 
 }  // namespace federated_averaging_test

@@ -11,7 +11,6 @@
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {

@@ -61,7 +61,7 @@ std::vector<RowWeight> weights_of_own(const IsOwn& is_own, bool as_strings, std:
   return weights;
 }
 
-TEST(PersonRows, WeighWhatAllRowsOfTheirPersonSay) {
+TEST(UnitRows, WeighWhatAllRowsOfTheirPersonSay) {
   const std::vector<std::int64_t> all = persons_of_all();
   std::map<std::int64_t, std::uint64_t> rows_of;
   for (const std::int64_t person : all) ++rows_of[person];
@@ -115,7 +115,7 @@ WorkerRows gathered_rows(const IsOwn& is_own, const TemporaryFolder& folder, std
 }
 
 // Each row is on one rank still, with its classes and weight, and beside all rows of its person.
-TEST(PersonRows, AreGatheredOnOneRank) {
+TEST(UnitRows, AreGatheredOnOneRank) {
   const std::vector<std::int64_t> all = persons_of_all();
   std::map<std::int64_t, std::uint64_t> rows_of;
   for (const std::int64_t person : all) ++rows_of[person];
@@ -127,7 +127,7 @@ TEST(PersonRows, AreGatheredOnOneRank) {
       WorkerRows rows = gathered_rows(
           [&](std::size_t row) { return (is_dealt ? row % size : row * size / kRowsOfAll) == rank; }, folder, columns);
       std::vector<std::uint64_t> seen(kRowsOfAll, 0);
-      std::vector<std::uint64_t> here(rows.persons().first_rows.size(), 0);
+      std::vector<std::uint64_t> here(rows.units().first_rows.size(), 0);
       std::vector<std::int64_t> names(here.size(), -1000);
       std::vector<float> x(3);
       std::vector<std::int32_t> y(columns);
@@ -144,7 +144,7 @@ TEST(PersonRows, AreGatheredOnOneRank) {
           EXPECT_EQ(set, row % 8);
         }
         EXPECT_EQ(rows.weight(place), weight_of_rows(rows_of[all[row]], 2));
-        const std::uint32_t person = rows.person(place);
+        const std::uint32_t person = rows.unit(place);
         EXPECT_TRUE(names[person] == -1000 || names[person] == all[row]);
         names[person] = all[row];
         ++here[person];
@@ -153,12 +153,12 @@ TEST(PersonRows, AreGatheredOnOneRank) {
         EXPECT_EQ(here[person], rows_of[names[person]]);
         if (is_dealt) continue;  // then rows stand in their order, rank after rank
         const auto first = std::find(all.begin(), all.end(), names[person]) - all.begin();
-        EXPECT_EQ(rows.persons().first_rows[person], static_cast<std::uint64_t>(first));
+        EXPECT_EQ(rows.units().first_rows[person], static_cast<std::uint64_t>(first));
       }
-      const std::vector<std::uint64_t>& by_person = rows.by_person();
-      EXPECT_EQ(by_person.size(), rows.range().count);
-      for (std::size_t next = 1; next < by_person.size(); ++next) {
-        EXPECT_LE(rows.person(by_person[next - 1]), rows.person(by_person[next]));
+      const std::vector<std::uint64_t>& by_unit = rows.by_unit();
+      EXPECT_EQ(by_unit.size(), rows.range().count);
+      for (std::size_t next = 1; next < by_unit.size(); ++next) {
+        EXPECT_LE(rows.unit(by_unit[next - 1]), rows.unit(by_unit[next]));
       }
       test_ranks().sum_everywhere(seen);
       EXPECT_EQ(seen, std::vector<std::uint64_t>(kRowsOfAll, 1));
@@ -167,7 +167,7 @@ TEST(PersonRows, AreGatheredOnOneRank) {
 }
 
 // A row that could not be trained on is told of where its file is.
-TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
+TEST(UnitRows, ThatMoveAreReadByWhoHasTheirFile) {
   if (test_ranks().size() == 1) return;
   const TemporaryFolder folder;
   const std::vector<float> x{test_ranks().rank() == 1 ? std::numeric_limits<float>::quiet_NaN() : 1.0F, 2.0F};
@@ -193,7 +193,7 @@ TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
   }
 }
 
-TEST(PersonRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
+TEST(UnitRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
   if (test_ranks().size() == 1) return;
   const TemporaryFolder folder;
   const bool is_bad = test_ranks().rank() == 1;
@@ -251,7 +251,7 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
            {"mean", 1.0}, {"ls", 1.0}, {"fc", 1.0}, {"adam", 1.0}, {"adam", 0.4}}) {
     const std::string& method = setting.first;
     const double batch = setting.second;
-    for (const PersonBound bound : {PersonBound::kWeight, PersonBound::kClip}) {
+    for (const UnitBound bound : {UnitBound::kWeight, UnitBound::kClip}) {
       SCOPED_TRACE(method + " " + std::to_string(batch) + " " + std::string(to_string(bound)));
       const auto options_of = [&](const std::string& name) {
         FitOptions options = seeded_fit(method, of_rank);
@@ -261,7 +261,7 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
         options.data.train.person = {folder + name + "p.npy"};
         options.data.classes = 3;
         options.data.rows_per_person = 2;
-        options.data.person_bound = bound;
+        options.data.unit_bound = bound;
         if (method == "adam") options.method.rounds = 4;
         if (batch < 1.0) {
           options.method.batch = batch;
@@ -283,12 +283,12 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
   test_ranks().max_everywhere(0.0);  // nobody reads any more
 }
 
-TEST(PersonRows, GiveTheModelOfOneRank) {
+TEST(UnitRows, GiveTheModelOfOneRank) {
   expect_the_model_of_one_rank(240, [](std::size_t row) { return static_cast<std::int64_t>(row * row % 37); });
 }
 
 // One person has more rows than are clipped together: they stay where they are.
-TEST(PersonRows, OfOnePersonWithVeryManyStay) {
+TEST(UnitRows, OfOnePersonWithVeryManyStay) {
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
   const std::size_t most = most_rows_clipped_together(1);
@@ -305,17 +305,17 @@ TEST(PersonRows, OfOnePersonWithVeryManyStay) {
     weigh(rows, &persons, 1, count_over_ranks, test_ranks(), {.whole = true, .classes = 2});
     if (all == most) {
       EXPECT_TRUE(rows.range().count == all || rows.range().count == 0);
-      EXPECT_FALSE(rows.persons().parts);
+      EXPECT_FALSE(rows.units().parts);
     } else {
       EXPECT_EQ(rows.range().count, own);
       EXPECT_EQ(rows.bytes_of_others(), 0u);
-      EXPECT_EQ(*rows.persons().parts, PersonParts(own, {1, static_cast<std::uint32_t>(all)}));
+      EXPECT_EQ(*rows.units().parts, UnitParts(own, {1, static_cast<std::uint32_t>(all)}));
     }
   }
 }
 
 // To the model, too.
-TEST(PersonRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
+TEST(UnitRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
   const std::size_t most = most_rows_clipped_together(6);
   expect_the_model_of_one_rank(most + 300, [&](std::size_t row) {
     return row % 16 == 0 && row / 16 < 250 ? static_cast<std::int64_t>(row % 7) : 1000;
@@ -323,7 +323,7 @@ TEST(PersonRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
 }
 
 // More than 65,535 rows of a person on one rank are told in parts: to their weights it makes no difference.
-TEST(PersonRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
+TEST(UnitRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
   // Of the rows of all ranks, in their order, the persons of these numbers have so many: at the edges of a part and
@@ -352,7 +352,7 @@ TEST(PersonRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
     if (!has_coins) continue;
     std::size_t first_row = 0;  // persons come one after the other on rank 0
     for (std::size_t person = 0, row = 0; person < rows_of.size() && rank == 0; ++person) {
-      EXPECT_EQ(rows.persons().first_rows[rows.person(row)], first_row) << person;
+      EXPECT_EQ(rows.units().first_rows[rows.unit(row)], first_row) << person;
       const std::size_t here = rows_of[person] - (size > 1 && person % 2 == 0 ? size - 1 : 0);
       first_row += here;
       row += here;

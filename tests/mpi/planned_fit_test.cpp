@@ -1,15 +1,14 @@
 // The plan of a job is decided at rank 0, whatever the other ranks would have decided.
-#include "fit/planned_fit.hpp"
-
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
-#include "fit/plan_archive.hpp"
+#include "common/ranks/rank_archive.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
+#include "run/fit_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
@@ -31,11 +30,11 @@ FitOptions options_of(const MethodEntry& method, int rank, const TemporaryFolder
   return options;
 }
 
-std::string bytes_of(const PlannedFit& fit) {
+std::string bytes_of(const ResolvedFit& fit) {
   return archived(fit.options()) + archived(fit.plan());
 }
 
-TEST(PlannedFit, OfAJobIsThatOfRank0ForEveryMethod) {
+TEST(ResolvedFit, OfAJobIsThatOfRank0ForEveryMethod) {
   Communicator& ranks = test_ranks();
   const TemporaryFolder folder;
   for (const MethodEntry* method : all_methods()) {
@@ -43,28 +42,28 @@ TEST(PlannedFit, OfAJobIsThatOfRank0ForEveryMethod) {
     FitOptions mine = options_of(*method, ranks.rank(), folder);
     FitOptions of_coordinator = options_of(*method, 0, folder);
     mine.privacy.ledger = of_coordinator.privacy.ledger = "ledger.jsonl";
-    const auto fit = fit_planned_for_job(mine, kDim, kPublicRows, std::numeric_limits<std::uint64_t>::max(), ranks);
-    const PlannedFit decided(of_coordinator, kDim, kPublicRows);
+    const auto fit = resolved_for_job(mine, kDim, kPublicRows, std::numeric_limits<std::uint64_t>::max(), ranks);
+    const ResolvedFit decided(of_coordinator, kDim, kPublicRows);
     EXPECT_EQ(bytes_of(*fit), bytes_of(decided));
     EXPECT_EQ(fit->method().name(), decided.method().name());
   }
 }
 
-TEST(PlannedFit, KeepsAsManyRowsAsTheRankWithTheLeastMemoryHolds) {
+TEST(ResolvedFit, KeepsAsManyRowsAsTheRankWithTheLeastMemoryHolds) {
   Communicator& ranks = test_ranks();
   const TemporaryFolder folder;
   const auto bytes_of = [&](int rank) { return std::uint64_t{4} << (30 - (rank == ranks.size() - 1 ? 1 : 0)); };
   const FitOptions options = options_of(*find_method("gd"), 0, folder);
-  const auto fit = fit_planned_for_job(options, kDim, 0, bytes_of(ranks.rank()), ranks);
+  const auto fit = resolved_for_job(options, kDim, 0, bytes_of(ranks.rank()), ranks);
   EXPECT_EQ(fit->options().machine.memory_mib, (std::uint64_t{2} << 30) >> 21);
 }
 
-TEST(PlannedFit, WhatRank0RefusesEndsAll) {
+TEST(ResolvedFit, WhatRank0RefusesEndsAll) {
   Communicator& ranks = test_ranks();
   const TemporaryFolder folder;
   FitOptions mine = seeded_fit("mean", folder);
   if (ranks.is_coordinator()) mine.privacy.limit_epsilon = 1.0;  // without its delta
-  const auto plan = [&] { fit_planned_for_job(mine, kDim, 0, std::numeric_limits<std::uint64_t>::max(), ranks); };
+  const auto plan = [&] { resolved_for_job(mine, kDim, 0, std::numeric_limits<std::uint64_t>::max(), ranks); };
   if (ranks.is_coordinator()) {
     EXPECT_THROW(plan(), UsageError);
     return;

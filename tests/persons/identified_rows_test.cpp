@@ -1,19 +1,9 @@
 #include "persons/identified_rows.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::identified_rows_test {
 
 KeyedHash test_hash() {
   constexpr std::array<std::byte, 32> kKey{};
@@ -85,7 +75,7 @@ IdentifiedRows rows_of_three() {
 }
 
 TEST(IdentifiedRows, AreNumberedInTheOrderOfFirstRows) {
-  const RowPersons numbered = rows_of_three().numbered();
+  const RowUnits numbered = rows_of_three().numbered();
   EXPECT_EQ(numbered.of_rows, (std::vector<std::uint32_t>{0, 1, 0, 2, 0, 1, 2, 0, 1}));
   EXPECT_EQ(numbered.first_rows, (std::vector<std::uint64_t>{10, 11, 13}));
   EXPECT_FALSE(numbered.are_whole);
@@ -96,25 +86,24 @@ TEST(IdentifiedRows, AreNumberedInTheOrderOfFirstRows) {
 
 // Whoever has more rows than are clipped together: each is a person with a part, under the coin of the person.
 TEST(IdentifiedRows, OfVeryManyAreNumberedOneByOne) {
-  const RowPersons numbered = rows_of_three().numbered_to_clip(2);
+  const RowUnits numbered = rows_of_three().numbered_to_clip(2);
   EXPECT_EQ(numbered.of_rows, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 3, 6, 7}));
   EXPECT_EQ(numbered.first_rows, (std::vector<std::uint64_t>{10, 11, 10, 13, 10, 11, 10, 11}));
   ASSERT_TRUE(numbered.parts);
-  const PersonPart fourth{1, 4};
-  const PersonPart third{1, 3};
-  EXPECT_EQ(*numbered.parts, (PersonParts{fourth, third, fourth, {}, fourth, third, fourth, third}));
+  const UnitPart fourth{1, 4};
+  const UnitPart third{1, 3};
+  EXPECT_EQ(*numbered.parts, (UnitParts{fourth, third, fourth, {}, fourth, third, fourth, third}));
 }
 
 // Rows that count for more than these: by where they lie among silos, by all of them among ranks.
 TEST(IdentifiedRows, OfVeryManyAreThoseThatWouldBeTogether) {
   IdentifiedRows rows = rows_of_three();
   rows.persons.rows = {8, 3, 2};
-  EXPECT_EQ(*rows.numbered_to_clip(4).parts, (PersonParts{{1, 2}, {}, {}}));
+  EXPECT_EQ(*rows.numbered_to_clip(4).parts, (UnitParts{{1, 2}, {}, {}}));
   rows.persons.owners = {0, 0, 0};
-  const RowPersons numbered = rows.numbered_to_clip(4);
+  const RowUnits numbered = rows.numbered_to_clip(4);
   EXPECT_EQ(numbered.first_rows.size(), 6u);
-  EXPECT_EQ(numbered.parts->front(), (PersonPart{1, 8}));
+  EXPECT_EQ(numbered.parts->front(), (UnitPart{1, 8}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::identified_rows_test

@@ -1,16 +1,7 @@
-#include "persons/numbered_names.hpp"
+#include "persons/identified_rows.hpp"
+#include "tests/testing.hpp"
 
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::numbered_names_test {
 
 TEST(NumberedNames, AreNumberedInTheOrderInWhichTheyCome) {
   NumberedNames names;
@@ -72,5 +63,4 @@ TEST(NumberedNames, ManyIntegersKeepTheirNumbers) {
   EXPECT_EQ(names.size(), 5000u);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::numbered_names_test

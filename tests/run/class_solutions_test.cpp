@@ -1,18 +1,12 @@
 // Solutions of classes as rounds end: gathered, recorded, and taken again.
 #include "run/class_solutions.hpp"
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "run/release_log.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::class_solutions_test {
 
 constexpr std::size_t kClasses = 4;
 constexpr std::size_t kWidth = 2;
@@ -94,5 +88,4 @@ TEST_F(ClassSolutionsTest, AnotherReleaseIsNoPart) {
   EXPECT_THROW(solutions(log.get()), BadInput);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::class_solutions_test

@@ -1,19 +1,11 @@
 // The log of releases on disk: what is taken from it is what was given, or one clear error.
 #include "run/release_log.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::release_log_test {
 
 constexpr double kAtOnce = 0.0;
 constexpr double kHours = 1e5;
@@ -54,20 +46,6 @@ void expect_equal(const Release& left, const Release& right) {
     EXPECT_EQ(left.blocks()[b].sigma(), right.blocks()[b].sigma());
     EXPECT_TRUE(std::ranges::equal(left.blocks()[b].values(), right.blocks()[b].values()));
   }
-}
-
-// Error is the type; `parts` stand in its message.
-template <typename Error, typename Action>
-void expect_error(Action action, const std::vector<std::string>& parts) {
-  try {
-    action();
-  } catch (const Error& error) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
-    return;
-  }
-  ADD_FAILURE() << "no error of that type";
 }
 
 class ReleaseLogTest : public testing::Test {
@@ -131,7 +109,7 @@ TEST_F(ReleaseLogTest, WritesNothingBeforeItsTimeButAllWhenFlushed) {
 
 TEST_F(ReleaseLogTest, ANewRunIsRefusedWhereReleasesAre) {
   write_four();
-  expect_error<ResumeMismatch>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {path(), "--resume"});
+  expect_refusal<ResumeMismatch>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {path(), "--resume"});
 }
 
 TEST_F(ReleaseLogTest, ANewRunTakesTheFolderOfOneThatReleasedNothing) {
@@ -159,23 +137,23 @@ TEST_F(ReleaseLogTest, AnotherRunIsRefusedByTheFirstThingThatDiffers) {
     changed[name] = value;
     ReleaseLog(path(), LogStart::kResume, kAtOnce).require_binding(changed);
   };
-  expect_error<ResumeMismatch>([&] { resumed("rounds", 5); }, {path(), "rounds is 3 there and 5 here"});
-  expect_error<ResumeMismatch>([&] { resumed("rows", std::string(64, 'b')); }, {"rows is not the same"});
-  expect_error<ResumeMismatch>([&] { resumed("list", {1, 3}); }, {"list is [1,2] there and [1,3] here"});
-  expect_error<ResumeMismatch>([&] { resumed("new", true); }, {"new is null there and true here"});
+  expect_refusal<ResumeMismatch>([&] { resumed("rounds", 5); }, {path(), "rounds is 3 there and 5 here"});
+  expect_refusal<ResumeMismatch>([&] { resumed("rows", std::string(64, 'b')); }, {"rows is not the same"});
+  expect_refusal<ResumeMismatch>([&] { resumed("list", {1, 3}); }, {"list is [1,2] there and [1,3] here"});
+  expect_refusal<ResumeMismatch>([&] { resumed("new", true); }, {"new is null there and true here"});
 }
 
 TEST_F(ReleaseLogTest, PublicRowsThatChangedAreRefused) {
   write_four();
   const auto log = bound(LogStart::kResume);
   log->next(kCenter);
-  expect_error<ResumeMismatch>([&] { log->public_sum("pca", gradient(6)); }, {"--public-x", "pca"});
+  expect_refusal<ResumeMismatch>([&] { log->public_sum("pca", gradient(6)); }, {"--public-x", "pca"});
 }
 
 TEST_F(ReleaseLogTest, AReleaseOutOfPlaceIsRefused) {
   write_four();
   const auto log = bound(LogStart::kResume);
-  expect_error<BadInput>([&] { log->next(kGradient); }, {"holds center where gradient/1 comes"});
+  expect_refusal<BadInput>([&] { log->next(kGradient); }, {"holds center where gradient/1 comes"});
 }
 
 TEST_F(ReleaseLogTest, ABlockOfAnotherSizeIsRefused) {
@@ -183,7 +161,7 @@ TEST_F(ReleaseLogTest, ABlockOfAnotherSizeIsRefused) {
   PlannedRelease longer = kCenter;
   longer.blocks[0].elements = 3;
   const auto log = bound(LogStart::kResume);
-  expect_error<BadInput>([&] { log->next(longer); }, {"has no block sum of 3 numbers"});
+  expect_refusal<BadInput>([&] { log->next(longer); }, {"has no block sum of 3 numbers"});
 }
 
 TEST_F(ReleaseLogTest, AnotherVersionIsRefusedAndNamed) {
@@ -192,16 +170,16 @@ TEST_F(ReleaseLogTest, AnotherVersionIsRefusedAndNamed) {
   const std::string key = "\"format_version\": ";
   text.at(text.find(key) + key.size()) = '7';
   write_bytes(file("checkpoint.json"), text);
-  expect_error<ResumeMismatch>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {"version 7, known is 2"});
+  expect_refusal<ResumeMismatch>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {"version 7, known is 2"});
 }
 
 TEST_F(ReleaseLogTest, AMissingFileIsNoticed) {
   write_four();
   std::filesystem::remove(file("releases-000002.safetensors"));
-  expect_error<BadInput>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); },
-                         {"releases-000002.safetensors: is missing", "damaged"});
+  expect_refusal<BadInput>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); },
+                           {"releases-000002.safetensors: is missing", "damaged"});
   std::filesystem::remove(file("checkpoint.json"));
-  expect_error<BadInput>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {"checkpoint.json: is missing"});
+  expect_refusal<BadInput>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {"checkpoint.json: is missing"});
 }
 
 // Every file with any byte changed, and cut in many places.
@@ -234,13 +212,12 @@ TEST_F(ReleaseLogTest, NoDamageGoesUnnoticed) {
 
 TEST_F(ReleaseLogTest, AFileInTheFoldersPlaceIsRefused) {
   write_bytes(path(), "file");
-  expect_error<BadInput>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {"--checkpoint " + path()});
+  expect_refusal<BadInput>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {"--checkpoint " + path()});
 }
 
 TEST_F(ReleaseLogTest, TwoRunsDoNotShareAFolder) {
   const auto log = bound(LogStart::kNewRun);
-  expect_error<BadInput>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {"another run uses it"});
+  expect_refusal<BadInput>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {"another run uses it"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::release_log_test

@@ -1,8 +1,7 @@
-// The distribution of rounded Gaussian noise, from both samplers.
+// The distribution of rounded Gaussian noise, from 10^7 samples.
 //
 // Every test is seeded, so that it passes always or never; its threshold is such that a right sampler with a random
-// seed would fail one test in 10^9. Counts are 4 * 10^6 for the bulk sampler and 10^5 for
-// Karney's, where nothing else is said: thresholds follow from them.
+// seed would fail one test in 10^9.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +20,6 @@
 #include <gtest/gtest.h>
 
 #include "common/randomness/gaussian_bins.hpp"
-#include "common/randomness/karney_gaussian.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 
@@ -34,22 +32,10 @@ constexpr double kDeviations = 6.11;  // P(|standard normal| > 6.11) = 1.0e-9
 using Samples = std::vector<std::int64_t>;
 using Real = boost::multiprecision::cpp_bin_float_50;
 
-enum class Algorithm { kBulk, kKarney };
-
-std::string name_of(Algorithm algorithm) {
-  return algorithm == Algorithm::kBulk ? "Bulk" : "Karney";
-}
-
-constexpr std::size_t kKarneySamples = 100'000;
-
-Samples draw(Algorithm algorithm, std::uint64_t seed, double sigma, std::size_t bulk_samples = 4'000'000) {
+Samples draw(std::uint64_t seed, double sigma) {
   RandomStream stream = NoiseKey::from_seed(seed).stream("distribution test", std::as_bytes(std::span(&sigma, 1)));
-  Samples samples(algorithm == Algorithm::kBulk ? bulk_samples : kKarneySamples);
-  if (algorithm == Algorithm::kBulk) {
-    fill_rounded_gaussian(stream, sigma, samples);
-  } else {
-    fill_rounded_gaussian_by_karney(stream, sigma, samples);
-  }
+  Samples samples(10'000'000);
+  fill_rounded_gaussian(stream, sigma, samples);
   return samples;
 }
 
@@ -106,13 +92,9 @@ TEST(RoundedProbability, AgreesWithTheOracleTable) {
   EXPECT_GE(rows, 10);
 }
 
-class Distribution : public ::testing::TestWithParam<Algorithm> {};
-INSTANTIATE_TEST_SUITE_P(Of, Distribution, ::testing::Values(Algorithm::kBulk, Algorithm::kKarney),
-                         [](const auto& parameter) { return name_of(parameter.param); });
-
-TEST_P(Distribution, OfSmallSigmaHasTheExactProbabilities) {
+TEST(Distribution, OfSmallSigmaHasTheExactProbabilities) {
   for (const double sigma : {0.5, 1.0, std::sqrt(2.0), 2.0, 4.0, 10.0}) {
-    const Samples samples = draw(GetParam(), 1, sigma);
+    const Samples samples = draw(1, sigma);
     const auto count = static_cast<double>(samples.size());
     std::int64_t last = 0;  // |k| <= last have a cell each, what is beyond them shares two
     while (count * rounded_probability(sigma, last + 1) >= 25) ++last;
@@ -140,10 +122,10 @@ TEST_P(Distribution, OfSmallSigmaHasTheExactProbabilities) {
 // Rounding moves a cell's edge by at most 1/2, so that its probability changes by less than 2^-20 of the whole.
 const std::vector<double> kLargeSigmas{0x1p20, 1234567.890625, 0x1.5555555555555p30, 0x1p40, 0x1p45};
 
-TEST_P(Distribution, OfLargeSigmaIsNormalInEquallyLikelyCells) {
+TEST(Distribution, OfLargeSigmaIsNormalInEquallyLikelyCells) {
   constexpr std::size_t kCells = 1000;
   for (const double sigma : kLargeSigmas) {
-    const Samples samples = draw(GetParam(), 2, sigma);
+    const Samples samples = draw(2, sigma);
     std::vector<double> observed(kCells);
     for (const std::int64_t sample : samples) {
       const double below = upper_tail(-static_cast<double>(sample) / sigma);
@@ -154,26 +136,27 @@ TEST_P(Distribution, OfLargeSigmaIsNormalInEquallyLikelyCells) {
   }
 }
 
-TEST_P(Distribution, OfLargeSigmaPassesKolmogorovSmirnov) {
+TEST(Distribution, OfLargeSigmaPassesKolmogorovSmirnov) {
+  constexpr std::size_t kCount = 300'000;
   for (const double sigma : kLargeSigmas) {
-    Samples samples = draw(GetParam(), 3, sigma, 300'000);
-    const auto count = static_cast<double>(samples.size());
+    Samples samples = draw(3, sigma);
+    samples.resize(kCount);
     std::sort(samples.begin(), samples.end());
     double distance = 0;
-    for (std::size_t rank = 0; rank < samples.size(); ++rank) {
+    for (std::size_t rank = 0; rank < kCount; ++rank) {
       const double below = upper_tail(-static_cast<double>(samples[rank]) / sigma);
       distance = std::max(
-          {distance, below - static_cast<double>(rank) / count, static_cast<double>(rank + 1) / count - below});
+          {distance, below - static_cast<double>(rank) / kCount, static_cast<double>(rank + 1) / kCount - below});
     }
     // Dvoretzky-Kiefer-Wolfowitz-Massart: P(distance > t) <= 2 exp(-2 n t^2).
-    EXPECT_LT(distance, std::sqrt(std::log(2 / kFalseAlarm) / (2 * count))) << "sigma = " << sigma;
+    EXPECT_LT(distance, std::sqrt(std::log(2 / kFalseAlarm) / (2 * kCount))) << "sigma = " << sigma;
   }
 }
 
 // E X^2 = 1, E X^4 = 3, E X^6 = 15; Sheppard: rounding adds 1/12 to the variance, which is 2^-43 of it here.
-TEST_P(Distribution, OfLargeSigmaHasTheMomentsOfANormal) {
+TEST(Distribution, OfLargeSigmaHasTheMomentsOfANormal) {
   for (const double sigma : kLargeSigmas) {
-    const Samples samples = draw(GetParam(), 4, sigma);
+    const Samples samples = draw(4, sigma);
     std::array<double, 5> sums{};
     for (const std::int64_t sample : samples) {
       const double x = static_cast<double>(sample) / sigma;
@@ -191,10 +174,10 @@ TEST_P(Distribution, OfLargeSigmaHasTheMomentsOfANormal) {
 }
 
 // Bits far below sigma are uniform: the density changes by less than 2^-20 of itself over 2^bits integers.
-TEST_P(Distribution, OfLargeSigmaHasUniformLowBits) {
+TEST(Distribution, OfLargeSigmaHasUniformLowBits) {
   constexpr unsigned kBits = 8;
   for (const double sigma : kLargeSigmas) {
-    const Samples samples = draw(GetParam(), 5, sigma);
+    const Samples samples = draw(5, sigma);
     const int highest = std::ilogb(sigma);
     for (int shift = 0; shift + static_cast<int>(kBits) + 10 < highest; shift += 5) {
       std::vector<double> observed(1 << kBits);
@@ -206,9 +189,9 @@ TEST_P(Distribution, OfLargeSigmaHasUniformLowBits) {
   }
 }
 
-TEST_P(Distribution, HasTheTailsOfANormal) {
+TEST(Distribution, HasTheTailsOfANormal) {
   for (const double sigma : kLargeSigmas) {
-    const Samples samples = draw(GetParam(), 6, sigma);
+    const Samples samples = draw(6, sigma);
     for (const double multiple : {3.0, 4.0, 4.5, 5.0, 5.5}) {
       const auto beyond = [&](std::int64_t sample) { return std::abs(static_cast<double>(sample)) > multiple * sigma; };
       const auto count = static_cast<std::size_t>(std::count_if(samples.begin(), samples.end(), beyond));
@@ -217,8 +200,8 @@ TEST_P(Distribution, HasTheTailsOfANormal) {
   }
 }
 
-TEST_P(Distribution, HasNoPreferredSign) {
-  const Samples samples = draw(GetParam(), 7, 0x1p40);
+TEST(Distribution, HasNoPreferredSign) {
+  const Samples samples = draw(7, 0x1p40);
   const auto negative = std::count_if(samples.begin(), samples.end(), [](std::int64_t sample) { return sample < 0; });
   expect_count(static_cast<std::size_t>(negative), samples.size(), 0.5, "negative samples");
 }
@@ -236,10 +219,10 @@ double scaled_correlation(std::span<const double> one, std::span<const double> o
   return sum / std::sqrt(squares_one * squares_other) * std::sqrt(static_cast<double>(one.size()));
 }
 
-TEST_P(Distribution, SamplesAreUncorrelated) {
+TEST(Distribution, SamplesAreUncorrelated) {
   const double sigma = 0x1p30;
-  const Samples samples = draw(GetParam(), 8, sigma);
-  const Samples of_other_key = draw(GetParam(), 9, sigma);
+  const Samples samples = draw(8, sigma);
+  const Samples of_other_key = draw(9, sigma);
   std::vector<double> values;
   std::vector<double> others;
   std::vector<double> squares;  // minus their mean

@@ -1,27 +1,14 @@
 #include "travel/masked_silo.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::masked_silo_test {
 
 constexpr std::size_t kRowsOfAll = 90;
 const char* const kText = "the plan's text";
@@ -58,7 +45,38 @@ class MaskedSiloTest : public testing::Test {
     if (found != silos_.end()) return found->second;
     return silos_.emplace(name, MaskedSilo(plan(text), identity(number), state(number))).first->second;
   }
-  MaskedCoordinator coordinator(const TravelingPlan& of) { return {{of, kText, roster_}, identity(0)}; }
+  // A session of the fit by these options, before its first step.
+  void begin() {
+    driver_.emplace(TravelingPlan::made(options_, FittedRows::kDim));
+    coordinator_.emplace(MaskedPlan{*driver_, kText, roster_}, identity(0));
+  }
+  void begin_and_join() {
+    begin();
+    joins_ = joins(coordinator_->invitation());
+  }
+  std::string request_of(const TravelingTask& task) { return coordinator_->request(task, joins_); }
+  // Runs a session to its end, and returns what it has fitted and the last request; the number of its steps.
+  std::pair<std::vector<std::byte>, std::string> fitted(std::uint64_t& steps) {
+    begin_and_join();
+    FitSession session(*driver_, std::nullopt, std::nullopt);
+    std::string request;
+    for (steps = 0; const auto task = session.task(); ++steps) {
+      request = request_of(*task);
+      std::vector<std::uint64_t> sum;
+      for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
+      session.give(coordinator_->opened(request, *task, sum));
+    }
+    session.fitted().finish();
+    std::filesystem::remove_all(folder_ / "ledger.jsonl");
+    return {to_bytes(session.fitted().classifier), request};
+  }
+  // What a fit of all rows is.
+  std::vector<std::byte> fitted_whole(const RowsInMemory& rows) {
+    Communicator alone = Communicator::alone();
+    FittedRun whole = fit(options_, rows, alone);
+    whole.finish();
+    return to_bytes(whole.classifier);
+  }
 
   RowsInMemory rows_of(std::size_t number) const {
     const std::size_t first = first_row_of(number);
@@ -76,15 +94,6 @@ class MaskedSiloTest : public testing::Test {
   std::vector<std::uint64_t> answer(std::size_t number, const std::string& request) {
     return silo(number).answer(request, rows_of(number), 1, [](double) {});
   }
-  template <typename Refusal>
-  static std::string refusal(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Refusal& error) {
-      return error.what();
-    }
-    return {};
-  }
   static void add(std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& answer) {
     sum.resize(answer.size());
     for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += answer[word];
@@ -95,10 +104,11 @@ class MaskedSiloTest : public testing::Test {
   std::vector<std::int64_t> persons_;  // whose each row is; empty: rows have none
   FitOptions options_ = seeded_fit("gd", folder_);
 
-  // Of the session's first step.
-  static TravelingTask first_of(const TravelingPlan& driver) {
-    return *FitSession(driver, std::nullopt, std::nullopt).task();
-  }
+  TravelingTask first_task() const { return *FitSession(*driver_, std::nullopt, std::nullopt).task(); }
+
+  std::optional<TravelingPlan> driver_;
+  std::optional<MaskedCoordinator> coordinator_;
+  std::vector<std::string> joins_;
   std::vector<Party> parties_;
   Roster roster_;
   std::map<std::pair<std::size_t, std::string>, MaskedSilo> silos_;
@@ -114,31 +124,15 @@ TEST_P(MaskedFit, IsTheFitOfAllRows) {
     options_ = seeded_fit(method, folder_);
     silos_.clear();
     if (method == "gd" || method == "fc") options_.method.rounds = 3;
-    Communicator alone = Communicator::alone();
-    FittedRun whole = fit(options_, rows_.all(), alone);
-    whole.finish();
-
-    const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-    const MaskedCoordinator coordinator = this->coordinator(driver);
-    FitSession session(driver, std::nullopt, std::nullopt);
-    const std::vector<std::string> joins = this->joins(coordinator.invitation());
+    const std::vector<std::byte> whole = fitted_whole(rows_.all());
     std::uint64_t steps = 0;
-    std::string request;
-    while (const auto task = session.task()) {
-      request = coordinator.request(*task, joins);
-      std::vector<std::uint64_t> sum;
-      for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
-      session.give(coordinator.opened(request, *task, sum));
-      ++steps;
-    }
-    EXPECT_EQ(steps, driver.tasks()) << method;
-    session.fitted().finish();
-    EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << method;
+    const auto [model, request] = fitted(steps);
+    EXPECT_EQ(steps, driver_->tasks()) << method;
+    EXPECT_EQ(model, whole) << method;
     for (std::size_t number = 1; number <= roster_.silos(); ++number) {
       silo(number).end(request);
       EXPECT_TRUE(std::filesystem::is_empty(state(number)));
     }
-    std::filesystem::remove_all(folder_ / "ledger.jsonl");
   }
 }
 
@@ -152,88 +146,71 @@ TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
     }
   }
   for (const auto& [method, bound] :
-       {std::pair{"gd", PersonBound::kWeight}, {"gd", PersonBound::kClip}, {"ls", PersonBound::kClip}}) {
+       {std::pair{"gd", UnitBound::kWeight}, {"gd", UnitBound::kClip}, {"ls", UnitBound::kClip}}) {
     options_ = seeded_fit(method, folder_);
     silos_.clear();
     if (options_.method.name == "gd") options_.method.rounds = 3;
     options_.data.rows_per_person = 2;
-    options_.data.person_bound = bound;
+    options_.data.unit_bound = bound;
     RowsInMemory all = rows_.all();
     all.train_person = array_view(persons_);
-    Communicator alone = Communicator::alone();
-    FittedRun whole = fit(options_, all, alone);
-    whole.finish();
-
+    const std::vector<std::byte> whole = fitted_whole(all);
     options_.silos.silos_per_person = 1;
-    const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-    const MaskedCoordinator coordinator = this->coordinator(driver);
-    FitSession session(driver, std::nullopt, std::nullopt);
-    const std::vector<std::string> joins = this->joins(coordinator.invitation());
-    while (const auto task = session.task()) {
-      const std::string request = coordinator.request(*task, joins);
-      std::vector<std::uint64_t> sum;
-      for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
-      session.give(coordinator.opened(request, *task, sum));
-    }
-    session.fitted().finish();
-    EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << method;
-    std::filesystem::remove_all(folder_ / "ledger.jsonl");
+    std::uint64_t steps = 0;
+    EXPECT_EQ(fitted(steps).first, whole) << method;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Silos, MaskedFit, testing::Values(2, 3, 7));
 
 TEST_F(MaskedSiloTest, AnswersLookRandomAndAddUpOnlyWithAllSilos) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  FitSession session(driver, std::nullopt, std::nullopt);
-  const std::string request = coordinator.request(*session.task(), joins(coordinator.invitation()));
+  begin_and_join();
+  FitSession session(*driver_, std::nullopt, std::nullopt);
+  const std::string request = request_of(*session.task());
   std::vector<std::uint64_t> sum;
   std::vector<std::uint64_t> one = answer(1, request);
   // 18 words and two: a statistic of 30 rows has small numbers and zeros; 2^-20 for each word to be as small as 2^44.
   for (const std::uint64_t word : one) EXPECT_GT(std::min(word, -word), std::uint64_t{1} << 43);
   add(sum, one);
   add(sum, answer(2, request));
-  const auto opened = [&] { coordinator.opened(request, *session.task(), sum); };
+  const auto opened = [&] { coordinator_->opened(request, *session.task(), sum); };
   EXPECT_THAT(refusal<AggregationAborted>(opened), HasSubstr("do not add up"));
   add(sum, answer(2, request));
   EXPECT_THAT(refusal<AggregationAborted>(opened), HasSubstr("do not add up")) << "one twice, another not at all";
   for (std::uint64_t word = 0; word < sum.size(); ++word) sum[word] -= answer(2, request)[word];
   add(sum, answer(3, request));
-  session.give(coordinator.opened(request, *session.task(), sum));
+  session.give(coordinator_->opened(request, *session.task(), sum));
   sum.pop_back();
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator.opened(request, *session.task(), sum); }),
+  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->opened(request, *session.task(), sum); }),
               HasSubstr("do not add up"));
 }
 
 TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::string invitation = coordinator.invitation();
-  const std::vector<std::string> joins = this->joins(invitation);
-  EXPECT_EQ(joins, this->joins(invitation)) << "a join may be asked for again";
-  TravelingTask task = first_of(driver);
-  const std::string request = coordinator.request(task, joins);
+  begin();
+  const std::string invitation = coordinator_->invitation();
+  joins_ = joins(invitation);
+  EXPECT_EQ(joins_, joins(invitation)) << "a join may be asked for again";
+  TravelingTask task = first_task();
+  const std::string request = request_of(task);
   EXPECT_EQ(answer(1, request), answer(1, request));
 
   const auto with_other_rows = [&] { silo(1).answer(request, rows_of(2), 1, [](double) {}); };
   EXPECT_THAT(refusal<AggregationAborted>(with_other_rows), HasSubstr("step 0 of this session was answered already"));
   TravelingTask other = task;
-  std::get<StatedGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
-  const std::string another = coordinator.request(other, joins);
+  std::get<TaskGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
+  const std::string another = request_of(other);
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, another); }), HasSubstr("was answered already"));
   task.step = 1;
-  EXPECT_NE(answer(1, coordinator.request(task, joins)), answer(1, request)) << "masks of another step";
-  task.step = driver.tasks();
-  const std::string beyond = coordinator.request(task, joins);
+  EXPECT_NE(answer(1, request_of(task)), answer(1, request)) << "masks of another step";
+  task.step = driver_->tasks();
+  const std::string beyond = request_of(task);
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, beyond); }), HasSubstr("the plan has 3"));
 }
 
 // Two answers under one mask would give the difference of the rows that they are of.
 TEST_F(MaskedSiloTest, AFolderThatIsRestoredMakesNoSecondAnswer) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::string request = coordinator.request(first_of(driver), joins(coordinator.invitation()));
+  begin_and_join();
+  const std::string request = request_of(first_task());
   const std::filesystem::path backup = folder_ / "backup";
   const std::filesystem::path after = folder_ / "after";
   const auto copy = [&](const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -253,18 +230,16 @@ TEST_F(MaskedSiloTest, AFolderThatIsRestoredMakesNoSecondAnswer) {
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("has not joined the session"));
   copy(after, state(1));
   EXPECT_EQ(with_other_rows(), answered) << "what was sent, whatever the rows are now";
-  silo(1).join(coordinator.invitation());
+  silo(1).join(coordinator_->invitation());
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("another join in the place"));
 }
 
 TEST_F(MaskedSiloTest, ItsFolderHoldsTheLastAnswerAndNoKey) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::vector<std::string> joins = this->joins(coordinator.invitation());
+  begin_and_join();
   EXPECT_TRUE(std::filesystem::is_empty(state(1)));
-  TravelingTask task = first_of(driver);
+  TravelingTask task = first_task();
   std::vector<std::uint64_t> answered;
-  for (task.step = 0; task.step < 2; ++task.step) answered = answer(1, coordinator.request(task, joins));
+  for (task.step = 0; task.step < 2; ++task.step) answered = answer(1, request_of(task));
   std::size_t files = 0;
   for (const auto& file : std::filesystem::directory_iterator(state(1))) {
     ++files;
@@ -274,14 +249,13 @@ TEST_F(MaskedSiloTest, ItsFolderHoldsTheLastAnswerAndNoKey) {
 }
 
 TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::string request = coordinator.request(first_of(driver), joins(coordinator.invitation()));
+  begin_and_join();
+  const std::string request = request_of(first_task());
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const bool is_refused = !refusal<AggregationAborted>([&] { answer(1, request); }).empty() &&
-                            !refusal<AggregationAborted>([&] { silo(1).join(coordinator.invitation()); }).empty();
+                            !refusal<AggregationAborted>([&] { silo(1).join(coordinator_->invitation()); }).empty();
     ::_exit(is_refused ? 0 : 1);
   }
   int status = -1;
@@ -292,47 +266,41 @@ TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
 
 // What a coordinator signs decides where a silo reads and writes.
 TEST_F(MaskedSiloTest, ATaskOfOtherSizesThanThePlansIsRefused) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::vector<std::string> joins = this->joins(coordinator.invitation());
+  begin_and_join();
   const std::vector<std::function<void(StatisticTask&)>> changes{
       [](StatisticTask& task) { task.label = FittedRows::kClasses; },
       [](StatisticTask& task) { task.preprocessing.intercept = task.preprocessing.intercept > 0.0 ? 0.0 : 0.1; },
       [](StatisticTask& task) { task.preprocessing.pool = 2; },
       [](StatisticTask& task) { task.preprocessing.clip_norm *= 2; },
       [](StatisticTask& task) {
-        StatedWeights& weights = std::get<StatedGradientPoint>(task.point).weights;
+        TaskWeights& weights = std::get<TaskGradientPoint>(task.point).weights;
         weights.largest.push_back(1.0);
         weights.values.resize(weights.values.size() / FittedRows::kClasses * weights.largest.size());
       }};
   for (std::size_t change = 0; change < changes.size(); ++change) {
     SCOPED_TRACE(change);
-    TravelingTask task = first_of(driver);
+    TravelingTask task = first_task();
     changes[change](task.task);
-    const std::string request = coordinator.request(task, joins);
+    const std::string request = request_of(task);
     EXPECT_THAT(refusal<UsageError>([&] { answer(1, request); }), HasSubstr("that the plan does not have"));
   }
 }
 
 TEST_F(MaskedSiloTest, ASessionHasKeysOfItsOwn) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::vector<std::string> before = joins(coordinator.invitation());
-  const std::string request = coordinator.request(first_of(driver), before);
+  begin_and_join();
+  const std::string request = request_of(first_task());
   const std::vector<std::uint64_t> answered = answer(1, request);
-  silo(1).end(coordinator.invitation());
+  silo(1).end(coordinator_->invitation());
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
-  EXPECT_NE(silo(1).join(coordinator.invitation()), before.back());
+  EXPECT_NE(silo(1).join(coordinator_->invitation()), joins_.back());
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("another join in the place"));
-  const std::vector<std::string> now = joins(coordinator.invitation());
-  EXPECT_NE(answer(1, coordinator.request(first_of(driver), now)), answered) << "the same rows and task";
+  const std::vector<std::string> now = joins(coordinator_->invitation());
+  EXPECT_NE(answer(1, coordinator_->request(first_task(), now)), answered) << "the same rows and task";
 }
 
 TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::vector<std::string> joins = this->joins(coordinator.invitation());
-  const std::string request = coordinator.request(first_of(driver), joins);
+  begin_and_join();
+  const std::string request = request_of(first_task());
   for (const std::size_t place : {std::size_t{0}, std::size_t{20}, request.size() / 2, request.size() - 1}) {
     std::string changed = request;
     changed[place] = static_cast<char>(changed[place] ^ 1);
@@ -340,35 +308,33 @@ TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
   }
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, "short"); }), HasSubstr("too short"));
   EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1).join(request); }), HasSubstr("not signed by the roster's"));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1, "another plan").join(coordinator.invitation()); }),
+  EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1, "another plan").join(coordinator_->invitation()); }),
               HasSubstr("the same plan"));
   MaskedSilo& told_otherwise = silo(2, "another plan");
   EXPECT_THAT(refusal<AggregationAborted>([&] { told_otherwise.answer(request, rows_of(2), 1, [](double) {}); }),
               HasSubstr("the same plan"));
 
   // A coordinator that puts a key of its own in the place of silo 2's, or leaves the silo out.
-  std::vector<std::string> forged = joins;
+  std::vector<std::string> forged = joins_;
   forged[1][10] = static_cast<char>(forged[1][10] ^ 1);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator.request(first_of(driver), forged); }),
+  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), forged); }),
               HasSubstr("the join of silo 2 (p2) is not signed by it"));
-  std::vector<std::string> fewer{joins[0], joins[2]};
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator.request(first_of(driver), fewer); }),
+  std::vector<std::string> fewer{joins_[0], joins_[2]};
+  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), fewer); }),
               HasSubstr("silo 2 (p2) has not joined"));
-  fewer.push_back(joins[0]);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator.request(first_of(driver), fewer); }),
+  fewer.push_back(joins_[0]);
+  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), fewer); }),
               HasSubstr("is there twice"));
 }
 
 TEST_F(MaskedSiloTest, SilosCheckJoinsThemselves) {
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  const std::vector<std::string> joins = this->joins(coordinator.invitation());
-  const std::string honest = coordinator.request(first_of(driver), joins);
+  begin_and_join();
+  const std::string honest = request_of(first_task());
   // The deviating coordinator signs what it likes: a join is 100 bytes, behind session and step.
   const auto signed_with = [&](const std::function<void(std::string&)>& change) {
     std::string message = honest.substr(0, honest.size() - 64);
     change(message);
-    const MaskedPlan own{driver, kText, roster_};
+    const MaskedPlan own{*driver_, kText, roster_};
     std::string to_sign = "dpreduce masked request v1" + message.substr(0, 16) +
                           std::string(reinterpret_cast<const char*>(own.digest.data()), own.digest.size()) + message;
     const Signature signature = identity(0).sign(std::as_bytes(std::span(to_sign)));
@@ -394,5 +360,4 @@ TEST_F(MaskedSiloTest, PartiesMustBeOnTheRosterAndFitThePlan) {
   EXPECT_THAT(refusal<BadInput>([&] { plan(); }), HasSubstr("6 features and 3 classes, the roster for 7 and 3"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::masked_silo_test

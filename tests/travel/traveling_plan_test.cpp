@@ -1,15 +1,7 @@
 #include "travel/traveling_plan.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <functional>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,12 +9,9 @@
 #include "common/model/classifier_file.hpp"
 #include "common/silos/payload_archive.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
+namespace dpreduce::traveling_plan_test {
 
 constexpr std::size_t kAllRows = 90;
 
@@ -59,16 +48,6 @@ class TravelingPlanTest : public testing::Test {
     while (session.task()) session.give(sum_of(plan, *session.task(), partitions));
   }
 
-  template <typename Refusal>
-  static std::string refusal(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Refusal& error) {
-      return error.what();
-    }
-    return {};
-  }
-
   TemporaryFolder folder_;
   FittedRows rows_{kAllRows, 1};
 };
@@ -102,32 +81,27 @@ TEST_P(TravelingFit, IsTheFitOfAllRowsByteForByte) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Methods, TravelingFit,
-    testing::Values(TravelingCase{"mean", "mean"}, TravelingCase{"ls", "ls"},
-                    TravelingCase{"ls_without_gram", "ls", [](FitOptions& options) { options.method.alpha = 0.0; }},
-                    TravelingCase{"shared_gram", "ls", [](FitOptions& options) { options.method.shared_gram = true; }},
-                    TravelingCase{"fc", "fc", [](FitOptions& options) { options.method.rounds = 3; }},
-                    TravelingCase{"auto", "auto", [](FitOptions& options) { options.method.rounds = 3; }},
-                    TravelingCase{"gd", "gd", [](FitOptions& options) { options.method.rounds = 3; }},
-                    TravelingCase{"warm_start", "gd",
-                                  [](FitOptions& options) {
-                                    options.method.rounds = 2;
-                                    options.method.warm_start = true;
-                                  }},
-                    TravelingCase{"adam", "adam", [](FitOptions& options) { options.method.rounds = 3; }},
-                    TravelingCase{"newton", "newton", [](FitOptions& options) { options.method.rounds = 2; }},
-                    TravelingCase{"global_adapt", "global-adapt",
-                                  [](FitOptions& options) { options.method.rounds = 2; }},
-                    TravelingCase{"fisher", "fisher"}, TravelingCase{"coinpress", "coinpress"},
-                    TravelingCase{"center", "mean", [](FitOptions& options) { options.rows.center = Centering::kDp; }},
-                    TravelingCase{"non_private", "mean",
-                                  [](FitOptions& options) {
-                                    options.privacy.budget.mu.reset();
-                                    options.privacy.budget.non_private = true;
-                                    options.privacy.seed.reset();
-                                  }}),
-    [](const auto& of) { return of.param.name; });
+const std::vector<TravelingCase> kTravelingCases{
+    {"mean", "mean"},
+    {"ls", "ls"},
+    {"ls_without_gram", "ls", [](auto& options) { options.method.alpha = 0.0; }},
+    {"shared_gram", "ls", [](auto& options) { options.method.shared_gram = true; }},
+    {"fc", "fc", [](auto& options) { options.method.rounds = 3; }},
+    {"auto", "auto", [](auto& options) { options.method.rounds = 3; }},
+    {"gd", "gd", [](auto& options) { options.method.rounds = 3; }},
+    {"warm_start", "gd", [](auto& options) { options.method.rounds = 2, options.method.warm_start = true; }},
+    {"adam", "adam", [](auto& options) { options.method.rounds = 3; }},
+    {"newton", "newton", [](auto& options) { options.method.rounds = 2; }},
+    {"global_adapt", "global-adapt", [](auto& options) { options.method.rounds = 2; }},
+    {"fisher", "fisher"},
+    {"coinpress", "coinpress"},
+    {"center", "mean", [](auto& options) { options.rows.center = Centering::kDp; }},
+    {"non_private", "mean", [](FitOptions& options) {
+       options.privacy.budget = {}, options.privacy.budget.non_private = true, options.privacy.seed.reset();
+     }}};
+
+INSTANTIATE_TEST_SUITE_P(Methods, TravelingFit, testing::ValuesIn(kTravelingCases),
+                         [](const auto& of) { return of.param.name; });
 
 TEST_F(TravelingPlanTest, APartitionCountsOnce) {
   const TravelingPlan plan = plan_of(options_of("mean"));
@@ -387,5 +361,4 @@ TEST_F(TravelingPlanTest, APartitionOfOtherRowsIsRefusedByTheWorker) {
               HasSubstr("give each partition a name"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::traveling_plan_test

@@ -1,15 +1,10 @@
 #include "worker/chunk_residuals.hpp"
 
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/kernels/kernel_choice.hpp"
-#include "worker/chunk_view.hpp"
+#include "tests/testing.hpp"
+#include "worker/lattice_stream.hpp"
 
-namespace dpreduce {
-namespace chunk_residuals_test {
+namespace dpreduce::chunk_residuals_test {
 
 LatticeRows random_rows(std::size_t count, std::size_t dim, std::size_t classes) {
   std::mt19937_64 engine(count + dim);
@@ -54,5 +49,4 @@ TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
   }
 }
 
-}  // namespace chunk_residuals_test
-}  // namespace dpreduce
+}  // namespace dpreduce::chunk_residuals_test

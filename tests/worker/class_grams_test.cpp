@@ -1,20 +1,13 @@
 #include "worker/class_grams.hpp"
 
-#include <array>
-#include <numeric>
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace class_grams_test {
+namespace dpreduce::class_grams_test {
 
 constexpr std::size_t kDim = 7;
 constexpr std::size_t kClasses = 5;  // class 3 has no rows
@@ -35,8 +28,8 @@ class ClassGramsTest : public testing::Test {
   }
 
   void write() const {
-    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(90, 7)")) + element_bytes(x_));
-    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(90,)")) + element_bytes(y_));
+    write_npy(folder_ / "x.npy", x_, kDim);
+    write_npy(folder_ / "y.npy", y_);
   }
 
   ReleaseRequest request(double alpha) const {
@@ -131,5 +124,4 @@ TEST_F(ClassGramsTest, EveryClassComesOnce) {
   EXPECT_THROW(grams.next(triangle), std::logic_error);
 }
 
-}  // namespace class_grams_test
-}  // namespace dpreduce
+}  // namespace dpreduce::class_grams_test

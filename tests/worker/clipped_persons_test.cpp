@@ -1,22 +1,12 @@
 // Persons that are clipped, against sums in wide integers that are made in the plainest way.
-#include "worker/clipped_persons.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <random>
-#include <span>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/lattice/lattice_rows.hpp"
+#include "tests/testing.hpp"
+#include "worker/clipped_units.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/weighted_rows.hpp"
 
-namespace dpreduce {
-namespace clipped_persons_test {
+namespace dpreduce::clipped_persons_test {
 
 constexpr std::size_t kDimOfPersons = 12;
 constexpr std::size_t kClassesOfPersons = 4;
@@ -46,23 +36,23 @@ LatticeRows rows_of_persons(const std::vector<std::size_t>& sizes, double spread
   const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
   LatticeRows chunk({1.0, kDimOfPersons}, persons.size(), labels_per_row);
   chunk.assign(transform, StoredFloats(features), labels, 1);
-  chunk.set_persons(persons);
+  chunk.set_units(persons);
   return chunk;
 }
 
 // |the sum that rows [first, end) add with this weight|, over S^2 (over S for class sums).
-long double norm_of(const LatticeRows& chunk, std::size_t first, std::size_t end, PersonSum sum, RowWeight weight) {
-  const std::size_t square = sum == PersonSum::kClassSums ? kDimOfPersons : kDimOfPersons * kDimOfPersons;
+long double norm_of(const LatticeRows& chunk, std::size_t first, std::size_t end, UnitSum sum, RowWeight weight) {
+  const std::size_t square = sum == UnitSum::kClassSums ? kDimOfPersons : kDimOfPersons * kDimOfPersons;
   std::vector<long double> total(kClassesOfPersons * square, 0.0L);
   std::vector<std::int16_t> q(kDimOfPersons);
   for (std::size_t row = first; row < end; ++row) {
-    weigh_row(chunk.row(row), weight, sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf, q);
+    weigh_row(chunk.row(row), weight, sum == UnitSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf, q);
     std::vector<std::int32_t> classes(chunk.classes_of(row).begin(), chunk.classes_of(row).end());
-    if (sum == PersonSum::kGram) classes = {0};
+    if (sum == UnitSum::kGram) classes = {0};
     for (const std::int32_t label : classes) {
       long double* const block = &total[static_cast<std::size_t>(label) * square];
       for (std::size_t a = 0; a < kDimOfPersons; ++a) {
-        if (sum == PersonSum::kClassSums) {
+        if (sum == UnitSum::kClassSums) {
           block[a] += q[a];
           continue;
         }
@@ -73,25 +63,47 @@ long double norm_of(const LatticeRows& chunk, std::size_t first, std::size_t end
   }
   long double squared = 0.0L;
   for (const long double entry : total) squared += entry * entry;
-  return std::sqrt(squared) / static_cast<long double>(sum == PersonSum::kClassSums
-                                                           ? kLatticeNorm
-                                                           : static_cast<std::int64_t>(kSquaredNorm));
+  return std::sqrt(squared) /
+         static_cast<long double>(sum == UnitSum::kClassSums ? kLatticeNorm : static_cast<std::int64_t>(kSquaredNorm));
+}
+
+// |the sum of rho_row q_row^T over rows first, ..., of which these are the residuals|, over S^2.
+long double gradient_norm(const LatticeRows& chunk, std::size_t first, std::span<const std::int16_t> rho,
+                          std::size_t classes) {
+  std::vector<long double> sum(classes * kDimOfPersons, 0.0L);
+  for (std::size_t row = 0; row * classes < rho.size(); ++row) {
+    for (std::size_t e = 0; e < sum.size(); ++e) {
+      sum[e] +=
+          static_cast<long double>(rho[row * classes + e / kDimOfPersons]) * chunk.row(first + row)[e % kDimOfPersons];
+    }
+  }
+  long double squared = 0.0L;
+  for (const long double entry : sum) squared += entry * entry;
+  return std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+}
+
+// The same rows, whose persons have these parts of the bound.
+LatticeRows with_parts(LatticeRows chunk, const UnitParts& parts) {
+  std::vector<std::uint32_t> persons;
+  for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.unit(row));
+  chunk.set_units(persons, std::make_shared<const UnitParts>(parts));
+  return chunk;
 }
 
 // Rows that are not whole are those of weigh_row.
 void expect_scaled(std::span<const std::int16_t> scaled, const LatticeRows& chunk, std::span<const RowWeight> weights,
-                   PersonSum sum) {
+                   UnitSum sum) {
   std::vector<std::int16_t> q(kDimOfPersons);
   for (std::size_t row = 0; row < chunk.rows(); ++row) {
     if (weights[row] == kWholeRow) continue;
-    weigh_row(chunk.row(row), weights[row], sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf, q);
+    weigh_row(chunk.row(row), weights[row], sum == UnitSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf, q);
     EXPECT_TRUE(std::ranges::equal(scaled.subspan(row * kDimOfPersons, kDimOfPersons), q)) << row;
   }
 }
 
 TEST(ClippedPersons, ASumIsScaledDownToItsBoundAndNoFurther) {
   const std::vector<std::size_t> sizes{1, 2, 3, 5, 40, 2, 13, 1, 7};  // 13 and 40 rows are more than features
-  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+  for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
     for (const double spread : {0.0, 0.3, 3.0}) {
       for (const std::size_t labels : {1u, 2u}) {
         const LatticeRows chunk = rows_of_persons(sizes, spread, 5, labels);
@@ -101,9 +113,9 @@ TEST(ClippedPersons, ASumIsScaledDownToItsBoundAndNoFurther) {
           EXPECT_EQ(weights, clipped_weights(chunk, sum, bound, 3, scaled));
           expect_scaled(scaled, chunk, weights, sum);
           const long double most = static_cast<long double>(bound) *
-                                   std::sqrt(sum == PersonSum::kGram ? 1.0L : static_cast<long double>(labels));
-          for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
-            const std::size_t end = chunk.end_of_person(first);
+                                   std::sqrt(sum == UnitSum::kGram ? 1.0L : static_cast<long double>(labels));
+          for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
+            const std::size_t end = chunk.end_of_unit(first);
             for (std::size_t row = first; row < end; ++row) ASSERT_EQ(weights[row], weights[first]);
             const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
             EXPECT_EQ(weights[first] == kWholeRow, is_within);
@@ -127,8 +139,8 @@ TEST(ClippedPersons, RowsThatPointApartAreWhole) {
   const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
   LatticeRows chunk({1.0, kDimOfPersons}, 9);
   chunk.assign(transform, StoredFloats(features), std::vector<std::int32_t>(9, 1), 1);
-  chunk.set_persons(std::vector<std::uint32_t>(9, 0));
-  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+  chunk.set_units(std::vector<std::uint32_t>(9, 0));
+  for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
     EXPECT_EQ(clipped_weights(chunk, sum, 3, 1), std::vector<RowWeight>(9, kWholeRow));
     const RowWeight weight = clipped_weights(chunk, sum, 1, 1).front();
     EXPECT_NEAR(weight, kWholeRow / 3.0, kWholeRow * 1e-2);  // in a ninth of rows each would weigh
@@ -159,19 +171,10 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
         ASSERT_TRUE(quantize_row(u, lattice, std::span(residuals).subspan(row * classes, classes)));
       }
       for (const std::uint64_t bound : {1u, 3u}) {
-        for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
-          const std::size_t end = chunk.end_of_person(first);
+        for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
+          const std::size_t end = chunk.end_of_unit(first);
           const auto norm = [&](std::span<const std::int16_t> rho) {
-            std::vector<long double> sum(classes * kDimOfPersons, 0.0L);
-            for (std::size_t row = first; row < end; ++row) {
-              for (std::size_t e = 0; e < sum.size(); ++e) {
-                sum[e] += static_cast<long double>(rho[(row - first) * classes + e / kDimOfPersons]) *
-                          chunk.row(row)[e % kDimOfPersons];
-              }
-            }
-            long double squared = 0.0L;
-            for (const long double entry : sum) squared += entry * entry;
-            return std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+            return gradient_norm(chunk, first, rho, classes);
           };
           const auto own = std::span(residuals).subspan(first * classes, (end - first) * classes);
           std::vector<std::int16_t> clipped(own.begin(), own.end());
@@ -195,20 +198,17 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
 // Who has rows elsewhere may add a part of B here: so much, and no more. One row alone may be too long for it.
 TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
   const std::vector<std::size_t> sizes{1, 2, 3, 5, 40, 2, 13, 1, 7};
-  const PersonParts parts{{1, 3}, {1, 1}, {1, 3}, {2, 5}, {1, 7}, {65535, 65536}, {1, 1024}, {1, 1}, {3, 4}};
-  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+  const UnitParts parts{{1, 3}, {1, 1}, {1, 3}, {2, 5}, {1, 7}, {65535, 65536}, {1, 1024}, {1, 1}, {3, 4}};
+  for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
     for (const double spread : {0.0, 0.3, 3.0}) {
-      LatticeRows chunk = rows_of_persons(sizes, spread, 5);
-      std::vector<std::uint32_t> persons;
-      for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.person(row));
-      chunk.set_persons(persons, std::make_shared<const PersonParts>(parts));
+      const LatticeRows chunk = with_parts(rows_of_persons(sizes, spread, 5), parts);
       for (const std::uint64_t bound : {1u, 3u}) {
         std::vector<std::int16_t> scaled(chunk.rows() * kDimOfPersons);
         const std::vector<RowWeight> weights = clipped_weights(chunk, sum, bound, 3, scaled);
         expect_scaled(scaled, chunk, weights, sum);
-        for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
-          const std::size_t end = chunk.end_of_person(first);
-          const PersonPart part = parts[chunk.person(first)];
+        for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
+          const std::size_t end = chunk.end_of_unit(first);
+          const UnitPart part = parts[chunk.unit(first)];
           const long double most = static_cast<long double>(bound * part.count) / part.of;
           const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
           EXPECT_EQ(weights[first] == kWholeRow, is_within);
@@ -227,16 +227,12 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
 }
 
 TEST(ClippedPersons, APartOfTheBoundIsHeldByGradientsToo) {
-  const std::vector<std::size_t> sizes{1, 4, 30};
-  LatticeRows chunk = rows_of_persons(sizes, 0.0, 6);
-  std::vector<std::uint32_t> persons;
-  for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.person(row));
-  const PersonParts parts{{1, 3}, {2, 3}, {1, 2}};
-  chunk.set_persons(persons, std::make_shared<const PersonParts>(parts));
+  const UnitParts parts{{1, 3}, {2, 3}, {1, 2}};
+  const LatticeRows chunk = with_parts(rows_of_persons({1, 4, 30}, 0.0, 6), parts);
   constexpr std::size_t kOf = 2;
-  for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
-    const std::size_t end = chunk.end_of_person(first);
-    const PersonPart part = parts[chunk.person(first)];
+  for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
+    const std::size_t end = chunk.end_of_unit(first);
+    const UnitPart part = parts[chunk.unit(first)];
     // All alike, and nearly as long as may be: N is nearly m F.
     std::vector<std::int16_t> residuals;
     for (std::size_t row = first; row < end; ++row) residuals.insert(residuals.end(), {32000, 1000});
@@ -244,16 +240,7 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldByGradientsToo) {
     for (const std::uint64_t bound : {1u, 2u, 100u}) {
       std::vector<std::int16_t> clipped = residuals;
       clip_residuals(chunk, first, clipped, kOf, bound);
-      std::vector<long double> sum(kOf * kDimOfPersons, 0.0L);
-      for (std::size_t row = first; row < end; ++row) {
-        for (std::size_t e = 0; e < sum.size(); ++e) {
-          sum[e] += static_cast<long double>(clipped[(row - first) * kOf + e / kDimOfPersons]) *
-                    chunk.row(row)[e % kDimOfPersons];
-        }
-      }
-      long double squared = 0.0L;
-      for (const long double entry : sum) squared += entry * entry;
-      const long double norm = std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+      const long double norm = gradient_norm(chunk, first, clipped, kOf);
       const long double most = static_cast<long double>(bound * part.count) / part.of;
       EXPECT_LE(norm, most * (1.0L + 1e-15L));
       EXPECT_GE(norm, std::min(own * 0.97L, most * 0.99L));
@@ -266,11 +253,11 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldByGradientsToo) {
 TEST(ClippedPersons, TheLargestBoundAndTheLargestPartsAreExact) {
   LatticeRows chunk = rows_of_persons({3}, 0.0, 4);
   for (const auto& [part, is_whole] :
-       {std::pair{PersonPart{65536, 65537}, true}, std::pair{PersonPart{1, 4294967295}, false},
-        std::pair{PersonPart{3, 65536}, true}, std::pair{PersonPart{2, 65536}, false}}) {
-    chunk.set_persons(std::vector<std::uint32_t>(3, 0), std::make_shared<const PersonParts>(1, part));
+       {std::pair{UnitPart{65536, 65537}, true}, std::pair{UnitPart{1, 4294967295}, false},
+        std::pair{UnitPart{3, 65536}, true}, std::pair{UnitPart{2, 65536}, false}}) {
+    chunk.set_units(std::vector<std::uint32_t>(3, 0), std::make_shared<const UnitParts>(1, part));
     const long double most = 65536.0L * part.count / part.of;
-    for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+    for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
       const RowWeight weight = clipped_weights(chunk, sum, 65536, 1).front();
       EXPECT_EQ(weight == kWholeRow, is_whole) << part.count << " / " << part.of;
       EXPECT_LE(norm_of(chunk, 0, 3, sum, weight), most);
@@ -282,7 +269,7 @@ TEST(ClippedPersons, TheLargestBoundAndTheLargestPartsAreExact) {
 TEST(ClippedPersons, ManyRowsThatAreAlikeAreHeld) {
   for (const std::size_t rows : {3000u, 70000u}) {
     const LatticeRows chunk = rows_of_persons({rows}, 0.0, 4);
-    for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+    for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
       const RowWeight weight = clipped_weights(chunk, sum, 1, 1).front();
       EXPECT_LE(norm_of(chunk, 0, chunk.rows(), sum, weight), 1.0L);
       EXPECT_GT(weight, 0u);
@@ -313,7 +300,7 @@ TEST(ClippedPersons, AGradientWhoseLengthsAreNearlyIntegersIsHeld) {
     const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
     LatticeRows chunk({1.0, kDimOfPersons}, rows);
     chunk.assign(transform, StoredFloats(features), std::vector<std::int32_t>(rows, 1), 1);
-    chunk.set_persons(std::vector<std::uint32_t>(rows, 0));
+    chunk.set_units(std::vector<std::uint32_t>(rows, 0));
     const auto entry = static_cast<long double>(chunk.row(0)[0]);
     ASSERT_GT(entry * rows * std::sqrt(static_cast<long double>(squared)), static_cast<long double>(kSquaredNorm));
     std::vector<std::int16_t> residuals;
@@ -329,5 +316,4 @@ TEST(ClippedPersons, AGradientWhoseLengthsAreNearlyIntegersIsHeld) {
   }
 }
 
-}  // namespace clipped_persons_test
-}  // namespace dpreduce
+}  // namespace dpreduce::clipped_persons_test

@@ -1,15 +1,9 @@
 #include "worker/hessian_rows.hpp"
 
-#include <cmath>
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/lattice/lattice_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace hessian_rows_test {
+namespace dpreduce::hessian_rows_test {
 
 // sum_c |round(f_c q)|^4, exact.
 std::uint64_t fourth_powers(const std::vector<std::int16_t>& q, const std::vector<double>& f) {
@@ -89,5 +83,4 @@ TEST(HessianFactors, OfSoftmaxWithoutAClassAreZero) {
   EXPECT_EQ(f, (std::vector<double>{0.0, 0.0}));
 }
 
-}  // namespace hessian_rows_test
-}  // namespace dpreduce
+}  // namespace dpreduce::hessian_rows_test

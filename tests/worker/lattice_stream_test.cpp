@@ -1,28 +1,11 @@
 // Chunks come in order, whole and once, whether one thread prepares them or another prepares the next meanwhile.
 #include "worker/lattice_stream.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <random>
-#include <span>
-#include <stdexcept>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 #include "worker/kept_chunks.hpp"
 
-namespace dpreduce {
-namespace lattice_stream_test {
-
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+namespace dpreduce::lattice_stream_test {
 
 constexpr std::size_t kRows = 500;
 constexpr std::size_t kDim = 6;
@@ -170,12 +153,11 @@ TEST_F(LatticeStreamTest, ThereMustBeRoomForAsManyRowsAsAreClippedTogether) {
     EXPECT_EQ(most_rows_clipped_together(dim), together);
     StreamPlan stated = plan(1);
     stated.memory_bytes = together * bytes_per_row(preprocessing);
-    EXPECT_NO_THROW(require_room_for_persons(preprocessing, stated));
+    EXPECT_NO_THROW(require_room_for_units(preprocessing, stated));
     --stated.memory_bytes;
-    EXPECT_THAT([&] { require_room_for_persons(preprocessing, stated); },
+    EXPECT_THAT([&] { require_room_for_units(preprocessing, stated); },
                 ThrowsMessage<UsageError>(HasSubstr("up to " + std::to_string(together) + " rows of a person")));
   }
 }
 
-}  // namespace lattice_stream_test
-}  // namespace dpreduce
+}  // namespace dpreduce::lattice_stream_test

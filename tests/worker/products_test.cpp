@@ -1,20 +1,13 @@
 // Gram matrices, class sums and gradients over a worker's rows, against sums written out over the same lattice rows.
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
-
+#include "common/data/memory_array.hpp"
 #include "common/plan/triangle.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 #include "worker/correct_counts.hpp"
 #include "worker/residuals.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace products_test {
+namespace dpreduce::products_test {
 
 constexpr std::size_t kRows = 301;
 constexpr std::size_t kInputDim = 19;
@@ -25,21 +18,29 @@ class ProductsTest : public testing::Test {
   ProductsTest() : transform_({kInputDim, 1, Normalize::kL2, 2.0, {}, 0.1}) {
     std::mt19937 engine(9);
     std::normal_distribution<float> normal;
-    std::vector<float> x(kRows * kInputDim);
-    for (float& entry : x) entry = normal(engine);
-    std::vector<std::int32_t> y(kRows);
-    for (std::int32_t& label : y) label = static_cast<std::int32_t>(engine() % kClasses);
-    const std::string n = std::to_string(kRows);
-    write_bytes(folder_ / "x.npy",
-                npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kInputDim) + ")")) + element_bytes(x));
-    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+    for (float& entry : x_) entry = normal(engine);
+    for (std::int32_t& label : labels_) label = static_cast<std::int32_t>(engine() % kClasses);
     std::vector<double> row(dim());
     for (std::size_t i = 0; i < kRows; ++i) {
-      transform_(std::span(x).subspan(i * kInputDim, kInputDim), row);
+      transform_(std::span(x_).subspan(i * kInputDim, kInputDim), row);
       rows_.emplace_back(dim());
       quantize_row(row, lattice(), rows_.back());
     }
-    labels_ = y;
+  }
+
+  // Of any threads, in chunks of many sizes.
+  template <typename Check>
+  static void for_each_way(const Check& check) {
+    for (const unsigned threads : {1U, 3U}) {
+      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) check(threads, memory);
+    }
+  }
+  LatticeWeights drawn_weights() const {
+    std::mt19937 engine(4);
+    std::normal_distribution<double> normal;
+    std::vector<double> w(kClasses * dim());
+    for (double& entry : w) entry = normal(engine);
+    return {w, lattice()};
   }
 
   std::size_t dim() const { return transform_.output_dim(); }
@@ -52,59 +53,55 @@ class ProductsTest : public testing::Test {
     terms.classes = kClasses;
     terms.dim = dim();
     const StatisticEntry& registered = registered_statistic(release);
-    WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    WorkerRows worker = WorkerRows::in_memory(array_view(x_, kInputDim), array_view(labels_), "x", "y");
     const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
     const OnChunk on_chunk = [](double) {};
     return registered.compute(registered.request(terms, 1.0), {worker, transform_, plan, on_chunk, point});
   }
 
-  const TemporaryFolder folder_;
+  std::vector<float> x_ = std::vector<float>(kRows * kInputDim);
   RowTransform transform_;
   std::vector<std::vector<std::int16_t>> rows_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(kRows);
 };
 
 TEST_F(ProductsTest, GramAndClassSumsAreExactWhateverTheChunksAndThreads) {
-  for (const unsigned threads : {1U, 3U}) {
-    for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-      const Statistic gram = statistic("gram", threads, memory);
-      const Statistic both = statistic("least_squares", threads, memory);
-      for (std::size_t a = 0; a < dim(); ++a) {
-        for (std::size_t b = a; b < dim(); ++b) {
-          std::int64_t sum = 0;
-          for (const auto& row : rows_) sum += std::int64_t{row[a]} * row[b];
-          ASSERT_EQ(gram.block(0)[triangle_row(a, dim()) + b - a], sum);
-          ASSERT_EQ(both.block(both.index_of("gram"))[triangle_row(a, dim()) + b - a], sum);
-        }
-        for (std::size_t c = 0; c < kClasses; ++c) {
-          std::int64_t sum = 0;
-          for (std::size_t i = 0; i < kRows; ++i) sum += labels_[i] == static_cast<std::int32_t>(c) ? rows_[i][a] : 0;
-          ASSERT_EQ(both.block(both.index_of("class_sums"))[c * dim() + a], sum);
-        }
+  for_each_way([&](unsigned threads, std::size_t memory) {
+    const Statistic gram = statistic("gram", threads, memory);
+    const Statistic both = statistic("least_squares", threads, memory);
+    for (std::size_t a = 0; a < dim(); ++a) {
+      for (std::size_t b = a; b < dim(); ++b) {
+        std::int64_t sum = 0;
+        for (const auto& row : rows_) sum += std::int64_t{row[a]} * row[b];
+        ASSERT_EQ(gram.block(0)[triangle_row(a, dim()) + b - a], sum);
+        ASSERT_EQ(both.block(both.index_of("gram"))[triangle_row(a, dim()) + b - a], sum);
+      }
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < kRows; ++i) sum += labels_[i] == static_cast<std::int32_t>(c) ? rows_[i][a] : 0;
+        ASSERT_EQ(both.block(both.index_of("class_sums"))[c * dim() + a], sum);
       }
     }
-  }
+  });
 }
 
 TEST_F(ProductsTest, FishersSumsAreExactWhateverTheChunksAndThreads) {
-  for (const unsigned threads : {1U, 3U}) {
-    for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-      const Statistic fisher = statistic("fisher", threads, memory);
-      const Statistic sums = statistic("feature_sums", threads, memory);
-      for (std::size_t c = 0; c < kClasses; ++c) {
-        std::int64_t count = 0;
-        for (const std::int32_t label : labels_) count += label == static_cast<std::int32_t>(c) ? 1 : 0;
-        ASSERT_EQ(fisher.block(fisher.index_of("class_counts"))[c], count);
-      }
-      for (std::size_t a = 0; a < dim(); ++a) {
-        std::int64_t squares = 0;
-        for (const auto& row : rows_) squares += std::int64_t{row[a]} * row[a];
-        ASSERT_EQ(fisher.block(fisher.index_of("second_moments"))[a], squares);
-      }
-      const auto block = fisher.block(fisher.index_of("class_sums"));
-      ASSERT_TRUE(std::equal(block.begin(), block.end(), sums.block(0).begin(), sums.block(0).end()));
+  for_each_way([&](unsigned threads, std::size_t memory) {
+    const Statistic fisher = statistic("fisher", threads, memory);
+    const Statistic sums = statistic("feature_sums", threads, memory);
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      std::int64_t count = 0;
+      for (const std::int32_t label : labels_) count += label == static_cast<std::int32_t>(c) ? 1 : 0;
+      ASSERT_EQ(fisher.block(fisher.index_of("class_counts"))[c], count);
     }
-  }
+    for (std::size_t a = 0; a < dim(); ++a) {
+      std::int64_t squares = 0;
+      for (const auto& row : rows_) squares += std::int64_t{row[a]} * row[a];
+      ASSERT_EQ(fisher.block(fisher.index_of("second_moments"))[a], squares);
+    }
+    const auto block = fisher.block(fisher.index_of("class_sums"));
+    ASSERT_TRUE(std::equal(block.begin(), block.end(), sums.block(0).begin(), sums.block(0).end()));
+  });
 }
 
 // v <- softmax(v)
@@ -163,25 +160,19 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
     }
     EXPECT_NE(expected[0], expected[1]);
     EXPECT_NE(expected[0], expected[2]);
-    for (const unsigned threads : {1U, 3U}) {
-      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-        WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-        const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
-        const OnChunk silent = [](double) {};
-        const Statistic counts = correct_counts(candidates, {rows, transform_, plan, silent}, prior);
-        ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
-        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.block(0).begin()));
-      }
-    }
+    for_each_way([&](unsigned threads, std::size_t memory) {
+      WorkerRows rows = WorkerRows::in_memory(array_view(x_, kInputDim), array_view(labels_), "x", "y");
+      const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
+      const OnChunk silent = [](double) {};
+      const Statistic counts = correct_counts(candidates, {rows, transform_, plan, silent}, prior);
+      ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.block(0).begin()));
+    });
   }
 }
 
 TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
-  std::mt19937 engine(4);
-  std::normal_distribution<double> normal;
-  std::vector<double> w(kClasses * dim());
-  for (double& entry : w) entry = normal(engine);
-  const LatticeWeights weights(w, lattice());
+  const LatticeWeights weights = drawn_weights();
   for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
     std::vector<std::int64_t> expected(kClasses * dim(), 0);
     for (std::size_t i = 0; i < kRows; ++i) {
@@ -199,22 +190,16 @@ TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
       }
     }
     const GradientPoint point{weights, loss};
-    for (const unsigned threads : {1U, 3U}) {
-      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-        const Statistic gradient = statistic("gradient", threads, memory, point);
-        for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_EQ(gradient.block(0)[e], expected[e]);
-      }
-    }
+    for_each_way([&](unsigned threads, std::size_t memory) {
+      const Statistic gradient = statistic("gradient", threads, memory, point);
+      for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_EQ(gradient.block(0)[e], expected[e]);
+    });
   }
 }
 
 // w_ic = p_ic (1 - p_ic) from the library's exponential; rows of at most two classes' doubt pass the bound unchanged.
 TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
-  std::mt19937 engine(4);
-  std::normal_distribution<double> normal;
-  std::vector<double> w(kClasses * dim());
-  for (double& entry : w) entry = normal(engine);
-  const LatticeWeights weights(w, lattice());
+  const LatticeWeights weights = drawn_weights();
   for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
     const std::size_t triangle = triangle_elements(dim());
     std::vector<double> expected(kClasses * triangle, 0.0);
@@ -245,15 +230,12 @@ TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
       ASSERT_NEAR(static_cast<double>(hessians[e]), expected[e], kRows * double{kLatticeNorm}) << e;
     }
     const Statistic gradient = statistic("gradient", 1, std::size_t{1} << 20, point);
-    for (const unsigned threads : {1U, 3U}) {
-      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-        const Statistic again = statistic("newton", threads, memory, point);
-        EXPECT_TRUE(std::equal(hessians.begin(), hessians.end(), again.block(1).begin()));
-        EXPECT_TRUE(std::equal(again.block(0).begin(), again.block(0).end(), gradient.block(0).begin()));
-      }
-    }
+    for_each_way([&](unsigned threads, std::size_t memory) {
+      const Statistic again = statistic("newton", threads, memory, point);
+      EXPECT_TRUE(std::equal(hessians.begin(), hessians.end(), again.block(1).begin()));
+      EXPECT_TRUE(std::equal(again.block(0).begin(), again.block(0).end(), gradient.block(0).begin()));
+    });
   }
 }
 
-}  // namespace products_test
-}  // namespace dpreduce
+}  // namespace dpreduce::products_test

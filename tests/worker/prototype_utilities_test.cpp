@@ -1,19 +1,10 @@
 #include "worker/prototype_utilities.hpp"
 
-#include <algorithm>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace prototype_utilities_test {
+namespace dpreduce::prototype_utilities_test {
 
 constexpr std::size_t kClasses = 4;  // class 2 has no rows
 constexpr std::size_t kDim = 12;
@@ -44,7 +35,7 @@ class PrototypeUtilities : public testing::Test {
       features.insert(features.end(), made.x.begin(), made.x.end());
     }
     candidates_ = features;
-    write(folder_ / "p.npy", features, kCandidates);
+    write_npy(folder_ / "p.npy", features, kDim);
   }
 
   Row random_row() {
@@ -61,11 +52,6 @@ class PrototypeUtilities : public testing::Test {
     return row;
   }
 
-  static void write(const std::string& path, const std::vector<float>& features, std::size_t rows) {
-    const std::string shape = fmt::format("({}, {})", rows, kDim);
-    write_bytes(path, npy_header_bytes(npy_text("<f4", shape)) + element_bytes(features));
-  }
-
   Statistic utilities(const Rows& rows, const CosineClip& clip, std::size_t memory = kAmple, unsigned threads = 1,
                       BadRows bad_rows = BadRows::kFail) const {
     std::vector<float> x;
@@ -74,9 +60,8 @@ class PrototypeUtilities : public testing::Test {
       x.insert(x.end(), row.x.begin(), row.x.end());
       y.push_back(row.y);
     }
-    write(folder_ / "x.npy", x, rows.size());
-    write_bytes(folder_ / "y.npy",
-                npy_header_bytes(npy_text("<i8", fmt::format("({},)", y.size()))) + element_bytes(y));
+    write_npy(folder_ / "x.npy", x, kDim);
+    write_npy(folder_ / "y.npy", y);
     WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
     const StreamPlan plan{kClasses, bad_rows, memory, threads};
@@ -240,7 +225,7 @@ TEST_F(PrototypeUtilities, ARowThatCountsNowhereAddsNothing) {
 TEST_F(PrototypeUtilities, APublicRowThatIsNoneIsNamed) {
   std::vector<float> features = candidates_;
   features[5 * kDim] = std::numeric_limits<float>::infinity();
-  write(folder_ / "p.npy", features, kCandidates);
+  write_npy(folder_ / "p.npy", features, kDim);
   for (const CosineClip& clip : some_clips()) {
     expect_bad_input([&] { utilities(rows_, clip); }, {"p.npy: row 5", "not a finite number"});
   }
@@ -254,5 +239,4 @@ TEST_F(PrototypeUtilities, AreZeroWhereNoRowCounts) {
   }
 }
 
-}  // namespace prototype_utilities_test
-}  // namespace dpreduce
+}  // namespace dpreduce::prototype_utilities_test

@@ -1,16 +1,10 @@
-#include "worker/residual_block.hpp"
 
-#include <cmath>
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/lattice/lattice_rows.hpp"
+#include "tests/testing.hpp"
 #include "worker/residuals.hpp"
 
-namespace dpreduce {
-namespace residual_block_test {
+namespace dpreduce::residual_block_test {
 
 using Classes = std::vector<std::vector<std::int32_t>>;
 
@@ -74,5 +68,4 @@ TEST(LatticeResiduals, RefuseSoftmaxOfTwoClasses) {
                std::logic_error);
 }
 
-}  // namespace residual_block_test
-}  // namespace dpreduce
+}  // namespace dpreduce::residual_block_test

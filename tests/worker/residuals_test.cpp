@@ -1,17 +1,9 @@
 #include "worker/residuals.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/lattice/lattice_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace residuals_test {
+namespace dpreduce::residuals_test {
 
 std::vector<std::int16_t> residual_of(const std::vector<std::int64_t>& products, const std::vector<double>& factors,
                                       const std::vector<std::int32_t>& classes, Loss loss) {
@@ -161,5 +153,4 @@ TEST(LatticeResidual, OfSeveralClassesTakesOneFromEachAndOfNoneFromNone) {
   for (const std::int16_t entry : all) EXPECT_NEAR(entry, -scale / std::sqrt(3.0), 0.51);
 }
 
-}  // namespace residuals_test
-}  // namespace dpreduce
+}  // namespace dpreduce::residuals_test

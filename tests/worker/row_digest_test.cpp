@@ -1,18 +1,9 @@
 #include "worker/row_digest.hpp"
 
-#include <algorithm>
-#include <array>
-#include <limits>
-#include <random>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace row_digest_test {
+namespace dpreduce::row_digest_test {
 
 constexpr std::size_t kDim = 13;
 constexpr std::size_t kClasses = 4;
@@ -176,5 +167,4 @@ TEST(RowDigest, RowsMustHaveItsDimension) {
   EXPECT_THROW(hasher.accumulate(LatticeRows({1.0, kDim}, 1), by_class, 1), std::logic_error);
 }
 
-}  // namespace row_digest_test
-}  // namespace dpreduce
+}  // namespace dpreduce::row_digest_test

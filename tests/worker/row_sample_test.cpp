@@ -1,19 +1,11 @@
 // The gradient of a Poisson sample is that of the drawn rows alone, however rows are read, kept and shared out.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 #include "worker/kept_chunks.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace row_sample_test {
+namespace dpreduce::row_sample_test {
 
 constexpr std::size_t kRows = 3000;
 constexpr std::size_t kClasses = 3;
@@ -46,19 +38,17 @@ class RowSampleTest : public testing::Test {
                x_.begin() + static_cast<std::ptrdiff_t>((row + 1) * kDim));
       y.push_back(y_[row]);
     }
-    const std::string n = std::to_string(y.size());
-    write_bytes(folder_ / (name + "_x.npy"),
-                npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
-    write_bytes(folder_ / (name + "_y.npy"), npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+    write_npy(folder_ / (name + "_x.npy"), x, kDim);
+    write_npy(folder_ / (name + "_y.npy"), y);
   }
 
   std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
                                      std::size_t memory = kMemory, bool is_kept = false, std::size_t worker = 0,
-                                     std::size_t workers = 1, std::optional<RowPersons> persons = std::nullopt,
+                                     std::size_t workers = 1, std::optional<RowUnits> persons = std::nullopt,
                                      bool are_checked = false) const {
     WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, worker, workers);
     const bool are_clipped = persons && persons->are_whole;
-    if (persons) rows.set_persons(std::move(*persons));
+    if (persons) rows.set_units(std::move(*persons));
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 2};
     const OnChunk on_chunk = [](double) {};
@@ -69,12 +59,10 @@ class RowSampleTest : public testing::Test {
     StatisticInputs inputs{rows, transform, plan, on_chunk, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
     inputs.are_checked = are_checked;
-    ReleaseTerms terms;
-    terms.classes = kClasses;
-    terms.dim = kDim;
+    ReleaseTerms terms{.classes = kClasses, .dim = kDim};
     const StatisticEntry& registered = registered_statistic("gradient");
     ReleaseRequest request = registered.request(terms, 1.0);
-    if (are_clipped) request.person_bound = PersonBound::kClip;
+    if (are_clipped) request.unit_bound = UnitBound::kClip;
     const Statistic statistic = registered.compute(request, inputs);
     const auto block = statistic.block(0);
     return {block.begin(), block.end()};
@@ -98,8 +86,8 @@ TEST_F(RowSampleTest, RowsThatAreNotDrawnAddExactlyNothing) {
 }
 
 // Persons of one row and of many; with `whole` they are clipped to one row.
-RowPersons persons_of_sample(const std::vector<bool>& taken, bool whole) {
-  RowPersons persons{.of_rows = {}, .first_rows = {}, .are_whole = whole};
+RowUnits persons_of_sample(const std::vector<bool>& taken, bool whole) {
+  RowUnits persons{.of_rows = {}, .first_rows = {}, .are_whole = whole};
   std::vector<std::int64_t> numbers(kRows, -1);
   for (std::size_t row = 0; row < kRows; ++row) {
     const std::size_t name = row % 3 == 0 ? row : row * row % 61;
@@ -117,10 +105,10 @@ RowPersons persons_of_sample(const std::vector<bool>& taken, bool whole) {
 TEST_F(RowSampleTest, APersonHasOneCoin) {
   const std::vector<bool> all(kRows, true);
   for (const bool whole : {false, true}) {
-    const RowPersons persons = persons_of_sample(all, whole);
+    const RowUnits persons = persons_of_sample(all, whole);
     for (const double rate : {0.7, 0.2}) {
       const RowSample of_sample = sample(rate);
-      const std::vector<char> drawn = of_sample.drawn_persons(persons.first_rows);
+      const std::vector<char> drawn = of_sample.drawn_units(persons.first_rows);
       std::vector<bool> taken(kRows);
       for (std::size_t row = 0; row < kRows; ++row) taken[row] = drawn[persons.of_rows[row]] != 0;
       write("drawn", taken);
@@ -141,10 +129,10 @@ TEST_F(RowSampleTest, PersonsOfOneRowHaveTheCoinsOfTheirRows) {
   for (std::size_t row = 0; row < 20000; ++row) of_rows.push_back(coins.next() ? 1 : 0);
   std::vector<std::uint64_t> places;
   for (const std::uint64_t place : {19999u, 0u, 7u, 6u, 12001u, 5000u, 5001u, 1u}) places.push_back(place);
-  const std::vector<char> drawn = of_sample.drawn_persons(places);
+  const std::vector<char> drawn = of_sample.drawn_units(places);
   for (std::size_t person = 0; person < places.size(); ++person) EXPECT_EQ(drawn[person], of_rows[places[person]]);
 
-  RowPersons alone{.of_rows = {}, .first_rows = {}, .are_whole = true};
+  RowUnits alone{.of_rows = {}, .first_rows = {}, .are_whole = true};
   for (std::size_t row = 0; row < kRows; ++row) {
     alone.of_rows.push_back(static_cast<std::uint32_t>(row));
     alone.first_rows.push_back(row);
@@ -205,5 +193,4 @@ TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
   EXPECT_NE(gradient("all", one), gradient("all", other));
 }
 
-}  // namespace row_sample_test
-}  // namespace dpreduce
+}  // namespace dpreduce::row_sample_test

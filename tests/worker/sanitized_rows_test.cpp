@@ -1,15 +1,10 @@
 #include "worker/sanitized_rows.hpp"
 
-#include <cmath>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/randomness/noise_key.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace sanitized_rows_test {
+namespace dpreduce::sanitized_rows_test {
 
 constexpr std::size_t kDim = 50;
 constexpr std::size_t kRows = 400;
@@ -67,5 +62,4 @@ TEST(Sanitize, RefusesWhatDoesNotFit) {
   EXPECT_THROW(sanitize(some_rows(), 0.0, stream, out), UsageError);
 }
 
-}  // namespace sanitized_rows_test
-}  // namespace dpreduce
+}  // namespace dpreduce::sanitized_rows_test

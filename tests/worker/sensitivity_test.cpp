@@ -1,21 +1,13 @@
 // Record and replay: every registered statistic on neighboring data sets. Its exact difference is compared with the
 // declared sensitivity of every block.
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/data/memory_array.hpp"
-#include "common/plan/triangle.hpp"
+#include "tests/testing.hpp"
+#include "tests/worker/declared_squares.hpp"
 #include "worker/correct_counts.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace sensitivity_test {
+namespace dpreduce::sensitivity_test {
 
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 24;
@@ -51,15 +43,6 @@ Row random_row(std::mt19937& engine, std::size_t most_labels) {
     for (float& entry : row.x) entry *= 1e-30F;
   }
   return row;
-}
-
-// Steep enough that residuals reach every length.
-std::vector<double> some_weights(std::size_t dim) {
-  std::mt19937 engine(11);
-  std::normal_distribution<double> normal(0.0, 4.0);
-  std::vector<double> weights(kClasses * dim);
-  for (double& entry : weights) entry = normal(engine);
-  return weights;
 }
 
 // What a statistic depends on beside its rows.
@@ -101,7 +84,7 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
   WorkerRows worker = held.worker();
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, terms.most_labels};
   const OnChunk on_chunk = [](double) {};
-  const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
+  const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   const Prior prior{weights, transform.preprocessing().dim()};
   StatisticInputs inputs{worker, transform, plan, on_chunk};
   if (terms.is_sampled) inputs.sample.emplace(RowSample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0});
@@ -110,39 +93,24 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
   }
   if (registered.taken_at == TakenAt::kBalls) {
     // One ball within reach, one that every row is clipped to, one far away.
-    std::vector<double> centers = some_weights(transform.output_dim());
+    std::vector<double> centers = steep_weights(transform.output_dim());
     for (double& entry : centers) entry *= 0.01;
     inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
   }
   return registered.compute(request, inputs);
 }
 
-// Exact squared distance of every block in the norm of its noise: elements beside the diagonal of a symmetric block
-// have half the variance and count twice.
-std::vector<std::uint64_t> squared_differences(const ReleaseRequest& request, const Statistic& a, const Statistic& b) {
-  std::vector<std::uint64_t> squares(a.shape().size(), 0);
-  for (std::size_t block = 0; block < squares.size(); ++block) {
-    const std::size_t elements = a.block(block).size();
-    std::vector<std::uint64_t> weights(elements, 1);
-    if (request.blocks[block].noise == BlockNoise::kSymmetric) {
-      const std::uint64_t triangle = elements / request.blocks[block].triangles;
-      const std::uint64_t order = triangle_order(triangle).value();
-      weights.assign(elements, 2);
-      for (std::uint64_t first = 0; first < elements; first += triangle) {
-        for (std::uint64_t i = 0; i < order; ++i) weights[first + triangle_row(i, order)] = 1;
-      }
-    }
-    for (std::size_t e = 0; e < elements; ++e) {
-      const std::int64_t difference = a.block(block)[e] - b.block(block)[e];
-      squares[block] += weights[e] * static_cast<std::uint64_t>(difference * difference);
-    }
+std::vector<long double> squared_differences(const ReleaseRequest& request, const Statistic& a, const Statistic& b) {
+  std::vector<long double> squares;
+  for (std::size_t block = 0; block < a.shape().size(); ++block) {
+    squares.push_back(squared_difference(request.blocks[block], a.block(block), b.block(block)));
   }
   return squares;
 }
 
 // Whether no noise whatsoever makes the change cost more than the worst profile: tried for every ratio of precisions of
 // up to three blocks. (Noise of a block is 1 / sqrt(precision); costs are linear in the precisions.)
-bool is_within(const std::vector<std::uint64_t>& squares, const std::vector<SensitivityProfile>& profiles) {
+bool is_within(const std::vector<long double>& squares, const std::vector<SensitivityProfile>& profiles) {
   std::vector<double> declared(squares.size(), 0.0);
   for (const SensitivityProfile& profile : profiles) {
     for (std::size_t block = 0; block < squares.size(); ++block) {
@@ -154,7 +122,7 @@ bool is_within(const std::vector<std::uint64_t>& squares, const std::vector<Sens
     for (int rest = 0; rest <= kRatios - step; ++rest) {
       const double shares[] = {static_cast<double>(step) / kRatios, static_cast<double>(rest) / kRatios,
                                static_cast<double>(kRatios - step - rest) / kRatios};
-      const auto cost = [&](const std::vector<std::uint64_t>& change) {
+      const auto cost = [&](const auto& change) {
         double sum = 0.0;
         for (std::size_t block = 0; block < change.size(); ++block) {
           sum += shares[block] * static_cast<double>(change[block]) / declared[block];
@@ -183,7 +151,7 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
       preprocessing.intercept = 0.1;
     }
     if (prepared == Prepared::kReduced) {
-      preprocessing.projection = some_weights(kDim);  // far from orthonormal: rows must be clipped again
+      preprocessing.projection = steep_weights(kDim);  // far from orthonormal: rows must be clipped again
       preprocessing.selected = {0, 2};
     }
     const RowTransform transform(preprocessing);
@@ -201,7 +169,7 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
           registered.name == "fisher" || registered.name == "centred_sums" || registered.name == "class_sizes";
       if (is_of_one_class && terms.most_labels > 1) continue;  // for rows of one class
       const ReleaseRequest request = registered.request(terms, 1.0);
-      std::vector<std::uint64_t> largest(request.blocks.size(), 0);
+      std::vector<long double> largest(request.blocks.size(), 0.0L);
       for (int trial = 0; trial < (prepared == Prepared::kPlain ? kTrials : kTrials / 3); ++trial) {
         Rows rows;
         for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine, terms.most_labels));
@@ -288,9 +256,9 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
   std::mt19937 engine(23);
   const RowTransform transform({kDim, 1, Normalize::kL2, 2.5, {}, 0.1});
   const Lattice lattice{2.5, transform.output_dim()};
-  std::vector<double> reversed = some_weights(lattice.dim);
+  std::vector<double> reversed = steep_weights(lattice.dim);
   for (double& entry : reversed) entry = -entry;
-  const std::vector<LatticeWeights> candidates{{some_weights(lattice.dim), lattice}, {reversed, lattice}};
+  const std::vector<LatticeWeights> candidates{{steep_weights(lattice.dim), lattice}, {reversed, lattice}};
   const Prior head{candidates[0], transform.preprocessing().dim()};
   for (const std::size_t most_labels : {1u, 2u, 3u}) {
     for (const Prior* prior : {static_cast<const Prior*>(nullptr), &head}) {
@@ -321,9 +289,7 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
 }
 
 TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
-  ReleaseTerms terms;
-  terms.classes = kClasses;
-  terms.dim = kDim;
+  ReleaseTerms terms{.classes = kClasses, .dim = kDim};
   for (const StatisticEntry* entry : registered_statistics()) {
     EXPECT_EQ(entry->request(terms, 1.0).name, entry->name);
     EXPECT_EQ(&registered_statistic(entry->name), entry);
@@ -331,5 +297,4 @@ TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   EXPECT_THROW(registered_statistic("something else"), std::logic_error);
 }
 
-}  // namespace sensitivity_test
-}  // namespace dpreduce
+}  // namespace dpreduce::sensitivity_test

@@ -1,13 +1,9 @@
 // What statistics say that they cost, against sums written out: K = 3 classes, d = 4 features.
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
-
+#include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace statistic_costs_test {
+namespace dpreduce::statistic_costs_test {
 
 constexpr ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4};
 constexpr double kTriangle = 10.0;  // d (d + 1) / 2
@@ -78,5 +74,4 @@ TEST(StatisticCosts, NoRoundAndNoMatrixIsFree) {
   }
 }
 
-}  // namespace statistic_costs_test
-}  // namespace dpreduce
+}  // namespace dpreduce::statistic_costs_test

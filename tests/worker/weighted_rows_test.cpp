@@ -2,31 +2,17 @@
 // number of rows, weighed or clipped.
 #include "worker/weighted_rows.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <random>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-
+#include "common/data/memory_array.hpp"
 #include "common/lattice/cosine_clip.hpp"
-#include "common/plan/triangle.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
+#include "tests/worker/declared_squares.hpp"
 #include "worker/correct_counts.hpp"
 #include "worker/prototype_utilities.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace weighted_rows_test {
+namespace dpreduce::weighted_rows_test {
 
 constexpr std::size_t kWeighedClasses = 3;
 constexpr std::size_t kWeighedDim = 20;
@@ -60,34 +46,25 @@ Person drawn_person(std::mt19937& engine, std::size_t rows) {
   return person;
 }
 
-std::vector<double> steep_weights(std::size_t dim) {
-  std::mt19937 engine(11);
-  std::normal_distribution<double> normal(0.0, 4.0);
-  std::vector<double> weights(kWeighedClasses * dim);
-  for (double& entry : weights) entry = normal(engine);
-  return weights;
-}
-
 // Shows `compute` the rows of all persons, weighed; with `bound` clip, with their persons. Those of one person do not
 // follow one another. With `counted` a person's rows count as so many, and not as those that are here.
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
-                     const Compute& compute, PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
+                     const Compute& compute, UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
                      std::size_t memory = 4096, const std::vector<std::uint64_t>& counted = {}) {
-  const TemporaryFolder folder;
   const auto counted_of = [&](std::size_t person) {
     return counted.empty() ? persons[person].size() : counted[person];
   };
   std::vector<float> x;
   std::vector<std::int32_t> y;
   std::vector<RowWeight> weights;
-  RowPersons of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
-  PersonParts parts;
+  RowUnits of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
+  UnitParts parts;
   for (std::size_t person = 0; person < persons.size(); ++person) {
     of_rows.first_rows.push_back(7 * person + persons[person].size());
-    parts.push_back(part_of_person(persons[person].size(), counted_of(person)));
+    parts.push_back(part_of_unit(persons[person].size(), counted_of(person)));
   }
-  if (!counted.empty()) of_rows.parts = std::make_shared<const PersonParts>(std::move(parts));
+  if (!counted.empty()) of_rows.parts = std::make_shared<const UnitParts>(std::move(parts));
   for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
     added = 0;
     for (std::uint32_t person = 0; person < persons.size(); ++person) {
@@ -100,13 +77,9 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
       ++added;
     }
   }
-  const std::string n = std::to_string(y.size());
-  write_bytes(folder / "x.npy",
-              npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kWeighedDim) + ")")) + element_bytes(x));
-  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
-  WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+  WorkerRows rows = WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(y), "x", "y");
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
-  if (bound == PersonBound::kClip) rows.set_persons(std::move(of_rows));
+  if (bound == UnitBound::kClip) rows.set_units(std::move(of_rows));
   const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, 1};
   const OnChunk on_chunk = [](double) {};
   return compute(StatisticInputs{rows, transform, plan, on_chunk});
@@ -114,7 +87,7 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
                         std::uint64_t rows_per_person, const RowTransform& transform,
-                        PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
+                        UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
                         const std::vector<std::uint64_t>& counted = {}) {
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
@@ -136,7 +109,7 @@ enum class Spread { kTogether, kPromised, kCounted };
 
 // Summed over the silos, as each of them holds persons to their bound.
 Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
-                    std::uint64_t rows_per_person, const RowTransform& transform, PersonBound bound, Spread spread) {
+                    std::uint64_t rows_per_person, const RowTransform& transform, UnitBound bound, Spread spread) {
   constexpr std::size_t kSilos = 3;
   if (spread == Spread::kTogether) return registered_of(entry, request, persons, rows_per_person, transform, bound);
   std::optional<Statistic> sum;
@@ -161,56 +134,50 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
   return std::move(*sum);
 }
 
-// As plan_fit makes it. Nothing where clipping is not defined for it.
-std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, PersonBound bound,
+ReleaseTerms terms_of(const RowTransform& transform) {
+  ReleaseTerms terms{.classes = kWeighedClasses, .dim = transform.output_dim()};
+  terms.metric = Metric::kEuclidean;
+  terms.has_units = true;
+  return terms;
+}
+
+// As make_fit_plan makes it. Nothing where clipping is not defined for it.
+std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, UnitBound bound,
                                          std::uint64_t rows_per_person) {
-  if (bound == PersonBound::kClip) terms.metric = Metric::kCosine;
+  if (bound == UnitBound::kClip) terms.metric = Metric::kCosine;
   ReleaseRequest request = entry.request(terms, 1.0);
-  request.rows_per_person = rows_per_person;
-  if (bound == PersonBound::kWeight) return request;
-  const PersonClip clip = entry.person_clip_of(request);
-  if (clip == PersonClip::kRefused) return std::nullopt;
-  if (clip == PersonClip::kSum) request.person_bound = PersonBound::kClip;
+  request.rows_per_unit = rows_per_person;
+  if (bound == UnitBound::kWeight) return request;
+  const UnitClip clip = entry.unit_clip_of(request);
+  if (clip == UnitClip::kRefused) return std::nullopt;
+  if (clip == UnitClip::kSum) request.unit_bound = UnitBound::kClip;
   return request;
 }
 
-// Squared distance of a block in units of its elements, in the norm of its noise.
-long double squared_difference(const BlockRequest& block, std::span<const std::int64_t> a,
-                               std::span<const std::int64_t> b) {
-  std::vector<long double> counts(a.size(), 1.0L);
-  if (block.noise == BlockNoise::kSymmetric) {
-    const std::uint64_t triangle = a.size() / block.triangles;
-    const std::uint64_t order = triangle_order(triangle).value();
-    counts.assign(a.size(), 2.0L);
-    for (std::uint64_t first = 0; first < a.size(); first += triangle) {
-      for (std::uint64_t i = 0; i < order; ++i) counts[first + triangle_row(i, order)] = 1.0L;
+class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, UnitBound, Spread>> {
+ protected:
+  // Calls it with every registered statistic of a request as plan_fit makes it; returns with how many.
+  static std::size_t for_each_request(const RowTransform& transform, Adjacency adjacency,
+                                      const std::function<void(const StatisticEntry&, const ReleaseRequest&)>& call) {
+    std::size_t defined = 0;
+    for (const StatisticEntry* entry : registered_statistics()) {
+      ReleaseTerms terms = terms_of(transform);
+      terms.adjacency = adjacency;
+      const auto made = request_of(*entry, terms, std::get<UnitBound>(GetParam()), std::get<0>(GetParam()));
+      if (!made) continue;
+      ++defined;
+      call(*entry, *made);
     }
+    return defined;
   }
-  long double sum = 0.0L;
-  for (std::size_t e = 0; e < a.size(); ++e) {
-    const auto difference = static_cast<long double>(a[e] - b[e]);
-    sum += counts[e] * difference * difference;
-  }
-  return sum;
-}
-
-class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, PersonBound, Spread>> {};
+};
 
 TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
   const auto [bound, by, spread] = GetParam();
   std::mt19937 engine(7);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.1});
-  ReleaseTerms terms;
-  terms.classes = kWeighedClasses;
-  terms.dim = transform.output_dim();
-  terms.metric = Metric::kEuclidean;
-  terms.has_persons = true;
-  std::size_t defined = 0;
-  for (const StatisticEntry* entry : registered_statistics()) {
-    const std::optional<ReleaseRequest> made = request_of(*entry, terms, by, bound);
-    if (!made) continue;
-    ++defined;
-    const ReleaseRequest& request = *made;
+  const auto check = [&, bound = bound, by = by, spread = spread](const StatisticEntry& entry,
+                                                                  const ReleaseRequest& request) {
     ASSERT_EQ(request.profiles.size(), 1u);
     std::vector<double> reach(request.blocks.size(), 0.0);
     for (int trial = 0; trial < 24; ++trial) {
@@ -218,25 +185,26 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
       for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 4));
       std::vector<Person> neighbor = persons;
       neighbor.insert(neighbor.begin() + trial % 4, drawn_person(engine, 1 + engine() % 23));
-      const Statistic fewer = spread_of(*entry, request, persons, bound, transform, by, spread);
-      const Statistic more = spread_of(*entry, request, neighbor, bound, transform, by, spread);
+      const Statistic fewer = spread_of(entry, request, persons, bound, transform, by, spread);
+      const Statistic more = spread_of(entry, request, neighbor, bound, transform, by, spread);
       for (std::size_t block = 0; block < reach.size(); ++block) {
         const BlockRequest& declared = request.blocks[block];
         const long double unit =
             static_cast<long double>(bound) * static_cast<long double>(1ull << declared.fraction_bits);
         const long double most = unit * unit * static_cast<long double>(request.profiles[0].squared_l2[block]);
         const long double moved = squared_difference(declared, fewer.block(block), more.block(block));
-        EXPECT_LE(moved, most * (1.0L + 1e-15L)) << entry->name << " " << declared.name;
+        EXPECT_LE(moved, most * (1.0L + 1e-15L)) << entry.name << " " << declared.name;
         reach[block] = std::max(reach[block], static_cast<double>(moved / most));
       }
     }
     // A person whose rows are all alike comes close; but few residuals are of full length.
     for (std::size_t block = 0; block < reach.size(); ++block) {
-      EXPECT_GE(reach[block], entry->taken_at == TakenAt::kWeights ? 0.02 : 0.75)
-          << entry->name << " " << request.blocks[block].name;
+      EXPECT_GE(reach[block], entry.taken_at == TakenAt::kWeights ? 0.02 : 0.75)
+          << entry.name << " " << request.blocks[block].name;
     }
-  }
-  EXPECT_EQ(defined, by == PersonBound::kClip ? 9u : registered_statistics().size());
+  };
+  EXPECT_EQ(for_each_request(transform, Adjacency::kAddRemove, check),
+            by == UnitBound::kClip ? 9u : registered_statistics().size());
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
@@ -245,16 +213,8 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
   const auto [bound, by, spread] = GetParam();
   std::mt19937 engine(17);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.0});
-  ReleaseTerms terms;
-  terms.classes = kWeighedClasses;
-  terms.dim = transform.output_dim();
-  terms.metric = Metric::kEuclidean;
-  terms.adjacency = Adjacency::kReplaceOne;
-  terms.has_persons = true;
-  for (const StatisticEntry* entry : registered_statistics()) {
-    const std::optional<ReleaseRequest> made = request_of(*entry, terms, by, bound);
-    if (!made) continue;
-    const ReleaseRequest& request = *made;
+  const auto check = [&, bound = bound, by = by, spread = spread](const StatisticEntry& entry,
+                                                                  const ReleaseRequest& request) {
     for (int trial = 0; trial < 24; ++trial) {
       std::vector<Person> persons;
       for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 9));
@@ -266,8 +226,8 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
           for (float& entry_of_row : row.x) entry_of_row = -entry_of_row;
         }
       }
-      const Statistic before = spread_of(*entry, request, persons, bound, transform, by, spread);
-      const Statistic after = spread_of(*entry, request, neighbor, bound, transform, by, spread);
+      const Statistic before = spread_of(entry, request, persons, bound, transform, by, spread);
+      const Statistic after = spread_of(entry, request, neighbor, bound, transform, by, spread);
       std::vector<long double> moved;
       std::vector<long double> declared(request.blocks.size(), 0.0L);
       for (std::size_t block = 0; block < request.blocks.size(); ++block) {
@@ -293,21 +253,22 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
         };
         long double worst = 0.0L;
         for (const SensitivityProfile& profile : request.profiles) worst = std::max(worst, cost(profile.squared_l2));
-        EXPECT_LE(cost(moved), worst * (1.0L + 1e-14L)) << entry->name;
+        EXPECT_LE(cost(moved), worst * (1.0L + 1e-14L)) << entry.name;
       }
     }
-  }
+  };
+  for_each_request(transform, Adjacency::kReplaceOne, check);
 }
 
 INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons,
                          testing::Combine(testing::Values(1, 2, 5),
-                                          testing::Values(PersonBound::kWeight, PersonBound::kClip),
+                                          testing::Values(UnitBound::kWeight, UnitBound::kClip),
                                           testing::Values(Spread::kTogether)));
 INSTANTIATE_TEST_SUITE_P(WeighedInSilos, WeighedPersons,
-                         testing::Combine(testing::Values(2), testing::Values(PersonBound::kWeight),
+                         testing::Combine(testing::Values(2), testing::Values(UnitBound::kWeight),
                                           testing::Values(Spread::kPromised, Spread::kCounted)));
 INSTANTIATE_TEST_SUITE_P(ClippedInSilos, WeighedPersons,
-                         testing::Combine(testing::Values(1, 5), testing::Values(PersonBound::kClip),
+                         testing::Combine(testing::Values(1, 5), testing::Values(UnitBound::kClip),
                                           testing::Values(Spread::kPromised, Spread::kCounted)));
 
 TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
@@ -315,14 +276,11 @@ TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
   const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
   std::vector<Person> persons;
   for (int person = 0; person < 12; ++person) persons.push_back(drawn_person(engine, 1));
-  ReleaseTerms terms;
-  terms.classes = kWeighedClasses;
-  terms.dim = transform.output_dim();
-  terms.metric = Metric::kEuclidean;
+  ReleaseTerms terms = terms_of(transform);
   for (const StatisticEntry* entry : registered_statistics()) {
-    terms.has_persons = false;
+    terms.has_units = false;
     const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
-    terms.has_persons = true;
+    terms.has_units = true;
     const Statistic weighed = registered_of(*entry, entry->request(terms, 1.0), persons, 1, transform);
     for (std::size_t block = 0; block < plain.shape().size(); ++block) {
       const std::int64_t unit = std::int64_t{1} << weighed.shape()[block].fraction_bits;
@@ -339,15 +297,13 @@ TEST(WeightedRows, OneRowAPersonIsNotClipped) {
   const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
   std::vector<Person> persons;
   for (int person = 0; person < 12; ++person) persons.push_back(drawn_person(engine, 1));
-  ReleaseTerms terms;
-  terms.classes = kWeighedClasses;
-  terms.dim = transform.output_dim();
-  terms.has_persons = true;
+  ReleaseTerms terms = terms_of(transform);
+  terms.metric = ReleaseTerms().metric;
   for (const StatisticEntry* entry : registered_statistics()) {
-    const auto clip = request_of(*entry, terms, PersonBound::kClip, 1);
-    if (!clip || clip->person_bound == PersonBound::kWeight) continue;
+    const auto clip = request_of(*entry, terms, UnitBound::kClip, 1);
+    if (!clip || clip->unit_bound == UnitBound::kWeight) continue;
     const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
-    const Statistic clipped = registered_of(*entry, *clip, persons, 1, transform, PersonBound::kClip, 3);
+    const Statistic clipped = registered_of(*entry, *clip, persons, 1, transform, UnitBound::kClip, 3);
     EXPECT_TRUE(std::ranges::equal(plain.words(), clipped.words())) << entry->name;
   }
 }
@@ -464,60 +420,50 @@ TEST(WeightedRows, APersonsRowsWeighAtMostSoManyRows) {
   }
 }
 
-// Digests tell weights apart, and whole rows have the digest of rows without weights.
-TEST(WeightedRows, DigestsTellWeightsApart) {
-  std::mt19937 engine(6);
-  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
-  const std::array<std::byte, 32> secret{};
-  const RowHasher hasher(secret, transform.output_dim());
-  const std::vector<Person> alone{drawn_person(engine, 1), drawn_person(engine, 1)};
-  const std::vector<Person> together{{alone[0].front(), alone[1].front()}};
-  const auto digest = [&](const std::vector<Person>& persons, std::uint64_t rows_per_person) {
+class DigestsOfPersons : public testing::Test {
+ protected:
+  RowDigest digest(const std::vector<Person>& persons, std::uint64_t rows_per_person,
+                   UnitBound bound = UnitBound::kWeight, const std::vector<std::uint64_t>& counted = {}) const {
     RowDigest of_rows{};
-    of_persons(persons, rows_per_person, transform, [&](const StatisticInputs& inputs) {
-      of_rows = digest_of_rows(inputs, hasher);
+    const auto take = [&](const StatisticInputs& inputs) {
+      of_rows = digest_of_rows(inputs, RowHasher(std::array<std::byte, 32>{}, transform_.output_dim()));
       return Statistic({{"none", 1}});
-    });
+    };
+    of_persons(persons, rows_per_person, transform_, take, bound, 1, 4096, counted);
     return of_rows;
-  };
+  }
+
+  const RowTransform transform_{{kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0}};
+  std::mt19937 engine_{6};
+};
+
+// Whole rows have the digest of rows without weights.
+TEST_F(DigestsOfPersons, TellWeightsApart) {
+  const std::vector<Person> alone{drawn_person(engine_, 1), drawn_person(engine_, 1)};
+  const std::vector<Person> together{{alone[0].front(), alone[1].front()}};
   EXPECT_EQ(digest(alone, 1), digest(alone, 0));
   EXPECT_EQ(digest(together, 2), digest(alone, 0));
   EXPECT_NE(digest(together, 1), digest(alone, 0));
 }
 
-// The digest of clipped rows tells which are one person's.
-TEST(WeightedRows, DigestsTellPersonsApart) {
-  std::mt19937 engine(6);
-  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
-  const std::array<std::byte, 32> secret{};
-  const RowHasher hasher(secret, transform.output_dim());
+// The digest of clipped rows tells which are one person's, and which part of a person's bound is for them.
+TEST_F(DigestsOfPersons, TellPersonsApartWhereTheyAreClipped) {
   std::vector<PersonalRow> rows;
-  for (int row = 0; row < 4; ++row) rows.push_back(drawn_row(engine));
-  const auto digest = [&](const std::vector<Person>& persons, PersonBound bound,
-                          const std::vector<std::uint64_t>& counted = {}) {
-    RowDigest of_rows{};
-    of_persons(
-        persons, 1, transform,
-        [&](const StatisticInputs& inputs) {
-          of_rows = digest_of_rows(inputs, hasher);
-          return Statistic({{"none", 1}});
-        },
-        bound, 1, 4096, counted);
-    return of_rows;
-  };
+  for (int row = 0; row < 4; ++row) rows.push_back(drawn_row(engine_));
   const std::vector<Person> pairs{{rows[0], rows[1]}, {rows[2], rows[3]}};
   const std::vector<Person> turned{{rows[3], rows[2]}, {rows[1], rows[0]}};
   const std::vector<Person> crossed{{rows[0], rows[2]}, {rows[1], rows[3]}};
   const std::vector<Person> alone{{rows[0]}, {rows[1]}, {rows[2]}, {rows[3]}};
-  EXPECT_EQ(digest(pairs, PersonBound::kWeight), digest(crossed, PersonBound::kWeight));  // equal weights
-  EXPECT_EQ(digest(pairs, PersonBound::kClip), digest(turned, PersonBound::kClip));
-  EXPECT_NE(digest(pairs, PersonBound::kClip), digest(crossed, PersonBound::kClip));
-  EXPECT_EQ(digest(alone, PersonBound::kClip), digest(alone, PersonBound::kWeight));
-  // And which part of a person's bound is for them.
-  EXPECT_EQ(digest(alone, PersonBound::kClip, {1, 1, 1, 1}), digest(alone, PersonBound::kClip));
-  EXPECT_NE(digest(alone, PersonBound::kClip, {1, 1, 1, 2}), digest(alone, PersonBound::kClip));
-  EXPECT_NE(digest(pairs, PersonBound::kClip, {1u << 30, 2}), digest(pairs, PersonBound::kClip, {(1u << 30) - 2, 2}));
+  const auto clipped = [&](const std::vector<Person>& persons, const std::vector<std::uint64_t>& counted = {}) {
+    return digest(persons, 1, UnitBound::kClip, counted);
+  };
+  EXPECT_EQ(digest(pairs, 1), digest(crossed, 1));  // equal weights
+  EXPECT_EQ(clipped(pairs), clipped(turned));
+  EXPECT_NE(clipped(pairs), clipped(crossed));
+  EXPECT_EQ(clipped(alone), digest(alone, 1));
+  EXPECT_EQ(clipped(alone, {1, 1, 1, 1}), clipped(alone));
+  EXPECT_NE(clipped(alone, {1, 1, 1, 2}), clipped(alone));
+  EXPECT_NE(clipped(pairs, {1u << 30, 2}), clipped(pairs, {(1u << 30) - 2, 2}));
 }
 
-}  // namespace weighted_rows_test
-}  // namespace dpreduce
+}  // namespace dpreduce::weighted_rows_test

@@ -20,11 +20,11 @@ NoisePlan NoiseShares::guaranteed(NoisePlan plan) const {
       const double together = std::sqrt(static_cast<double>(honest)) * share_sigma(block.sigma, block.noise);
       if (together * kBelowRounding > block.sigma) {
         block.sigma = together * kBelowRounding;
-        block.mu = round_up(release.rows_per_person * sqrt(HighPrecision(block.squared_sensitivity)) / block.sigma);
+        block.mu = round_up(release.rows_per_unit * sqrt(HighPrecision(block.squared_sensitivity)) / block.sigma);
       }
       sigmas.push_back(block.sigma);
     }
-    release.mu = realized_mu(sigmas, release.profiles, release.rounds, release.rows_per_person);
+    release.mu = realized_mu(sigmas, release.profiles, release.rounds, release.rows_per_unit);
     squared_mu += HighPrecision(release.mu) * release.mu;
   }
   plan.mu = round_up(sqrt(squared_mu));

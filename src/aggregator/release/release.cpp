@@ -9,14 +9,13 @@
 
 #include "aggregator/release/block_noise.hpp"
 #include "aggregator/release/selection_sampler.hpp"
-#include "aggregator/release/utility_range.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
 
-void check_chosen(const PlannedSelection& selection) {
+void require_chosen(const PlannedSelection& selection) {
   if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
     throw UsageError(fmt::format("selection {}: cannot choose {} of {} candidates", selection.name,
                                  selection.terms.chosen, selection.terms.candidates));
@@ -24,8 +23,8 @@ void check_chosen(const PlannedSelection& selection) {
 }
 
 // Rank r has the widths[r] candidates after those of lower ranks.
-void check_part(const PlannedSelection& selection, std::uint64_t first, std::size_t elements,
-                std::span<const std::uint64_t> widths, int rank) {
+void require_part(const PlannedSelection& selection, std::uint64_t first, std::size_t elements,
+                  std::span<const std::uint64_t> widths, int rank) {
   const SelectionTerms& terms = selection.terms;
   const auto before = std::accumulate(widths.begin(), widths.begin() + rank, std::uint64_t{0});
   const auto all = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
@@ -36,8 +35,8 @@ void check_part(const PlannedSelection& selection, std::uint64_t first, std::siz
       selection.name, elements, first, before, all, terms.candidates, terms.groups));
 }
 
-void check_utilities(const PlannedSelection& selection, const Statistic& local) {
-  check_chosen(selection);
+void require_utilities(const PlannedSelection& selection, const Statistic& local) {
+  require_chosen(selection);
   const std::vector<BlockShape>& shape = local.shape();
   const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
   if (shape.size() == 1 && shape[0].elements == expected && shape[0].fraction_bits == selection.fraction_bits) return;
@@ -312,7 +311,7 @@ Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::u
 
 Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   ranks_.together([&] {
-    check_utilities(selection, local);
+    require_utilities(selection, local);
     begin(selection);
   });
   UtilityRange range = utility_range(local.block(0));
@@ -337,7 +336,7 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
     const std::uint64_t candidates = selection.terms.candidates;
-    // A person adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
+    // A unit adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
     for (std::int64_t& utility : local.block(0)) utility >>= selection.fraction_bits;
     for (std::uint64_t group = 0; group < selection.terms.groups; ++group) {
       const auto choice = choice_of(group, local.block(0).subspan(group * candidates, candidates));
@@ -355,8 +354,8 @@ Selection Releaser::select_from_parts(const PlannedSelection& selection, std::ui
   widths[static_cast<std::size_t>(ranks_.rank())] = utilities.size() / terms.groups;
   ranks_.sum_everywhere(widths);
   ranks_.together([&] {
-    check_chosen(selection);
-    check_part(selection, first, utilities.size(), widths, ranks_.rank());
+    require_chosen(selection);
+    require_part(selection, first, utilities.size(), widths, ranks_.rank());
     begin(selection);
   });
   std::string whole;

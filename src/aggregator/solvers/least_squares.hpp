@@ -5,6 +5,7 @@
 // argmin_W sum_i |W x_i - onehot(y_i)|^2 + ridge |W|^2. Post-processing of release "least_squares".
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,5 +22,37 @@ std::vector<std::vector<double>> solve_least_squares(const Release& release, con
 
 /// A released block in units of its lattice: values / unit.
 std::vector<double> in_units(const ReleasedBlock& block, double unit);
+
+// Ridge regression of one class against all, from released Gram matrices of the class and of all rows.
+//
+//     theta_j = [A_j + alpha G + lambda I]^-1 b_j          A_j, G cleaned together of the noise in A_j + alpha G
+//
+// argmin over theta of sum_{i : y_i = j} (theta x_i - 1)^2 + alpha sum_i (theta x_i)^2 + lambda |theta|^2: positives
+// weigh 1 + alpha with target 1 / (1 + alpha), negatives alpha. Post-processing of release "class_least_squares".
+// Source: [mehta2023], Algorithm 2 (DP-LS); docs/explanation/sensitivities.md, "Gram matrices of the classes".
+
+/// lambda = ridge_factor (1 + alpha) (0.7 w + C^2), w the noise radius of (A_j + alpha G) / (1 + alpha), unless it is
+/// given: with factor 1 as for the shared Gram matrix, which has the same noise at the same budget.
+struct ClassRidge {
+  double alpha = 1.0;
+  std::optional<double> lambda{};
+  double ridge_factor = 1.0;
+};
+
+class ClassLeastSquares {
+ public:
+  /// `gram` outlives the object. Preconditions (asserted): 0 <= alpha < infinity; `gram` is there when alpha > 0 and
+  /// has d (d + 1) / 2 elements; lambda > 0 where it is given; ridge_factor > 0.
+  ClassLeastSquares(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram);
+
+  /// theta_j, d entries, in units of 1 / feature. `class_gram` is A_j's upper triangle, `class_sum` b_j (d) in lattice
+  /// units. Memory: 8 d^2 bytes beside the triangles. Cost: solve_cleaned's. Precondition (asserted): the shapes.
+  std::vector<double> solve(const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum) const;
+
+ private:
+  ClassRidge ridge_;
+  Lattice lattice_;
+  const ReleasedBlock* gram_;
+};
 
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include <cblas.h>
 
 #include "aggregator/solvers/blas.hpp"
-#include "aggregator/solvers/exact_ridge.hpp"
+#include "aggregator/solvers/cleaned_ridge.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

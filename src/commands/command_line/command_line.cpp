@@ -119,7 +119,7 @@ bool takes_word(const CommandEntry& command) {
                                name, nearest, name.empty() ? "" : " ", name));
 }
 
-void check_option(const std::string& word, const CommandEntry& command, const std::string& name) {
+void require_option(const std::string& word, const CommandEntry& command, const std::string& name) {
   const std::string option = word.substr(0, word.find('='));
   const bool is_name = option.starts_with("--") || std::isalpha(static_cast<unsigned char>(option.back())) != 0;
   if (option == "--config") return;  // of every command, and read before it (config_file.hpp)
@@ -146,7 +146,7 @@ void check_names(const CommandEntry& root, const std::vector<std::string>& argum
     refuse_word(fmt::format("'{}'", *word), "a command", name, did_you_mean(*word, commands));
   }
   for (; word != arguments.end(); ++word) {
-    if (looks_like_option(*word)) check_option(*word, *command, name);
+    if (looks_like_option(*word)) require_option(*word, *command, name);
   }
 }
 
@@ -164,11 +164,7 @@ RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& conf
 
 }  // namespace
 
-template <typename Archive>
-void serialize(Archive& archive, SaidWords& said, unsigned) {
-  auto& [words, lists] = said;
-  archive_all(archive, words, lists);
-}
+DPREDUCE_ARCHIVE(SaidWords, words, lists)
 
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
   if (name_command_alone(root, arguments)) return {};

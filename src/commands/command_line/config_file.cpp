@@ -108,7 +108,7 @@ std::vector<std::string_view> names_of_party(const OptionTable& fit) {
 
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
-void check_own_item(const OptionTable& fit, const TomlItem& item, const std::string& file, std::size_t rank) {
+void require_own_item(const OptionTable& fit, const TomlItem& item, const std::string& file, std::size_t rank) {
   const std::string place = place_of(item, file);
   const SaidBy said_by = option_of(fit, "fit", item, place).said_by;
   if (said_by == SaidBy::kParty || (rank == 0 && said_by == SaidBy::kCoordinator)) return;
@@ -123,7 +123,8 @@ void check_own_item(const OptionTable& fit, const TomlItem& item, const std::str
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
 // several silos would count its rows several times.
-void check_owner(std::vector<TomlItem>& items, const std::string& pattern, const std::string& file, std::size_t rank) {
+void require_owner(std::vector<TomlItem>& items, const std::string& pattern, const std::string& file,
+                   std::size_t rank) {
   const auto says_whose = std::find_if(items.begin(), items.end(),
                                        [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
   if (says_whose == items.end()) {
@@ -145,14 +146,14 @@ std::vector<TomlItem> read_own_items(const CommandEntry& root, const std::string
   std::vector<TomlItem> items;
   try {
     items = read_items(path, kOwn);
-    check_owner(items, pattern, file, rank);
+    require_owner(items, pattern, file, rank);
     with_items(root, {"fit"}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
   }
   for (const TomlItem& item : items) {
     if (item.section.empty() || item.section == Arguments{"fit"})
-      check_own_item(root.command("fit")->options, item, file, rank);
+      require_own_item(root.command("fit")->options, item, file, rank);
   }
   return items;
 }

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/data/class_names_file.hpp"
+#include "common/data/named_classes.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
@@ -56,7 +56,7 @@ void declare_data(OptionTable& table, DataOptions& data) {
              "what a person's rows count for together, in rows: public; a row of a person with m counts for min(1, B / "
              "m); default: 1")
       .typed("B");
-  table.choice("--person-bound", data.person_bound,
+  table.choice("--person-bound", data.unit_bound,
                "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
                "point apart cost less; default: weight");
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
@@ -284,7 +284,7 @@ void let_names_count_classes(CommandEntry& root, const std::vector<std::string>&
   }
 }
 
-void declare_rows(OptionTable& table, RowOptions& rows) {
+void declare_rows(OptionTable& table, PreparationOptions& rows) {
   table.begin_group(kMethodGroup);
   table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", rows.clip_norm, "C: the clip norm");

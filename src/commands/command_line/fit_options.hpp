@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands/command_line/command_entry.hpp"
-#include "common/accounting/stated_budget.hpp"
+#include "common/accounting/budget.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
@@ -41,7 +41,7 @@ std::size_t classes_of(std::size_t classes, const std::vector<std::string>& name
 void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// What is done to rows before a method sees them.
-void declare_rows(OptionTable& table, RowOptions& rows);
+void declare_rows(OptionTable& table, PreparationOptions& rows);
 
 /// All options of a fit, which are read into `options`; they outlive the table.
 void declare_fit(OptionTable& table, FitOptions& options);

@@ -3,10 +3,48 @@
 
 #include <optional>
 
-#include "common/accounting/accountant.hpp"
-#include "common/accounting/stated_budget.hpp"
+#include "common/base/archive_all.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
+
+/// Which conversion links (epsilon, delta) with the noise of Gaussian releases.
+///
+/// kGdp: exact. kPld: the same, since the privacy loss of Gaussian releases is Gaussian and its exact conversion is the
+/// GDP one. kZcdp: the tight zCDP conversion. kRdp: the same, since Gaussian releases have Renyi divergence alpha rho
+/// at every real order alpha, and the best order is the tight conversion's.
+enum class Accountant { kGdp, kZcdp, kRdp, kPld };
+template <>
+inline constexpr std::array spellings<Accountant>{
+    std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
+    std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
+
+/// Exactly one of (epsilon, delta), rho, mu; checked when a budget is made of it.
+struct StatedBudget {
+  std::optional<double> epsilon{};
+  std::optional<double> delta{};
+  std::optional<double> rho{};
+  std::optional<double> mu{};
+  bool operator==(const StatedBudget&) const = default;
+};
+
+template <typename Archive>
+void serialize(Archive& archive, StatedBudget& options, unsigned) {
+  auto& [epsilon, delta, rho, mu] = options;
+  archive_all(archive, epsilon, delta, rho, mu);
+}
+
+/// Non-private goes without any of them.
+struct BudgetOptions : StatedBudget {
+  Accountant accountant = Accountant::kGdp;
+  bool non_private = false;
+  bool operator==(const BudgetOptions&) const = default;
+};
+
+template <typename Archive>
+void serialize(Archive& archive, BudgetOptions& options, unsigned) {
+  archive_all(archive, static_cast<StatedBudget&>(options), options.accountant, options.non_private);
+}
 
 /// Throws UsageError naming the option where a number that is stated is outside the range that a budget takes.
 void check_ranges(const StatedBudget& stated);

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/accounting/mechanism.hpp"
 
 namespace dpreduce {

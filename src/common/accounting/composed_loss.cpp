@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "common/accounting/fourier.hpp"
 #include "common/accounting/loss_spectrum.hpp"
 #include "common/base/error.hpp"
 #include "common/base/floating_point.hpp"

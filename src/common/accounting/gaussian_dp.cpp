@@ -1,8 +1,11 @@
 #include "common/accounting/gaussian_dp.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
+
+#include <boost/math/distributions/normal.hpp>
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/high_precision.hpp"
@@ -84,6 +87,16 @@ HighPrecision solve_epsilon(const HighPrecision& mu, const HighPrecision& delta)
     epsilon = next;
   }
   return high;
+}
+
+constexpr double kRoundingOfDouble = 1e-12;
+
+double raised(double power) {
+  return std::min(1.0, power * (1.0 + kRoundingOfDouble));
+}
+
+double attack_cdf(double x) {
+  return boost::math::cdf(boost::math::normal(), x);
 }
 
 }  // namespace
@@ -171,6 +184,51 @@ double gdp_compose(std::span<const double> mus) {
     squared_mu += HighPrecision(mu) * mu;
   }
   return round_up(sqrt(squared_mu) * (1 + kTailError));
+}
+
+double gdp_attack_power(double mu, double alpha) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  require_probability("false-positive rate", alpha);
+  return raised(attack_cdf(boost::math::quantile(boost::math::normal(), alpha) + mu));
+}
+
+double attack_power(double epsilon, double delta, double alpha) {
+  require_between("epsilon", epsilon, 0.0, std::numeric_limits<double>::max());
+  if (delta != 0.0) require_probability("delta", delta);
+  require_probability("false-positive rate", alpha);
+  return raised(std::min(std::exp(epsilon) * alpha + delta, 1.0 - std::exp(-epsilon) * (1.0 - delta - alpha)));
+}
+
+double gdp_even_odds_accuracy(double mu) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  return raised(attack_cdf(mu / 2.0));
+}
+
+namespace {}  // namespace
+
+std::vector<NoiseOfBlock> split_blocks(std::span<const WeightedBlock> blocks, double mu) {
+  if (blocks.empty()) throw UsageError("no block to give noise to: give at least one");
+  HighPrecision total = 0;  // sum_j D_j sqrt(W_j)
+  for (const WeightedBlock& block : blocks) {
+    require_positive("sensitivity of a block", block.sensitivity);
+    require_positive("loss weight of a block", block.loss_weight);
+    total += block.sensitivity * sqrt(HighPrecision(block.loss_weight));
+  }
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+
+  const HighPrecision squared_mu = HighPrecision(mu) * mu;
+  std::vector<NoiseOfBlock> noise;
+  for (const WeightedBlock& block : blocks) {
+    const HighPrecision sensitivity = block.sensitivity;
+    const HighPrecision variance = sensitivity / sqrt(HighPrecision(block.loss_weight)) * total / squared_mu;
+    const double sigma = round_up(sqrt(variance) * (1 + kArithmeticError));
+    require_positive("sigma of a block", sigma);
+    const HighPrecision realized = HighPrecision(sigma) * sigma;
+    noise.push_back({.sigma = sigma,
+                     .variance = round_up(realized),
+                     .share_of_mu2 = static_cast<double>(sensitivity * sensitivity / (realized * squared_mu))});
+  }
+  return noise;
 }
 
 }  // namespace dpreduce

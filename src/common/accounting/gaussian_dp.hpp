@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace dpreduce {
 
@@ -58,5 +59,54 @@ double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps = 1);
 ///
 /// Precondition: every mu is >= 0 and finite. Throws UsageError naming the value.
 double gdp_compose(std::span<const double> mus);
+
+// What a guarantee means for somebody who has to tell two neighboring data sets apart by what was released: the test
+// "was this record in?", for an attacker who knows everything else and has unlimited means.
+//
+//   alpha   false-positive rate: how often an absent record is called present
+//   power   true-positive rate: how often a present record is called so
+//
+// Sources: [dong2022], equations (2) and (6); [kairouz2015] (epsilon, delta).
+
+/// The best power at alpha against a mu-GDP release, Phi(Phi^-1(alpha) + mu), raised by 1e-12 relative for the rounding
+/// of double; at most 1. Gaussian noise of sigma = D / mu permits exactly that. Preconditions: kSmallestMu <= mu <=
+/// kLargestMu; 0 < alpha < 1. Throws UsageError naming the argument.
+double gdp_attack_power(double mu, double alpha);
+
+/// The best power at alpha against any (epsilon, delta)-DP release:
+///   min(e^epsilon alpha + delta, 1 - e^-epsilon (1 - delta - alpha), 1), raised likewise.
+/// Preconditions: epsilon >= 0; 0 <= delta < 1; 0 < alpha < 1. Throws UsageError naming the argument.
+double attack_power(double epsilon, double delta, double alpha);
+
+/// How often an attacker is right at best who is shown either of two equally likely neighbors: Phi(mu / 2), raised
+/// likewise. Precondition: as gdp_attack_power. Throws UsageError naming the argument.
+double gdp_even_odds_accuracy(double mu);
+
+// The noise of several blocks under one budget, for sensitivities in any unit.
+//
+//   s_b   noise standard deviation on each number of block b
+//   D_b   L2 sensitivity of block b; one record may move all blocks at once
+//   W_b   loss weight: how much the loss grows per unit of s_b^2; (numbers in the block) x (loss per number)
+//
+// noise_plan.hpp does the same for the statistics of a run, whose sensitivities are integers with several profiles.
+
+struct WeightedBlock {
+  double sensitivity;
+  double loss_weight;
+};
+
+struct NoiseOfBlock {
+  double sigma;         ///< rounded up
+  double variance;      ///< sigma^2, rounded up
+  double share_of_mu2;  ///< D_b^2 / (sigma^2 mu^2); their sum is at most 1, up to the rounding of this figure
+};
+
+/// The noise that minimizes sum_b W_b s_b^2 subject to sum_b D_b^2 / s_b^2 <= mu^2, by Lagrange
+///   s_b^2 = (D_b / sqrt(W_b)) (sum_j D_j sqrt(W_j)) / mu^2,
+/// so that the block's share of mu^2 is D_b sqrt(W_b) / sum_j D_j sqrt(W_j). Computed with 50 digits; every sigma is
+/// rounded up, so that the constraint holds for the doubles returned. Preconditions: some block; every D_b and W_b > 0
+/// and finite; kSmallestMu <= mu <= kLargestMu; every s_b a finite double. Throws UsageError naming the argument and
+/// its value.
+std::vector<NoiseOfBlock> split_blocks(std::span<const WeightedBlock> blocks, double mu);
 
 }  // namespace dpreduce

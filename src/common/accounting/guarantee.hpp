@@ -6,7 +6,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/accounting/budget.hpp"
-#include "common/accounting/stated_budget.hpp"
 
 namespace dpreduce {
 

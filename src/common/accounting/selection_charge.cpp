@@ -15,6 +15,8 @@ void check_selection_epsilon(double epsilon) {
   require_between("epsilon of the selection", epsilon, 0, kLargestPureEpsilon);
 }
 
+constexpr std::uint64_t kMostUtilities = std::uint64_t{1} << 40;
+
 }  // namespace
 
 SelectionCharge selection_charge(double epsilon, double delta) {
@@ -47,6 +49,37 @@ double selection_delta(double epsilon, double e) {
   const HighPrecision range(epsilon);
   const HighPrecision gap = -expm1((HighPrecision(e) - range) / 2);
   return round_up(gap * gap / -expm1(-range) * (1 + kCancellationError));
+}
+
+std::string fault_of(const SelectionTerms& terms) {
+  if (!(terms.epsilon >= kSmallestPureEpsilon && terms.epsilon <= kLargestPureEpsilon)) {
+    return "epsilon = " + print_number(terms.epsilon) + " must be from " + print_number(kSmallestPureEpsilon) + " to " +
+           print_number(kLargestPureEpsilon);
+  }
+  if (terms.sensitivity == 0) return "sensitivity = 0 must be at least 1";
+  if (terms.candidates == 0) return "candidates = 0 must be at least 1";
+  if (terms.groups == 0) return "groups = 0 must be at least 1";
+  if (terms.candidates > kMostUtilities / terms.groups) {
+    return std::to_string(terms.candidates) + " candidates in " + std::to_string(terms.groups) +
+           " groups: at most 2^40 utilities";
+  }
+  if (terms.chosen == 0 || terms.chosen > terms.candidates) {
+    return "chosen = " + std::to_string(terms.chosen) + " must be from 1 to the number of candidates, " +
+           std::to_string(terms.candidates);
+  }
+  if (terms.mechanism == SelectionMechanism::kPermuteAndFlip && terms.chosen > 1) {
+    return "chosen = " + std::to_string(terms.chosen) + ": permute-and-flip chooses one candidate";
+  }
+  return {};
+}
+
+Mechanism loss_of(const SelectionTerms& terms) {
+  if (terms.mechanism == SelectionMechanism::kExponential) return ExponentialMechanism{terms.epsilon};
+  return PureMechanism{terms.epsilon};
+}
+
+double rho_of(const SelectionTerms& terms) {
+  return terms.epsilon * terms.epsilon / (terms.mechanism == SelectionMechanism::kExponential ? 8 : 2);
 }
 
 }  // namespace dpreduce

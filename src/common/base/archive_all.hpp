@@ -3,11 +3,19 @@
 
 namespace dpreduce {
 
-/// For serialize(archive, T&, unsigned) of a struct: archives `members`. Bind them by `auto& [a, b] = value`, which
-/// does not compile where one is left out.
+/// Archives `members`, for the serialize of a struct.
 template <typename Archive, typename... Member>
 void archive_all(Archive& archive, Member&... members) {
   (void)(archive & ... & members);
 }
+
+/// Defines serialize of the struct `Type`, whose members are all named, in their order: where one is left out, it does
+/// not compile.
+#define DPREDUCE_ARCHIVE(Type, ...)                                  \
+  template <typename Archive>                                        \
+  void serialize(Archive& archive, Type& archived_value, unsigned) { \
+    auto& [__VA_ARGS__] = archived_value;                            \
+    ::dpreduce::archive_all(archive, __VA_ARGS__);                   \
+  }
 
 }  // namespace dpreduce

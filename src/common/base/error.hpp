@@ -67,4 +67,11 @@ struct Interrupted : Error {
     if (!(condition)) throw std::logic_error("dpreduce: internal error: " #condition); \
   } while (false)
 
+/// Another rank failed and prints the reason; this one ends with the same code and says nothing.
+struct PeerFailed : Error {
+  PeerFailed(ExitCode code, int failed_rank)
+      : Error(code, "rank " + std::to_string(failed_rank) + " failed"), rank(failed_rank) {}
+  int rank;
+};
+
 }  // namespace dpreduce

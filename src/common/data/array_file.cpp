@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/dtype.hpp"
 #include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_array.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/npy_array.hpp"
-#include "common/data/paths.hpp"
-#include "common/data/stored_names.hpp"
+#include "common/files/paths.hpp"
 
 namespace dpreduce {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "common/data/dtype.hpp"
-#include "common/data/file_identity.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/stored_floats.hpp"
+#include "common/files/file_identity.hpp"
 
 namespace dpreduce {
 

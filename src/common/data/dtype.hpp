@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,5 +58,10 @@ std::uint64_t byte_size(const Shape& shape, DType dtype, std::size_t element_byt
 
 /// The same of numbers.
 std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name);
+
+/// The text of one element of strings, without the zeros that fill it up. Bytes are taken as they are; what is no code
+/// point becomes U+FFFD. The result lies in `element` or in `buffer`. Preconditions (asserted): is_string(dtype); of
+/// kUnicode whole code points.
+std::string_view stored_name(std::span<const std::byte> element, DType dtype, ByteOrder order, std::string& buffer);
 
 }  // namespace dpreduce

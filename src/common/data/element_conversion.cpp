@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "common/base/error.hpp"
-#include "common/data/half_float.hpp"
 
 namespace dpreduce {
 namespace {

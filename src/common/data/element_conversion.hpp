@@ -1,6 +1,7 @@
 // Stored elements to the two types that the rest of the program computes with: float features, int32 labels.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,35 @@
 #include "common/data/dtype.hpp"
 
 namespace dpreduce {
+
+// IEEE 754 binary16 to and from binary32, without an instruction set in it; both loops vectorize. A half is (sign 1
+// bit, exponent 5 bits biased by 15, fraction 10 bits); a float is (1, 8 biased by 127, 23).
+
+/// Returns the float equal to the half: exact, subnormals included; infinities and NaNs stay what they are.
+inline float half_to_float(std::uint16_t half) {
+  // Shifted into a float's fields the number is 2^-112 = 2^(15 - 127) times too small; the product is exact.
+  const std::uint32_t shifted = (half & 0x7fffu) << 13;
+  const float magnitude = std::bit_cast<float>(shifted) * 0x1p112f;
+  const std::uint32_t not_finite = (half & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | not_finite | (half & 0x8000u) << 16);
+}
+
+/// Returns the half nearest to the float, ties to even; from 65520 up infinity; a NaN stays a NaN.
+inline std::uint16_t float_to_half(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
+  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520
+  if (magnitude < 0x38800000u) {                                                    // below 2^-14: a subnormal half
+    // Adding 0.5 rounds |value| to a multiple of 2^-24, the unit of subnormal halves, with ties to even.
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+  }
+  // Rebias by 112 and round away 13 bits, ties to even; a carry moves into the exponent, as it should.
+  const std::uint32_t odd = magnitude >> 13 & 1u;
+  return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
+}
 
 /// Writes out[k] = element k as a float: exact from float16 and float32; from float64 rounded to nearest, and beyond
 /// the range of a float an infinity (which later counts as a bad row). Each element alone decides its result.

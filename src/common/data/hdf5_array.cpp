@@ -14,7 +14,6 @@
 
 #include "common/base/error.hpp"
 #include "common/data/element_conversion.hpp"
-#include "common/data/hdf5_handle.hpp"
 #include "common/data/hdf5_written.hpp"
 
 namespace dpreduce {

@@ -13,7 +13,6 @@
 
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
-#include "common/data/hdf5_handle.hpp"
 
 namespace dpreduce {
 namespace {

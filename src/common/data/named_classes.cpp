@@ -1,10 +1,16 @@
 #include "common/data/named_classes.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "common/base/class_names.hpp"
+#include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/base/utf8.hpp"
 
@@ -47,6 +53,54 @@ std::string NamedClasses::refusal(std::string_view label) const {
 
 std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>& names) {
   return names.empty() ? nullptr : std::make_shared<const NamedClasses>(names);
+}
+
+std::vector<std::string> parse_class_names(std::string_view text, const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::vector<std::string> names;
+  std::unordered_map<std::string, std::size_t> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view name = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (name.ends_with('\r')) name.remove_suffix(1);
+    const std::size_t line = names.size() + 1;
+    if (const std::string flaw = flaw_of_class_name(name); !flaw.empty()) {
+      throw BadInput(fmt::format("--class-names {}, line {}: the name {}{}; write the name of one class a line", path,
+                                 line, name.empty() ? "" : in_quotes(name) + " ", flaw));
+    }
+    const auto [earlier, is_new] = lines.emplace(name, line);
+    if (!is_new) {
+      throw BadInput(
+          fmt::format("--class-names {}, line {}: {} stands in line {} already; give each class its own name", path,
+                      line, in_quotes(name), earlier->second));
+    }
+    names.emplace_back(name);
+  }
+  if (names.size() < 2) {
+    throw BadInput(fmt::format("--class-names {}: lists {} classes; a classifier needs at least 2, one name a line",
+                               path, names.size()));
+  }
+  return names;
+}
+
+std::vector<std::string> read_class_names(const std::string& path) {
+  const auto refuse = [&](const std::string& reason) -> BadInput {
+    return BadInput(fmt::format("--class-names {}: {}", path, reason));
+  };
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw refuse("is a folder; name a file of names, one a line");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw refuse(fmt::format("cannot be read: {}; check the path", std::strerror(errno)));
+  std::string text(kLargestClassNamesFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw refuse("cannot be read; check the path");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLargestClassNamesFile) {
+    throw refuse(fmt::format("larger than {} MiB; is it a list of names?", kLargestClassNamesFile >> 20));
+  }
+  return parse_class_names(text, path);
 }
 
 }  // namespace dpreduce

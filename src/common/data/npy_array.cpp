@@ -1,7 +1,11 @@
 #include "common/data/npy_array.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +13,235 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";
+constexpr std::size_t kMaxTextLength = 64 * 1024;  // NumPy itself warns from 10,000; a plain array needs about 120
+constexpr std::size_t kMaxCharacters = 65536;      // of a string: a class name is shorter
+constexpr std::size_t kMaxDimensions = 32;         // NumPy 1's own limit
+
+// Reads the text from left to right; `position_` never passes its end.
+class HeaderText {
+ public:
+  HeaderText(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  void parse(NpyHeader& header) {
+    expect('{');
+    bool has_descr = false;
+    bool has_order = false;
+    bool has_shape = false;
+    while (!accept('}')) {
+      const std::string_view key = quoted();
+      expect(':');
+      if (key == "descr") {
+        once(has_descr, key);
+        descr(header);
+      } else if (key == "fortran_order") {
+        once(has_order, key);
+        header.memory_order = boolean() ? MemoryOrder::kFortran : MemoryOrder::kC;
+      } else if (key == "shape") {
+        once(has_shape, key);
+        header.shape = shape();
+      } else {
+        fail(fmt::format("unknown key '{}'", printable(key)));
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_space();
+    if (position_ != text_.size()) fail("text after the dictionary");
+    if (!has_descr || !has_order || !has_shape) {
+      fail(fmt::format("key '{}' is missing", !has_descr ? "descr" : !has_order ? "fortran_order" : "shape"));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw BadInput(
+        fmt::format("{}: damaged .npy header: {} (at byte {} of its text); write the file again with numpy.save", name_,
+                    what, position_));
+  }
+
+  // What a hostile file holds is not sent to a terminal as it is.
+  static std::string printable(std::string_view text) {
+    std::string shown(text.substr(0, 32));
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return shown;
+  }
+
+  void once(bool& seen, std::string_view key) const {
+    if (seen) fail(fmt::format("key '{}' appears twice", key));
+    seen = true;
+  }
+
+  void skip_space() {
+    while (position_ < text_.size() && std::string_view(" \n\t\r").find(text_[position_]) != std::string_view::npos) {
+      ++position_;
+    }
+  }
+
+  bool accept(char wanted) {
+    skip_space();
+    if (position_ == text_.size() || text_[position_] != wanted) return false;
+    ++position_;
+    return true;
+  }
+
+  void expect(char wanted) {
+    if (!accept(wanted)) fail(fmt::format("'{}' expected", wanted));
+  }
+
+  bool accept_word(std::string_view word) {
+    skip_space();
+    if (!text_.substr(position_).starts_with(word)) return false;
+    position_ += word.size();
+    return true;
+  }
+
+  std::string_view quoted() {
+    skip_space();
+    const char quote = position_ < text_.size() ? text_[position_] : ' ';
+    if (quote != '\'' && quote != '"') fail("a quoted word expected");
+    const std::size_t end = text_.find(quote, position_ + 1);
+    if (end == std::string_view::npos) fail("a quote does not end");
+    const std::string_view word = text_.substr(position_ + 1, end - position_ - 1);
+    position_ = end + 1;
+    return word;
+  }
+
+  bool boolean() {
+    if (accept_word("True")) return true;
+    if (accept_word("False")) return false;
+    fail("True or False expected");
+  }
+
+  std::uint64_t extent() {
+    skip_space();
+    if (position_ < text_.size() && text_[position_] == '-') fail("a negative extent");
+    const char* const begin = text_.data() + position_;
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (error == std::errc::result_out_of_range) fail("an extent that does not fit 64 bits");
+    if (error != std::errc()) fail("an extent expected");
+    position_ += static_cast<std::size_t>(end - begin);
+    if (position_ < text_.size() && text_[position_] == 'L') ++position_;  // written by Python 2
+    return value;
+  }
+
+  // "()", "(3,)", "(3, 4)", "(3, 4,)"; but not "(3)", which is no tuple.
+  Shape shape() {
+    Shape extents;
+    expect('(');
+    bool comma = true;
+    while (!accept(')')) {
+      if (!comma) fail("',' or ')' expected");
+      if (extents.size() == kMaxDimensions) fail(fmt::format("more than {} extents", kMaxDimensions));
+      extents.push_back(extent());
+      comma = accept(',');
+    }
+    if (extents.size() == 1 && !comma) fail("a shape that is not a tuple");
+    return extents;
+  }
+
+  void descr(NpyHeader& header) {
+    skip_space();
+    if (position_ < text_.size() && text_[position_] == '[') {
+      throw BadInput(
+          fmt::format("{}: holds records with named fields; save one plain array of float32 features, "
+                      "integer labels, or identifiers of persons as integers or strings instead",
+                      name_));
+    }
+    static const std::map<std::string_view, DType> kTypes = {
+        {"b1", DType::kBool},   {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},
+        {"i8", DType::kInt64},  {"u1", DType::kUint8},   {"u2", DType::kUint16},  {"u4", DType::kUint32},
+        {"u8", DType::kUint64}, {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
+    const std::string_view word = quoted();
+    if (accept_strings(word, header)) return;
+    const auto type = word.empty() ? kTypes.end() : kTypes.find(word.substr(1));
+    const char order = word.empty() ? ' ' : word.front();
+    const bool one_byte = type != kTypes.end() && size_of(type->second) == 1;
+    if (type == kTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
+      throw BadInput(
+          fmt::format("{}: holds elements of type '{}'; save features as float16, float32 or float64, labels as "
+                      "integers, or as names of classes by numpy.save(file, labels.astype(str)), and identifiers of "
+                      "persons as integers or strings, e.g. ids.astype(str)",
+                      name_, printable(word)));
+    }
+    header.dtype = type->second;
+    header.element_bytes = size_of(type->second);
+    header.byte_order = order == '<' ? ByteOrder::kLittle : order == '>' ? ByteOrder::kBig : kNativeByteOrder;
+  }
+
+  // "|S12": 12 bytes; "<U12": 12 code points of 4 bytes.
+  static bool accept_strings(std::string_view word, NpyHeader& header) {
+    if (word.size() < 3) return false;
+    const char order = word[0];
+    const bool is_unicode = word[1] == 'U';
+    if (word[1] != 'S' && !is_unicode) return false;
+    if (!(order == '<' || order == '>' || order == '=' || (order == '|' && !is_unicode))) return false;
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(word.data() + 2, word.data() + word.size(), length);
+    if (error != std::errc() || end != word.data() + word.size()) return false;
+    if (length == 0 || length > kMaxCharacters) return false;
+    header.dtype = is_unicode ? DType::kUnicode : DType::kBytes;
+    header.byte_order = order == '>' ? ByteOrder::kBig : order == '<' ? ByteOrder::kLittle : kNativeByteOrder;
+    header.element_bytes = length * (is_unicode ? sizeof(char32_t) : 1);
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  if (bytes.starts_with(kHdf5Magic)) {
+    throw BadInput(fmt::format("{}: is an HDF5 file; name a dataset in it, as in {}:/features", name, name));
+  }
+  if (!bytes.starts_with(kMagic)) {
+    throw BadInput(
+        fmt::format("{}: is not an .npy file; save the array with numpy.save, or name an HDF5 dataset as "
+                    "file.h5:/dataset",
+                    name));
+  }
+  const auto cut = [&]() -> BadInput {
+    return BadInput(fmt::format("{}: ends inside its .npy header; write or copy it again", name));
+  };
+  if (bytes.size() < kMagic.size() + 2) throw cut();
+  const auto byte_at = [&](std::size_t offset) { return std::to_integer<std::size_t>(file[offset]); };
+  const std::size_t major = byte_at(kMagic.size());
+  const std::size_t minor = byte_at(kMagic.size() + 1);
+  if (major < 1 || major > 3 || minor != 0) {
+    throw BadInput(
+        fmt::format("{}: .npy version {}.{}; versions 1.0, 2.0 and 3.0 are read: save it again with numpy.save", name,
+                    major, minor));
+  }
+  const std::size_t length_bytes = major == 1 ? 2 : 4;
+  const std::size_t text_offset = kMagic.size() + 2 + length_bytes;
+  if (bytes.size() < text_offset) throw cut();
+  std::size_t text_length = 0;
+  for (std::size_t digit = 0; digit < length_bytes; ++digit) {
+    text_length |= byte_at(kMagic.size() + 2 + digit) << (8 * digit);
+  }
+  if (text_length > kMaxTextLength) {
+    throw BadInput(
+        fmt::format("{}: .npy header of {} bytes; a plain array needs about 120: write it again with numpy.save", name,
+                    text_length));
+  }
+  if (text_length > bytes.size() - text_offset) throw cut();
+
+  NpyHeader header;
+  HeaderText(bytes.substr(text_offset, text_length), name).parse(header);
+  header.data_offset = text_offset + text_length;
+  return header;
+}
 
 NpyArray::NpyArray(const std::string& path) : NpyArray(MappedFile(path), path) {}
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/data/half_float.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 namespace {

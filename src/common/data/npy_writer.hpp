@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/data/atomic_file.hpp"
 #include "common/data/dtype.hpp"
+#include "common/files/atomic_file.hpp"
 
 namespace dpreduce {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,10 +1,10 @@
-// How much a row counts, where the unit of privacy is a person.
+// How much a row counts, where a unit of privacy may have several rows.
 //
-// Legend: a person has m rows, B (public) is what a person's rows count for together, in rows; J = 2^24.
+// Legend: a unit has m rows, B (public) is what a unit's rows count for together, in rows; J = 2^24.
 //
 //     w(m) = floor(J min(1, B / m))        a row's weight, in units of 1 / J
 //
-// so that m w(m) <= B J: a person's rows weigh at most B rows. It is J, a whole row, for m <= B.
+// so that m w(m) <= B J: a unit's rows weigh at most B rows. It is J, a whole row, for m <= B.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ inline constexpr unsigned kWeightBits = 24;
 /// J.
 inline constexpr RowWeight kWholeRow = RowWeight{1} << kWeightBits;
 
-/// w(m). Preconditions: person_rows >= 1; rows_per_person < 2^32.
-constexpr RowWeight weight_of_rows(std::uint64_t person_rows, std::uint64_t rows_per_person) {
-  if (person_rows <= rows_per_person) return kWholeRow;
-  return static_cast<RowWeight>((rows_per_person << kWeightBits) / person_rows);
+/// w(m). Preconditions: unit_rows >= 1; rows_per_unit < 2^32.
+constexpr RowWeight weight_of_rows(std::uint64_t unit_rows, std::uint64_t rows_per_unit) {
+  if (unit_rows <= rows_per_unit) return kWholeRow;
+  return static_cast<RowWeight>((rows_per_unit << kWeightBits) / unit_rows);
 }
 
 }  // namespace dpreduce

@@ -29,10 +29,6 @@ struct RowsOptions {
   bool operator==(const RowsOptions&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, RowsOptions& options, unsigned) {
-  auto& [x, y, bad_rows, person, class_names] = options;
-  archive_all(archive, x, y, bad_rows, person, class_names);
-}
+DPREDUCE_ARCHIVE(RowsOptions, x, y, bad_rows, person, class_names)
 
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/data/paths.hpp"
+#include "common/files/paths.hpp"
 
 namespace dpreduce {
 namespace {
@@ -82,16 +82,16 @@ void WorkerRows::keep(std::vector<std::uint64_t> places) {
     for (const std::uint64_t place : places) kept.push_back(weight(place));
     weights_ = std::move(kept);
   }
-  if (persons_) {
+  if (units_) {
     std::vector<std::uint32_t> kept;
     kept.reserve(places.size());
-    for (const std::uint64_t place : places) kept.push_back(person(place));
-    persons_->of_rows = std::move(kept);
+    for (const std::uint64_t place : places) kept.push_back(unit(place));
+    units_->of_rows = std::move(kept);
   }
   range_ = {0, places.size()};
   if (labels_) labels_->keep(places);
   features_.keep(std::move(places));
-  order_by_person();
+  order_by_unit();
 }
 
 void WorkerRows::keep_share(std::size_t worker, std::size_t workers) {
@@ -117,51 +117,51 @@ RowWeight WorkerRows::weight(std::uint64_t row) const {
   return (*weights_)[row - range_.first];
 }
 
-void WorkerRows::set_persons(RowPersons persons) {
-  DPREDUCE_ASSERT(persons.of_rows.size() == range_.count);
-  for (const std::uint32_t person : persons.of_rows) DPREDUCE_ASSERT(person < persons.first_rows.size());
-  persons_ = std::move(persons);
-  order_by_person();
+void WorkerRows::set_units(RowUnits units) {
+  DPREDUCE_ASSERT(units.of_rows.size() == range_.count);
+  for (const std::uint32_t unit : units.of_rows) DPREDUCE_ASSERT(unit < units.first_rows.size());
+  units_ = std::move(units);
+  order_by_unit();
 }
 
-const RowPersons& WorkerRows::persons() const {
-  DPREDUCE_ASSERT(persons_.has_value());
-  return *persons_;
+const RowUnits& WorkerRows::units() const {
+  DPREDUCE_ASSERT(units_.has_value());
+  return *units_;
 }
 
-std::uint32_t WorkerRows::person(std::uint64_t row) const {
-  DPREDUCE_ASSERT(persons_ && row >= range_.first && row < range_.end());
-  return persons_->of_rows[row - range_.first];
+std::uint32_t WorkerRows::unit(std::uint64_t row) const {
+  DPREDUCE_ASSERT(units_ && row >= range_.first && row < range_.end());
+  return units_->of_rows[row - range_.first];
 }
 
-const std::vector<std::uint64_t>& WorkerRows::by_person() const {
-  DPREDUCE_ASSERT(goes_by_person());
-  return by_person_;
+const std::vector<std::uint64_t>& WorkerRows::by_unit() const {
+  DPREDUCE_ASSERT(goes_by_unit());
+  return by_unit_;
 }
 
-const std::vector<std::uint64_t>& WorkerRows::ends_of_persons() const {
-  DPREDUCE_ASSERT(goes_by_person());
-  return ends_of_persons_;
+const std::vector<std::uint64_t>& WorkerRows::ends_of_units() const {
+  DPREDUCE_ASSERT(goes_by_unit());
+  return ends_of_units_;
 }
 
-std::size_t WorkerRows::largest_person() const {
-  DPREDUCE_ASSERT(goes_by_person());
-  return largest_person_;
+std::size_t WorkerRows::largest_unit() const {
+  DPREDUCE_ASSERT(goes_by_unit());
+  return largest_unit_;
 }
 
-// A counting sort: rows of a person stay in their order.
-void WorkerRows::order_by_person() {
-  if (!goes_by_person()) return;
-  std::vector<std::uint64_t> next(persons_->first_rows.size() + 1, 0);
-  for (const std::uint32_t person : persons_->of_rows) ++next[person + 1];
-  largest_person_ = *std::max_element(next.begin(), next.end());
+// A counting sort: rows of a unit stay in their order.
+void WorkerRows::order_by_unit() {
+  if (!goes_by_unit()) return;
+  std::vector<std::uint64_t> next(units_->first_rows.size() + 1, 0);
+  for (const std::uint32_t unit : units_->of_rows) ++next[unit + 1];
+  largest_unit_ = *std::max_element(next.begin(), next.end());
   std::partial_sum(next.begin(), next.end(), next.begin());
-  by_person_.resize(range_.count);
+  by_unit_.resize(range_.count);
   for (std::uint64_t row = 0; row < range_.count; ++row) {
-    by_person_[next[persons_->of_rows[row]]++] = range_.first + row;
+    by_unit_[next[units_->of_rows[row]]++] = range_.first + row;
   }
   next.pop_back();
-  ends_of_persons_ = std::move(next);
+  ends_of_units_ = std::move(next);
 }
 
 void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
@@ -179,7 +179,7 @@ void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
     labels_->append(std::make_unique<MemoryArray>(labels, name));
   }
   weights_.reset();
-  persons_.reset();
+  units_.reset();
   for (std::uint64_t place = first; place < end; ++place) own.push_back(place);
   range_ = {0, own.size()};
   labels_->keep(own);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/data/memory_array.hpp"
-#include "common/data/row_persons.hpp"
+#include "common/data/row_units.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 
@@ -79,24 +79,24 @@ class WorkerRows {
   /// Of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
   RowWeight weight(std::uint64_t row) const;
 
-  /// Whose each row of range() is, from here on. Precondition (asserted): one person a row, each of them numbered.
-  void set_persons(RowPersons persons);
-  bool has_persons() const { return persons_.has_value(); }
-  /// Precondition (asserted): has_persons().
-  const RowPersons& persons() const;
+  /// Whose each row of range() is, from here on. Precondition (asserted): one unit a row, each of them numbered.
+  void set_units(RowUnits units);
+  bool has_units() const { return units_.has_value(); }
+  /// Precondition (asserted): has_units().
+  const RowUnits& units() const;
   /// Of row `row` of features(). Preconditions (asserted): as weight.
-  std::uint32_t person(std::uint64_t row) const;
-  /// Whether each person's rows are all here, so that rows are gone through person by person. They have one weight.
-  bool goes_by_person() const { return persons_ && persons_->are_whole; }
-  /// Places of the rows of range(), those of one person after the other. Precondition (asserted): goes_by_person().
-  const std::vector<std::uint64_t>& by_person() const;
-  /// Where each person's rows end in by_person(). Precondition (asserted): goes_by_person().
-  const std::vector<std::uint64_t>& ends_of_persons() const;
-  /// The rows of the person who has most. Precondition (asserted): goes_by_person().
-  std::size_t largest_person() const;
+  std::uint32_t unit(std::uint64_t row) const;
+  /// Whether each unit's rows are all here, so that rows are gone through unit by unit. They have one weight.
+  bool goes_by_unit() const { return units_ && units_->are_whole; }
+  /// Places of the rows of range(), those of one unit after the other. Precondition (asserted): goes_by_unit().
+  const std::vector<std::uint64_t>& by_unit() const;
+  /// Where each unit's rows end in by_unit(). Precondition (asserted): goes_by_unit().
+  const std::vector<std::uint64_t>& ends_of_units() const;
+  /// The rows of the unit that has most. Precondition (asserted): goes_by_unit().
+  std::size_t largest_unit() const;
 
   /// From here on this worker has, of its own rows, those at `own` places, and after them rows that other workers had.
-  /// Weights and persons are to be set anew. Preconditions (asserted): as keep; nothing was left out before;
+  /// Weights and units are to be set anew. Preconditions (asserted): as keep; nothing was left out before;
   /// has_labels(); as many features as labels, of as many columns as these rows.
   void exchange(std::vector<std::uint64_t> own, OtherRows others);
   /// Bytes that the rows of others take.
@@ -117,7 +117,7 @@ class WorkerRows {
   std::string where_labels(std::uint64_t row) const;
 
  private:
-  void order_by_person();
+  void order_by_unit();
   WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range);
 
   OtherRows others_;  // what arrays in memory look at
@@ -126,10 +126,10 @@ class WorkerRows {
   RowRange all_;                                   // of the files
   RowRange range_;                                 // of what is kept of them
   std::optional<std::vector<RowWeight>> weights_;  // of the rows of range_
-  std::optional<RowPersons> persons_;              // of the same
-  std::vector<std::uint64_t> by_person_;           // places of these, where persons are whole
-  std::vector<std::uint64_t> ends_of_persons_;
-  std::size_t largest_person_ = 0;
+  std::optional<RowUnits> units_;                  // of the same
+  std::vector<std::uint64_t> by_unit_;             // places of these, where units are whole
+  std::vector<std::uint64_t> ends_of_units_;
+  std::size_t largest_unit_ = 0;
 };
 
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 
 namespace dpreduce {
 
-/// Rows and columns of which one energy is kept (known_energies.hpp).
+/// Rows and columns of which one energy is kept (integer_kernel.hpp).
 inline constexpr std::size_t kEnergyRows = 64;
 inline constexpr std::size_t kEnergyColumns = 16;
 

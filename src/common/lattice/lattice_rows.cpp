@@ -102,7 +102,7 @@ void LatticeRows::clear() {
   counts_.clear();
   squared_norms_.clear();
   weights_.clear();
-  persons_.clear();
+  units_.clear();
   parts_.reset();
   first_products_.clear();
   energies_ = {};
@@ -114,21 +114,21 @@ void LatticeRows::set_weights(std::vector<RowWeight> weights) {
   weights_ = std::move(weights);
 }
 
-void LatticeRows::set_persons(std::vector<std::uint32_t> persons, std::shared_ptr<const PersonParts> parts) {
-  DPREDUCE_ASSERT(persons.size() == rows());
-  for (const std::uint32_t person : persons) DPREDUCE_ASSERT(!parts || person < parts->size());
-  persons_ = std::move(persons);
+void LatticeRows::set_units(std::vector<std::uint32_t> units, std::shared_ptr<const UnitParts> parts) {
+  DPREDUCE_ASSERT(units.size() == rows());
+  for (const std::uint32_t unit : units) DPREDUCE_ASSERT(!parts || unit < parts->size());
+  units_ = std::move(units);
   parts_ = std::move(parts);
 }
 
-std::size_t LatticeRows::end_of_person(std::size_t first) const {
-  DPREDUCE_ASSERT(first < persons_.size());
+std::size_t LatticeRows::end_of_unit(std::size_t first) const {
+  DPREDUCE_ASSERT(first < units_.size());
   std::size_t end = first + 1;
-  while (end < persons_.size() && persons_[end] == persons_[first]) ++end;
+  while (end < units_.size() && units_[end] == units_[first]) ++end;
   return end;
 }
 
-std::span<const std::int32_t> LatticeRows::products_of_person(std::size_t first) const {
+std::span<const std::int32_t> LatticeRows::products_of_unit(std::size_t first) const {
   if (first_products_.empty()) return {};
   return std::span(products_).subspan(first_products_[first], first_products_[first + 1] - first_products_[first]);
 }
@@ -151,10 +151,10 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   const std::span<const std::int32_t> slots = slots_of(from.labels(), labels_per_row_, index);
   labels_.insert(labels_.end(), slots.begin(), slots.end());
   DPREDUCE_ASSERT(rows() == 0 || has_weights() == from.has_weights());
-  DPREDUCE_ASSERT(rows() == 0 || has_persons() == from.has_persons());
+  DPREDUCE_ASSERT(rows() == 0 || has_units() == from.has_units());
   if (from.has_weights()) weights_.push_back(from.weight(index));
   DPREDUCE_ASSERT(rows() == 0 || parts_ == from.parts_);
-  if (from.has_persons()) persons_.push_back(from.person(index));
+  if (from.has_units()) units_.push_back(from.unit(index));
   parts_ = from.parts_;
   counts_.push_back(from.counts(index) ? 1 : 0);
   squared_norms_.push_back(from.squared_norm(index));
@@ -240,7 +240,7 @@ void LatticeRows::assign_projected(const RowTransform& transform, const LatticeR
   DPREDUCE_ASSERT(rows.labels_per_row_ == labels_per_row_ && rows.dim() == transform.preprocessing().pooled_dim());
   assign_stored(transform, StoredOnLattice{rows, transform.rows_at_once()}, rows.labels_, threads);
   weights_ = rows.weights_;
-  persons_ = rows.persons_;
+  units_ = rows.units_;
   parts_ = rows.parts_;
 }
 
@@ -254,7 +254,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   counts_.assign(rows, 1);
   squared_norms_.assign(rows, 0);
   weights_.clear();
-  persons_.clear();
+  units_.clear();
   parts_.reset();
   first_products_.clear();
   energies_ = {};

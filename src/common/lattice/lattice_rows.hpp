@@ -18,10 +18,10 @@
 
 #include "common/base/huge_pages.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/data/row_persons.hpp"
+#include "common/data/row_units.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/stored_floats.hpp"
-#include "common/kernels/known_energies.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
@@ -73,22 +73,23 @@ class LatticeRows {
   /// Gives the rows weights. Precondition (asserted): one a row.
   void set_weights(std::vector<RowWeight> weights);
 
-  /// Whether the worker knows whose rows these are; and whose each is, by the worker's number (row_persons.hpp).
-  bool has_persons() const { return !persons_.empty(); }
-  std::uint32_t person(std::size_t row) const { return persons_[row]; }
-  /// Which part of what that person may add is for these rows.
-  PersonPart part_of_person(std::size_t row) const { return parts_ ? (*parts_)[persons_[row]] : PersonPart{}; }
-  /// Says so; without `parts` all of it. Precondition (asserted): one person a row, each among the parts, if any.
-  void set_persons(std::vector<std::uint32_t> persons, std::shared_ptr<const PersonParts> parts = {});
-  /// The row behind those of the person whose row `first` is, as far as they follow one another. Precondition:
-  /// has_persons().
-  std::size_t end_of_person(std::size_t first) const;
+  /// Whether the worker knows whose rows these are; and whose each is, by the worker's number (row_units.hpp).
+  bool has_units() const { return !units_.empty(); }
+  std::uint32_t unit(std::size_t row) const { return units_[row]; }
+  /// Which part of what that unit may add is for these rows.
+  UnitPart part_of_unit(std::size_t row) const { return parts_ ? (*parts_)[units_[row]] : UnitPart{}; }
+  /// Sets the unit of each row, and which part of its bound is for these rows; without `parts` all of it. Precondition
+  /// (asserted): one unit a row, each among the parts, if any.
+  void set_units(std::vector<std::uint32_t> units, std::shared_ptr<const UnitParts> parts = {});
+  /// The row behind those of the unit whose row `first` is, as far as they follow one another. Precondition:
+  /// has_units().
+  std::size_t end_of_unit(std::size_t first) const;
 
-  /// Of the person whose row `first` is the first, <q_i, q_j> for j <= i, rows counted from there, row-major, where
+  /// Of the unit whose row `first` is the first, <q_i, q_j> for j <= i, rows counted from there, row-major, where
   /// they are remembered; else nothing.
-  std::span<const std::int32_t> products_of_person(std::size_t first) const;
-  /// Remembers them until the rows change: `products` of persons one behind the other, from firsts[row] on for the
-  /// person whose first row is `row`, firsts[row] = firsts[row + 1] where there are none. Precondition (asserted): one
+  std::span<const std::int32_t> products_of_unit(std::size_t first) const;
+  /// Remembers them until the rows change: `products` of units one behind the other, from firsts[row] on for the
+  /// unit whose first row is `row`, firsts[row] = firsts[row + 1] where there are none. Precondition (asserted): one
   /// more of `firsts` than rows.
   void set_products(std::vector<std::int32_t> products, std::vector<std::size_t> firsts);
 
@@ -96,7 +97,7 @@ class LatticeRows {
   std::size_t first_bad_row() const { return first_bad_row_; }
 
   /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
-  /// their slots, without weights and persons, on `threads` threads, each of which decodes what it transforms. A row
+  /// their slots, without weights and units, on `threads` threads, each of which decodes what it transforms. A row
   /// with a NaN, an infinity or more classes than slots becomes zero without classes and counts nowhere. Rows are
   /// independent of each other: the result does not depend on `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
@@ -106,7 +107,7 @@ class LatticeRows {
               unsigned threads);
 
   /// Of rows that are prepared as `transform` does but for its projection and what comes after it (is_projection_of),
-  /// with their weights and persons: as if they were assigned by it. Precondition (asserted): as many slots a row.
+  /// with their weights and units: as if they were assigned by it. Precondition (asserted): as many slots a row.
   void assign_projected(const RowTransform& transform, const LatticeRows& rows, unsigned threads);
 
   /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.
@@ -117,7 +118,7 @@ class LatticeRows {
   /// Drops all rows.
   void clear();
 
-  /// Copies one row of `from`, with its slots, weight and person, behind the last. Preconditions (asserted): equal
+  /// Copies one row of `from`, with its slots, weight and unit, behind the last. Preconditions (asserted): equal
   /// dimensions, and as many slots a row; fewer than `capacity` rows; the row exists.
   void append(const LatticeRows& from, std::size_t index);
 
@@ -137,8 +138,8 @@ class LatticeRows {
   std::vector<char> counts_;
   std::vector<std::uint32_t> squared_norms_;
   std::vector<RowWeight> weights_;  // none: whole rows
-  std::vector<std::uint32_t> persons_;
-  std::shared_ptr<const PersonParts> parts_;
+  std::vector<std::uint32_t> units_;
+  std::shared_ptr<const UnitParts> parts_;
   std::vector<std::int32_t> products_;
   std::vector<std::size_t> first_products_;
   KnownEnergies energies_;

@@ -4,7 +4,7 @@
 // in between costs budget, not privacy. A run reserves all that it may charge before its first charge, so that runs
 // that go on at once do not race for one budget; what it never began is given back when it ends.
 //
-// Form of lines: ledger_line.hpp. Signatures: line_signature.hpp, with the key of ledger_key.hpp.
+// Form of lines: ledger_line.hpp. Signatures: ledger_key.hpp.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,10 @@
 #include "common/ledger/ledger_key.hpp"
 
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/randomness/private_file.hpp"
@@ -11,6 +14,15 @@ namespace {
 
 constexpr std::size_t kLargestKey = 4096;
 constexpr std::string_view kKeyName = "the ledger's signing key";
+
+// The text that separates these signatures from those of other uses, with the zero at its end.
+std::vector<std::byte> signed_part(const std::string& unsigned_line) {
+  std::string message("dpreduce ledger line v2");
+  message.push_back('\0');
+  message += unsigned_line;
+  const auto bytes = std::as_bytes(std::span(message));
+  return {bytes.begin(), bytes.end()};
+}
 
 }  // namespace
 
@@ -34,6 +46,21 @@ SigningKey find_or_make_signing_key(const std::filesystem::path& ledger) {
   make_private_file(path, kKeyName, SigningKey::generate().to_pem(), ExistingFile::kWins);
   if (std::optional<SigningKey> key = find_signing_key(ledger)) return std::move(*key);
   throw BadInput(std::string(kKeyName) + " " + path.string() + ": vanished while it was made");
+}
+
+std::string with_signature(const std::string& unsigned_line, std::string_view signature) {
+  DPREDUCE_ASSERT(unsigned_line.size() > 2 && unsigned_line.back() == '}');
+  std::string line = unsigned_line.substr(0, unsigned_line.size() - 1);
+  return line.append(R"(,"signature":")").append(signature).append("\"}");
+}
+
+std::string sign_line(const std::string& unsigned_line, const SigningKey& key) {
+  return with_signature(unsigned_line, to_hex(key.sign(signed_part(unsigned_line))));
+}
+
+bool is_signed_by(const std::string& unsigned_line, std::string_view signature, const PublicKey& signer) {
+  const std::optional<Signature> bytes = signature_of_hex(signature);
+  return bytes && verifies(signer, signed_part(unsigned_line), *bytes);
 }
 
 }  // namespace dpreduce

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "common/randomness/signing_key.hpp"
@@ -24,5 +25,14 @@ std::optional<SigningKey> find_signing_key(const std::filesystem::path& ledger);
 /// The ledger's key; where there is none, a new one, on the disk before it is returned. Two processes that meet an
 /// absent file get one and the same key. Throws as find_signing_key, and where it cannot be made; EntropyFailure.
 SigningKey find_or_make_signing_key(const std::filesystem::path& ledger);
+
+/// {...,"signature":"..."} Precondition: unsigned_line ends with "}" and has a member.
+std::string with_signature(const std::string& unsigned_line, std::string_view signature);
+
+/// The same with the key's signature of the line, in 128 hex digits.
+std::string sign_line(const std::string& unsigned_line, const SigningKey& key);
+
+/// Whether the owner of the key made that signature of that line.
+bool is_signed_by(const std::string& unsigned_line, std::string_view signature, const PublicKey& signer);
 
 }  // namespace dpreduce

@@ -8,11 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ledger/field_faults.hpp"
-#include "common/ledger/line_signature.hpp"
+#include "common/ledger/ledger_key.hpp"
 
 namespace dpreduce {
 namespace {

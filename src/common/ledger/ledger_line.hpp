@@ -42,7 +42,7 @@ namespace dpreduce {
 inline constexpr int kLedgerSchema = 2;
 inline constexpr std::size_t kLongestLedgerLine = std::size_t{1} << 20;
 
-/// The line of a record without its signature and newline: what is signed (line_signature.hpp). Precondition:
+/// The line of a record without its signature and newline: what is signed (ledger_key.hpp). Precondition:
 /// fault_of(record's content) is empty.
 std::string print_unsigned(const LedgerRecord& record);
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/accounting/selection_terms.hpp"
+#include "common/accounting/selection_charge.hpp"
 #include "common/base/spelling.hpp"
 #include "common/ledger/reservation.hpp"
 

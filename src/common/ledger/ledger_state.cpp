@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
-#include "common/ledger/line_signature.hpp"
 #include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/accounting/accountant.hpp"
-#include "common/accounting/selection_terms.hpp"
+#include "common/accounting/budget.hpp"
+#include "common/accounting/selection_charge.hpp"
 #include "common/base/forfeit.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/plan/noise_plan.hpp"

@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "common/base/link.hpp"
+
 namespace dpreduce {
 
 class ClassScores {
@@ -27,5 +29,21 @@ class ClassScores {
   std::size_t dim_;
   std::vector<double> tiles_;  // [tile][feature][class within the tile]; the last tile is filled up with zeros
 };
+
+// From scores to probabilities.
+//
+// Legend: s the K scores of a row.
+//
+//     softmax       p_k = exp(s_k) / sum_j exp(s_j)       the row is of one class
+//     sigmoid       p_k = 1 / (1 + exp(-s_k))             of each class or not, whatever the others
+//
+// These are what the losses of the same names take the probability of a class to be: a model's own word, made of noised
+// sums, and no calibrated frequency.
+
+/// v <- softmax(v). Precondition: not empty, finite entries.
+void softmax(std::span<double> v);
+
+/// v <- the probabilities of scores v. Precondition: not empty, finite entries.
+void to_probabilities(Link link, std::span<double> v);
 
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/model/probabilities.hpp"
+#include "common/model/class_scores.hpp"
 
 namespace dpreduce {
 namespace {

@@ -30,7 +30,7 @@ namespace dpreduce {
 /// What a guarantee for persons says beside its figures.
 struct PersonStatement {
   std::uint64_t rows = 1;                             ///< B: what a person's rows count for together; at least 1
-  PersonBound bound = PersonBound::kWeight;           ///< how a person is held to that
+  UnitBound bound = UnitBound::kWeight;               ///< how a person is held to that
   std::optional<std::uint64_t> silos = std::nullopt;  ///< s, where s silos at most promised to have rows of one person
 
   bool operator==(const PersonStatement&) const = default;
@@ -84,7 +84,7 @@ class Classifier {
   std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
                                      std::size_t first_row = 0) const;
 
-  /// Makes probabilities of the scores of one row (probabilities.hpp); with prototypes, which go with softmax, half of
+  /// Makes probabilities of the scores of one row (to_probabilities); with prototypes, which go with softmax, half of
   /// the scores: what their training takes the probability to be. Precondition (asserted): parts().link; K scores.
   void to_probabilities(std::span<double> scores) const;
 

@@ -15,7 +15,6 @@
 #include "common/lattice/lattice_weights.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/safetensors.hpp"
-#include "common/model/safetensors_header.hpp"
 
 namespace dpreduce {
 namespace {
@@ -38,7 +37,7 @@ json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& for
   const PersonStatement& person = *privacy->person;
   statement["unit"] = to_string(PrivacyUnit::kPerson);
   statement["rows_per_person"] = person.rows;
-  if (person.bound != PersonBound::kWeight) statement["person_bound"] = to_string(person.bound);
+  if (person.bound != UnitBound::kWeight) statement["person_bound"] = to_string(person.bound);
   if (person.silos) statement["silos_per_person"] = *person.silos;
   return statement;
 }
@@ -198,7 +197,7 @@ class ClassifierReader {
       }
       return std::nullopt;
     }
-    const auto bound = choice_of<PersonBound>(word("person_bound", to_string(PersonBound::kWeight)));
+    const auto bound = choice_of<UnitBound>(word("person_bound", to_string(UnitBound::kWeight)));
     if (!bound) fail("privacy: person_bound is neither weight nor clip");
     PersonStatement statement{.rows = count("rows_per_person"), .bound = *bound};
     if (privacy.contains("silos_per_person")) statement.silos = count("silos_per_person");

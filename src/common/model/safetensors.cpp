@@ -12,7 +12,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/model/safetensors_header.hpp"
 
 namespace dpreduce {
 namespace {

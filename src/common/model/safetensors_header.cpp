@@ -1,5 +1,3 @@
-#include "common/model/safetensors_header.hpp"
-
 #include <array>
 #include <optional>
 #include <set>
@@ -9,6 +7,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

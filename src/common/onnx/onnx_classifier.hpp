@@ -17,13 +17,25 @@
 // Operators are of opset 13 (ONNX 1.8 of 2020), so that runtimes since then read it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
-#include "common/base/float_width.hpp"
+#include "common/base/spelling.hpp"
 #include "common/model/classifier.hpp"
 
 namespace dpreduce {
+
+enum class FloatWidth {
+  kFloat32,  ///< what accelerators take
+  kFloat64   ///< what dpreduce predicts with
+};
+
+template <>
+inline constexpr std::array spellings<FloatWidth>{std::pair{std::string_view{"float32"}, FloatWidth::kFloat32},
+                                                  std::pair{std::string_view{"float64"}, FloatWidth::kFloat64}};
 
 inline constexpr std::int64_t kOnnxOpset = 13;
 

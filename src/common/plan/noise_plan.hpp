@@ -1,7 +1,7 @@
 // From a budget mu to the noise of every block.
 //
 //   s_b     noise standard deviation on each coordinate of block b, in lattice units
-//   D_pb^2  squared L2 sensitivity of block b under profile p (sensitivity.hpp)
+//   D_pb^2  squared L2 sensitivity of block b under profile p
 //   W_b     loss weight: how much the loss grows per unit of s_b^2; (coordinates) x (loss per coordinate)
 //
 // A release of blocks b minimizes sum_b W_b s_b^2 subject to max_p sum_b D_pb^2 / s_b^2 <= mu^2. With one profile,
@@ -20,11 +20,31 @@
 #include <vector>
 
 #include "common/accounting/budget.hpp"
-#include "common/accounting/selection_terms.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/accounting/selection_charge.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/plan/sensitivity.hpp"
 
 namespace dpreduce {
+
+// How far one neighboring change can move a statistic, exactly.
+//
+// A change moves all blocks of a statistic at once: with profile (D_1^2, ..., D_B^2) and noise s_b on block b, it costs
+// mu^2 = sum_b D_b^2 / s_b^2. Different kinds of change have different profiles, and a release must stand the worst:
+// mu^2 = max over profiles. Example, class sums of rows with norm at most S and class counts:
+//
+//   add-remove                 {S^2, 1}      one record comes or goes: one class, (q, 1)
+//   replace-one, same class    {4 S^2, 0}    q -> q', |q - q'| <= 2S; no count moves
+//   replace-one, other class   {2 S^2, 2}    -q in one class, +q' in another; two counts move by one
+//
+// Taking the largest D_b^2 of each block instead, {4 S^2, 2}, would be safe as well, and pay for a change that cannot
+// occur.
+
+/// One kind of neighboring change.
+struct SensitivityProfile {
+  std::string change;  ///< what a report calls it: "add-remove", "same class", "other class"
+  /// Exact squared L2 sensitivity of every block, in squared lattice units, in the statistic's order of blocks.
+  std::vector<std::uint64_t> squared_l2;
+};
 
 /// The largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
 inline constexpr double kLargestPlannedSigma = 0x1p45;
@@ -58,11 +78,11 @@ struct ReleaseRequest {
   std::vector<SensitivityProfile> profiles;
   bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
   double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (sampled_plan.hpp for others)
-  /// B: what a person's rows count for together, in rows. `profiles` are of one row; a person moves every block B times
+  /// B: what a unit's rows count for together, in rows. `profiles` are of one row; a unit moves every block B times
   /// as far.
-  std::uint64_t rows_per_person = 1;
-  PersonBound person_bound = PersonBound::kWeight;  ///< how a person is held to that
-  std::size_t dim = 0;                              ///< features of the rows that it is of
+  std::uint64_t rows_per_unit = 1;
+  UnitBound unit_bound = UnitBound::kWeight;  ///< how a unit is held to that
+  std::size_t dim = 0;                        ///< features of the rows that it is of
 };
 
 struct PlannedBlock {
@@ -83,8 +103,8 @@ struct PlannedRelease {
   std::vector<PlannedBlock> blocks;
   std::vector<SensitivityProfile> profiles;
   double mu;  ///< realized by all rounds together, rounded up; of a sampled one: were a row in all of them
-  double sampling_rate = 1;           ///< as in the request
-  std::uint64_t rows_per_person = 1;  ///< B, as in the request
+  double sampling_rate = 1;         ///< as in the request
+  std::uint64_t rows_per_unit = 1;  ///< B, as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
   /// Throws UsageError if there is no block of that name.
@@ -137,11 +157,11 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_na
 /// UsageError naming the selection and its fault.
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
-/// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_person.
+/// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_unit.
 ///
 /// Precondition: sigmas > 0 and finite, one a block of every profile. Throws UsageError naming the value.
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
-                   std::uint64_t rounds = 1, std::uint64_t rows_per_person = 1);
+                   std::uint64_t rounds = 1, std::uint64_t rows_per_unit = 1);
 
 /// realized_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
@@ -152,5 +172,23 @@ double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
 /// costs sum_i G_ii^2 / s^2 + sum_{i<j} 2 G_ij^2 / s^2 = |x x^T|_F^2 / s^2: a block of squared sensitivity |x|^4 and
 /// noise s. Precondition: sigma > 0 and finite. Throws UsageError naming the value.
 double off_diagonal_sigma(double sigma);
+
+// The optimal division of one release's mu^2 among its blocks, before rounding.
+
+/// Noise precisions x_b = 1 / s_b^2 that minimize sum_b W_b / x_b subject to sum_b D_pb^2 x_b <= squared_mu for every
+/// profile p: feasible up to the rounding of 50 digits, its loss optimal up to a relative 1e-25 (one profile: exact).
+///
+/// By Lagrange, x_b is proportional to sqrt(W_b / c_b), c_b = sum_p theta_p D_pb^2, theta >= 0 with sum 1; the dual
+/// function is A(theta)^2 / squared_mu with A(theta) = sum_b sqrt(W_b c_b), concave, and its slope in theta_p is half
+/// of u_p = sum_b D_pb^2 sqrt(W_b / c_b), what profile p uses. A is maximal when no u_p exceeds A. The search moves
+/// weight from the profile that uses least to the one that uses most, each time as far as is best.
+///
+/// Preconditions: weights positive; profiles not empty, one entry a weight; every block has D_pb > 0 for some p;
+/// squared_mu > 0.
+///      The caller has checked all of it.
+/// Cost: one step for up to two profiles; each step takes about 150 x blocks square roots.
+std::vector<HighPrecision> split_precision(std::span<const double> weights,
+                                           const std::vector<SensitivityProfile>& profiles,
+                                           const HighPrecision& squared_mu);
 
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 
 #include <vector>
 
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/plan/noise_plan.hpp"
 

@@ -1,26 +1,145 @@
-// Why the result is exact. The proposal and its acceptance (gaussian_bins.hpp) make accepted x exactly half normal; the
-// sign is a fair bit; what remains is to decide V < A(x) and round(sigma * x) for the reals U and V whose digits stand
-// on the tape (gaussian_proposal.hpp). Each of the three ways below of deciding is right whenever it answers:
-//
-//   1. one word of each, for 99 % of the proposals: V < sure_accept <= A(x) for every x of the strip, and sigma * x to
-//      within the error bound of the leading 64 digits of U (ScaledBin);
-//   2. series_verdict: the alternating series of exp, term by term until the coin is decided;
-//   3. GaussianProposal: further digits, any precision.
-//
-// So the result is the one function of the tape that the reals define, whichever way finds it. All arithmetic is on
-// integers: no rounding mode, compiler or mathematical library has a part in it.
 #include "common/randomness/rounded_gaussian.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <optional>
 
 #include "common/base/error.hpp"
+#include "common/randomness/exact_rounding.hpp"
 #include "common/randomness/gaussian_bins.hpp"
-#include "common/randomness/gaussian_proposal.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 namespace {
+
+// How a proposal stands on the tape. In row 0, its column holds
+//
+//     first    bits 0-9 the slot, bit 10 the sign, bits 11-63 the leading 53 binary digits of the coin V in [0, 1)
+//     second   the leading 64 binary digits of the place U in [0, 1)
+//
+// Rows 1, 2, ... hold the next 64 digits of V and of U; rows 2^63, ... hold the tail level as a count of zeros.
+inline constexpr std::uint64_t kTailRow = std::uint64_t{1} << 63;
+
+inline std::uint64_t slot_of(const RandomBlock& block) {
+  return block.first % kSlots;
+}
+inline bool is_negative(const RandomBlock& block) {
+  return ((block.first >> kSlotBits) & 1) != 0;
+}
+inline std::uint64_t coin_of(const RandomBlock& block) {
+  return block.first >> (64 - kCoinBits);
+}
+
+/// A proposal x = left + width * U with its coin V, of which more digits are read when a decision needs them.
+class GaussianProposal {
+ public:
+  /// Throws EntropyFailure if the tail level passes 2^9.
+  GaussianProposal(RandomStream& stream, std::uint64_t column, const RandomBlock& block);
+
+  /// The entry of gaussian_bins(); its size for a tail level beyond the table.
+  std::size_t entry() const { return entry_; }
+
+  /// [V < A(x)]. Throws EntropyFailure after 16 rows without a decision.
+  bool accepted();
+
+  /// round(sigma * x). Throws as accepted.
+  std::int64_t rounded(const ExactSigma& sigma);
+
+  /// floor(2^fraction_bits sigma * x). Throws as accepted. Precondition: the result is below 2^62.
+  std::int64_t floored(const ExactSigma& sigma, unsigned fraction_bits);
+
+ private:
+  IntegerBounds magnitude() const;
+  unsigned magnitude_bits() const { return kPlaceBits + place_bits_; }
+  void read_further_digits();
+
+  RandomStream& stream_;
+  std::uint64_t column_;
+  std::size_t entry_;
+  std::uint64_t left_;   // places; < 2^42
+  std::uint64_t width_;  // places
+  unsigned doublings_;
+  BigInteger coin_;  // V is in [coin, coin + 1) / 2^coin_bits
+  unsigned coin_bits_ = kCoinBits;
+  BigInteger place_;  // U is in [place, place + 1) / 2^place_bits
+  unsigned place_bits_ = 64;
+  std::uint64_t row_ = 0;
+};
+
+constexpr std::uint64_t kMostFurtherRows =
+    16;  // 1024 further digits of each: nothing random is undecided for that long
+
+// m with probability 2^-(m+1): the number of zeros before the first one.
+unsigned tail_level(RandomStream& stream, std::uint64_t column) {
+  unsigned zeros = 0;
+  for (std::uint64_t row = kTailRow; row < kTailRow + 4; ++row) {
+    const RandomBlock block = stream.further_digits(row, column);
+    for (const std::uint64_t word : {block.first, block.second}) {
+      zeros += static_cast<unsigned>(std::countr_zero(word));
+      if (word != 0) return zeros;
+    }
+  }
+  throw_not_random();
+}
+
+GaussianProposal::GaussianProposal(RandomStream& stream, std::uint64_t column, const RandomBlock& block)
+    : stream_(stream), column_(column), coin_(coin_of(block)), place_(block.second) {
+  const GaussianBins& bins = gaussian_bins();
+  const std::uint64_t slot = slot_of(block);
+  const unsigned level = slot < kStrips ? 0 : tail_level(stream, column);
+  entry_ = std::min<std::size_t>(slot + level, bins.size());
+  left_ = bins[slot].left + (std::uint64_t{level} << kPlaceBits);
+  width_ = bins[slot].width;
+  doublings_ = bins[slot].doublings + level;
+}
+
+// With exp(-x^2/2) between E.lower and E.upper (in 2^-bits) over all x that are left, A = kDensity * width *
+// 2^doublings
+// * exp(-x^2/2) lies between the same multiples of them, in units of 2^-(bits + kPlaceBits).
+bool GaussianProposal::accepted() {
+  for (;; read_further_digits()) {
+    const IntegerBounds x = magnitude();
+    const unsigned square_bits = 2 * magnitude_bits() + 1;
+    const unsigned bits = coin_bits_ + doublings_ + 64;
+    const BigInteger factor = BigInteger(kDensity * width_) << doublings_;
+    const BigInteger least = factor * exp_of_minus(x.upper * x.upper, square_bits, bits).lower;
+    const BigInteger most = factor * exp_of_minus(x.lower * x.lower, square_bits, bits).upper;
+    const unsigned coin_shift = bits + kPlaceBits - coin_bits_;
+    if (((coin_ + 1) << coin_shift) <= least) return true;
+    if ((coin_ << coin_shift) >= most) return false;
+  }
+}
+
+std::int64_t GaussianProposal::rounded(const ExactSigma& sigma) {
+  for (;; read_further_digits()) {
+    const IntegerBounds x = magnitude();
+    if (const auto value = round_product(sigma, x.lower, x.upper, magnitude_bits())) return *value;
+  }
+}
+
+std::int64_t GaussianProposal::floored(const ExactSigma& sigma, unsigned fraction_bits) {
+  for (;; read_further_digits()) {
+    const IntegerBounds x = magnitude();
+    if (const auto value = floor_product(sigma, x.lower, x.upper, magnitude_bits(), fraction_bits)) return *value;
+  }
+}
+
+// x = left + width * U is in [lower, upper) / 2^magnitude_bits.
+IntegerBounds GaussianProposal::magnitude() const {
+  const BigInteger lower = (BigInteger(left_) << place_bits_) + width_ * place_;
+  return {lower, lower + width_};
+}
+
+void GaussianProposal::read_further_digits() {
+  if (++row_ > kMostFurtherRows) throw_not_random();
+  const RandomBlock digits = stream_.further_digits(row_, column_);
+  coin_ = (coin_ << 64) + digits.first;
+  coin_bits_ += 64;
+  place_ = (place_ << 64) + digits.second;
+  place_bits_ += 64;
+}
 
 __extension__ using Wide = unsigned __int128;
 

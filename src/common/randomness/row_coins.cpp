@@ -33,7 +33,7 @@ RandomStream words_from(std::span<const std::byte, 32> secret, std::uint64_t fir
 RowCoins::RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint64_t first_row)
     : stream_(words_from(secret, first_row)), threshold_(threshold_of(rate)) {}
 
-std::vector<char> RowSample::drawn_persons(std::span<const std::uint64_t> first_rows) const {
+std::vector<char> RowSample::drawn_units(std::span<const std::uint64_t> first_rows) const {
   std::vector<std::size_t> by_place(first_rows.size());
   std::iota(by_place.begin(), by_place.end(), std::size_t{0});
   std::sort(by_place.begin(), by_place.end(),
@@ -42,10 +42,10 @@ std::vector<char> RowSample::drawn_persons(std::span<const std::uint64_t> first_
   std::optional<RowCoins> coins;
   std::uint64_t next = 0;  // whose coin comes next
   char last = 0;           // the coin before it
-  for (const std::size_t person : by_place) {
-    const std::uint64_t place = first_rows[person];
-    if (coins && place + 1 == next) {  // rows of one person who are numbered one by one
-      drawn[person] = last;
+  for (const std::size_t unit : by_place) {
+    const std::uint64_t place = first_rows[unit];
+    if (coins && place + 1 == next) {  // rows of one unit who are numbered one by one
+      drawn[unit] = last;
       continue;
     }
     if (!coins || place - next > kFarAhead) {
@@ -54,7 +54,7 @@ std::vector<char> RowSample::drawn_persons(std::span<const std::uint64_t> first_
     }
     for (; next < place; ++next) coins->next();
     last = coins->next() ? 1 : 0;
-    drawn[person] = last;
+    drawn[unit] = last;
     ++next;
   }
   return drawn;

@@ -9,9 +9,9 @@
 // in memory that does not grow with their number, and rows keep their coins however they are spread over ranks, as long
 // as their order is the same: files that are named in another order give them other coins of the same probability.
 //
-// Where the unit is a person, a person has one coin, that of the place of their first row among the rows of all ranks:
-// all rows of theirs are drawn, on every rank, or none. First rows of different persons have different places, so that
-// persons are drawn independently, each with probability floor(q 2^64) / 2^64.
+// Where a unit of privacy has several rows, it has one coin, that of the place of its first row among the rows of all
+// ranks: all its rows are drawn, on every rank, or none. First rows of different units have different places, so that
+// units are drawn independently, each with probability floor(q 2^64) / 2^64.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ struct RowSample {
   double rate;                     ///< q, below 1
   std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
 
-  /// Whether the person is drawn, of every person, by the places of their first rows. Equal places have one coin.
-  /// Memory: 17 bytes a person. Throws EntropyFailure.
-  std::vector<char> drawn_persons(std::span<const std::uint64_t> first_rows) const;
+  /// Whether the unit is drawn, of every unit, by the places of their first rows. Equal places have one coin.
+  /// Memory: 17 bytes a unit. Throws EntropyFailure.
+  std::vector<char> drawn_units(std::span<const std::uint64_t> first_rows) const;
 
   RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }
 };

@@ -13,7 +13,6 @@
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "common/ranks/thread_job.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,8 +9,8 @@
 // silently with the same code.
 //
 // Kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other, the same among threads of one process
-// (thread_job.hpp), and a run of silos (silo_job.hpp), in which the coordinator has no rows, sums go masked, and silos
-// may be lost on the way.
+// (make_thread_jobs), and a run of silos (silo_job.hpp), in which the coordinator has no rows, sums go masked, and
+// silos may be lost on the way.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
-#include "common/ranks/pending_sum.hpp"
+#include "common/ranks/job.hpp"
 
 namespace dpreduce {
 

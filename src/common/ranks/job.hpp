@@ -8,9 +8,31 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/ranks/pending_sum.hpp"
 
 namespace dpreduce {
+
+/// A sum over ranks that has begun. The values must outlive it, and must not be touched before wait() has returned. Its
+/// destructor waits for the sum to end, so a rank that fails in between still takes part in what the others have begun.
+class PendingSum {
+ public:
+  PendingSum() = default;
+  PendingSum(const PendingSum&) = delete;
+  PendingSum& operator=(const PendingSum&) = delete;
+  virtual ~PendingSum() = default;
+
+  /// Makes progress without waiting: MPI moves messages only while one of its functions runs. Not collective.
+  virtual void advance() = 0;
+  /// Returns when the owner has the sum and other ranks' values are zeroed. Throws AggregationAborted where a message
+  /// fails.
+  virtual void wait() = 0;
+};
+
+/// A sum that was complete as soon as it began.
+class FinishedSum final : public PendingSum {
+ public:
+  void advance() override {}
+  void wait() override {}
+};
 
 /// All are collective, and mean what Communicator's functions of that name do.
 class Job {
@@ -44,5 +66,10 @@ class Job {
   /// Ends the other processes, as far as this job can. The caller ends its own process.
   virtual void abort(ExitCode code) = 0;
 };
+
+/// The jobs of `size` ranks, each for a thread of its own. They share memory, and mean what MPI's do. A rank that has
+/// gone away (its job is destroyed) leaves none waiting: collectives of the others throw PeerFailed from then on.
+/// Precondition (asserted): size >= 1.
+std::vector<std::unique_ptr<Job>> make_thread_jobs(int size);
 
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

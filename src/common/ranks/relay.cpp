@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/party_process.hpp"
 #include "common/ranks/peer_messages.hpp"

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/silos/frame.hpp"
 
 namespace dpreduce {

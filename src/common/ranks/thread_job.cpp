@@ -1,5 +1,3 @@
-#include "common/ranks/thread_job.hpp"
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
@@ -7,7 +5,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/ranks/job.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/verdict.hpp"
-#include "common/silos/plan_agreement.hpp"
+#include "common/silos/handshake.hpp"
 
 namespace dpreduce {
 namespace {

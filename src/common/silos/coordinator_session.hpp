@@ -18,7 +18,6 @@
 #include "common/silos/channel.hpp"
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/silo_session.hpp"
-#include "common/silos/transcript.hpp"
 
 namespace dpreduce {
 
@@ -52,7 +51,7 @@ class CoordinatorSession {
   /// What all agree on: the failure of the party with the smallest number, or none.
   std::int64_t agree(std::int64_t verdict);
 
-  /// Goes on with the silos that have made the noise plan of that digest themselves (plan_agreement.hpp).
+  /// Goes on with the silos that have made the noise plan of that digest themselves (handshake.hpp).
   void agree_on_plan(const PublicKey& plan);
 
   /// values += sum over the silos that stay, mod 2^64.

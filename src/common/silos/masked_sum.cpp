@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "common/base/error.hpp"
-#include "common/silos/prime_field.hpp"
+#include "common/silos/shamir.hpp"
 
 namespace dpreduce {
 

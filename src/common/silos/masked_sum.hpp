@@ -49,7 +49,7 @@ struct SumAttempt {
   std::uint64_t words = 0;       ///< N
   std::uint32_t threshold = 0;   ///< t: with fewer there is no sum
   std::uint32_t colluding = 0;   ///< c
-  PublicKey broadcast_digest{};  ///< digest of all public values before this sum (transcript.hpp)
+  PublicKey broadcast_digest{};  ///< digest of all public values before this sum (channel.hpp)
 
   KeyContext context(std::string_view purpose, std::uint32_t from = 0, std::uint32_t to = 0) const {
     return {run, round, attempt, purpose, from, to};

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "common/base/error.hpp"
-#include "common/silos/prime_field.hpp"
 
 namespace dpreduce {
 namespace {

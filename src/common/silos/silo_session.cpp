@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
 #include "common/base/verdict.hpp"
-#include "common/silos/plan_agreement.hpp"
+#include "common/silos/handshake.hpp"
 
 namespace dpreduce {
 namespace {

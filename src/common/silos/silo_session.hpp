@@ -15,7 +15,6 @@
 #include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/silo_sum.hpp"
-#include "common/silos/transcript.hpp"
 #include "common/silos/wire.hpp"
 
 namespace dpreduce {
@@ -55,7 +54,7 @@ class SiloSession {
   void check();
 
   /// Returns where the coordinator and every silo that is left, at least t, have made the noise plan of that digest
-  /// themselves (plan_agreement.hpp): from here on this silo sums with these alone.
+  /// themselves (handshake.hpp): from here on this silo sums with these alone.
   void agree_on_plan(const PublicKey& plan);
 
   /// A step that this silo takes in each attempt at a sum: after all silos have agreed on who takes part, and before

@@ -1,18 +1,61 @@
 #include "common/simulation/synthetic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/simulation/class_means.hpp"
+#include "common/data/npy_writer.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/simulation/counter_random.hpp"
 #include "common/simulation/long_tail.hpp"
 
 namespace dpreduce {
 namespace {
+
+// Streams of the counter-based generator that class means use; rows use theirs with other keys.
+constexpr std::uint64_t kDirectionStream = 0x6d65616e;
+
+using Vector = std::span<double>;
+
+// <a, b> in a fixed order: eight running sums, then in turn.
+double dot(std::span<const double> a, std::span<const double> b) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> sums{};
+  const std::size_t whole = a.size() / kLanes * kLanes;
+  for (std::size_t k = 0; k < whole; k += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[k + lane] * b[k + lane];
+  }
+  double total = 0.0;
+  for (const double sum : sums) total += sum;
+  for (std::size_t k = whole; k < a.size(); ++k) total += a[k] * b[k];
+  return total;
+}
+
+// target += factor * source
+void add_multiple(Vector target, double factor, std::span<const double> source) {
+  for (std::size_t k = 0; k < target.size(); ++k) target[k] += factor * source[k];
+}
+
+void scale(Vector v, double factor) {
+  for (double& entry : v) entry *= factor;
+}
+
+void fill_normal(Vector v, std::uint64_t seed, std::uint64_t stream) {
+  const CounterRandom random(seed, stream);
+  for (std::size_t pair = 0; 2 * pair < v.size(); ++pair) {
+    const auto [even, odd] = random.normals(pair);
+    v[2 * pair] = even;
+    if (2 * pair + 1 < v.size()) v[2 * pair + 1] = odd;
+  }
+}
 
 // Streams of the counter-based generator. Row r of a part draws from stream kRows + 2 r + (0 train, 1 test).
 constexpr std::uint64_t kOffsetStream = 1;
@@ -123,7 +166,131 @@ const SyntheticSpec& validated(const SyntheticSpec& spec) {
   return spec;
 }
 
+constexpr std::size_t kWrittenAtOnce = std::size_t{8} << 20;
+
+void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, const std::string& x_path,
+                const std::string& y_path, Existing existing, MadeFiles& made) {
+  const std::size_t dim = rows.spec().dim;
+  NpyWriter x(x_path, DType::kFloat32, {range.count, dim}, existing);
+  const std::size_t slots = rows.labels_per_row();
+  const std::size_t classes = rows.spec().classes;
+  const bool has_sets = rows.spec().max_labels.has_value();
+  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, classes}, existing)
+                         : NpyWriter(y_path, DType::kInt64, {range.count}, existing);
+  const std::uint64_t chunk =
+      std::min<std::uint64_t>(range.count, std::max<std::size_t>(1, kWrittenAtOnce / (4 * dim)));
+  std::vector<float> features(chunk * dim);
+  std::vector<std::int32_t> labels(chunk * slots);
+  std::vector<std::byte> zeros_and_ones(has_sets ? classes : 0);
+  for (std::uint64_t done = 0; done < range.count;) {
+    const std::uint64_t count = std::min(chunk, range.count - done);
+    const std::span<float> some_features = std::span(features).first(count * dim);
+    const std::span<std::int32_t> some_labels = std::span(labels).first(count * slots);
+    rows.fill(part, range.first + done, count, some_features, some_labels);
+    x.append(std::span<const float>(some_features));
+    if (!has_sets) y.append(std::span<const std::int32_t>(some_labels));
+    for (std::uint64_t row = 0; has_sets && row < count; ++row) {
+      std::fill(zeros_and_ones.begin(), zeros_and_ones.end(), std::byte{0});
+      for (const std::int32_t c : classes_in(slots_of(some_labels, slots, row))) {
+        zeros_and_ones[static_cast<std::size_t>(c)] = std::byte{1};
+      }
+      y.append_stored(zeros_and_ones);
+    }
+    done += count;
+  }
+  x.commit();
+  made.add(x_path);
+  y.commit();
+  made.add(y_path);
+}
+
+void write_persons(const SyntheticRows& rows, RowRange range, const std::string& path, Existing existing,
+                   MadeFiles& made) {
+  NpyWriter persons(path, DType::kInt64, {range.count}, existing);
+  std::vector<std::int32_t> piece;
+  for (std::uint64_t row = range.first; row < range.end(); ++row) {
+    piece.push_back(static_cast<std::int32_t>(rows.person(row)));
+    if (piece.size() < kWrittenAtOnce / sizeof(std::int64_t) && row + 1 < range.end()) continue;
+    persons.append(std::span<const std::int32_t>(piece));
+    piece.clear();
+  }
+  persons.commit();
+  made.add(path);
+}
+
 }  // namespace
+
+std::vector<double> simplex_frame(std::size_t classes, std::size_t dim, std::uint64_t seed) {
+  DPREDUCE_ASSERT(classes >= 2 && dim >= classes - 1);
+  // Rows of Q^T: normal vectors, orthonormalized by Gram-Schmidt, twice each for full accuracy [giraud2005].
+  std::vector<double> isometry((classes - 1) * dim);
+  const auto column = [&](std::size_t k) { return Vector(isometry.data() + k * dim, dim); };
+  for (std::size_t k = 0; k < classes - 1; ++k) {
+    fill_normal(column(k), seed, kDirectionStream + k);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (std::size_t before = 0; before < k; ++before) {
+        add_multiple(column(k), -dot(column(k), column(before)), column(before));
+      }
+    }
+    scale(column(k), 1.0 / std::sqrt(dot(column(k), column(k))));
+  }
+
+  // Helmert: row i (from 1) of H is (1, ..., 1, -i, 0, ..., 0) / sqrt(i (i+1)) with i ones. So
+  // M_k = sqrt(K/(K-1)) ( sum_{i > k} Q_i / sqrt(i (i+1)) - k Q_k / sqrt(k (k+1)) ), summed from the last class down.
+  const auto i_norm = [](std::size_t i) { return std::sqrt(static_cast<double>(i) * static_cast<double>(i + 1)); };
+  std::vector<double> means(classes * dim);
+  std::vector<double> tail(dim, 0.0);
+  const double stretch = std::sqrt(static_cast<double>(classes) / static_cast<double>(classes - 1));
+  for (std::size_t k = classes; k-- > 0;) {
+    const Vector mean(means.data() + k * dim, dim);
+    add_multiple(mean, 1.0, tail);
+    if (k > 0) {
+      add_multiple(mean, -static_cast<double>(k) / i_norm(k), column(k - 1));
+      add_multiple(tail, 1.0 / i_norm(k), column(k - 1));
+    }
+    scale(mean, stretch);
+  }
+  return means;
+}
+
+std::vector<double> sphere_points(std::size_t classes, std::size_t dim, double radius, std::uint64_t seed) {
+  std::vector<double> points(classes * dim);
+  for (std::size_t k = 0; k < classes; ++k) {
+    const Vector point(points.data() + k * dim, dim);
+    fill_normal(point, seed, kDirectionStream + k);
+    scale(point, radius / std::sqrt(dot(point, point)));
+  }
+  return points;
+}
+
+std::vector<double> worst_perturbations(const std::vector<double>& means, std::size_t classes, std::size_t dim,
+                                        double beta) {
+  const auto mean = [&](std::size_t k) { return std::span(means.data() + k * dim, dim); };
+  std::vector<double> perturbations(classes * dim);
+  for (std::size_t k = 0; k < classes; ++k) {
+    std::size_t target = k == 0 ? 1 : 0;
+    double smallest_margin = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < classes; ++j) {
+      if (j == k) continue;
+      double squared = 0.0;
+      double absolute = 0.0;
+      for (std::size_t a = 0; a < dim; ++a) {
+        const double difference = mean(k)[a] - mean(j)[a];
+        squared += difference * difference;
+        absolute += std::fabs(difference);
+      }
+      const double margin = squared / 2 - beta * absolute;
+      if (margin < smallest_margin) {
+        smallest_margin = margin;
+        target = j;
+      }
+    }
+    for (std::size_t a = 0; a < dim; ++a) {
+      perturbations[k * dim + a] = std::copysign(beta, mean(target)[a] - mean(k)[a]);
+    }
+  }
+  return perturbations;
+}
 
 SyntheticRows::SyntheticRows(const SyntheticSpec& spec)
     : spec_(validated(spec)),
@@ -226,6 +393,38 @@ void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint
       if (a + 1 < dim) x[a + 1] = static_cast<float>(mean[a + 1] + shift[a + 1] + deviation * odd);
     }
   }
+}
+
+SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards,
+                               Existing existing) {
+  const std::uint64_t train_rows = rows.rows(SyntheticPart::kTrain);
+  if (shards < 1 || shards > train_rows) {
+    throw UsageError(
+        fmt::format("shards = {}: must be at least 1 and at most the {} training rows", shards, train_rows));
+  }
+  MadeFiles made;
+  made.make_folder(directory);
+  const auto path = [&](const std::string& name) { return (std::filesystem::path(directory) / name).string(); };
+
+  SyntheticFiles files;
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    const std::string suffix = shards == 1 ? ".npy" : fmt::format("_{}.npy", shard);
+    files.train_x.push_back(path("train_x" + suffix));
+    files.train_y.push_back(path("train_y" + suffix));
+    write_pair(rows, SyntheticPart::kTrain, even_share(train_rows, shard, shards), files.train_x.back(),
+               files.train_y.back(), existing, made);
+    if (!rows.spec().rows_per_person) continue;
+    files.train_person.push_back(path("train_person" + suffix));
+    write_persons(rows, even_share(train_rows, shard, shards), files.train_person.back(), existing, made);
+  }
+  if (rows.rows(SyntheticPart::kTest) > 0) {
+    files.test_x.push_back(path("test_x.npy"));
+    files.test_y.push_back(path("test_y.npy"));
+    write_pair(rows, SyntheticPart::kTest, {0, rows.rows(SyntheticPart::kTest)}, files.test_x.back(),
+               files.test_y.back(), existing, made);
+  }
+  made.keep();
+  return files;
 }
 
 }  // namespace dpreduce

@@ -20,12 +20,29 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/spelling.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {
+
+/// Returns M^T for M = sqrt(K/(K-1)) P (I_K - 1 1^T / K), P^T P = I_K: unit rows with inner products -1/(K-1).
+///
+/// As P (I - 1 1^T/K) = (P H^T) H for Helmert's (K-1) x K matrix H (orthonormal rows, all orthogonal to 1), it is made
+/// as Q H with Q = P H^T a uniform d x (K-1) partial isometry: the same law, and d = K - 1 features are enough.
+/// Cost O(d K^2). Preconditions (asserted): classes >= 2, dim >= classes - 1.
+std::vector<double> simplex_frame(std::size_t classes, std::size_t dim, std::uint64_t seed);
+
+/// Returns K independent uniform points of the sphere of this radius in R^d.
+std::vector<double> sphere_points(std::size_t classes, std::size_t dim, double radius, std::uint64_t seed);
+
+/// Returns row k = beta sign(M_j - M_k), with j the class that minimizes the margin left,
+/// ||M_k - M_j||^2 / 2 - beta ||M_k - M_j||_1, the smallest j where several do. Cost O(d K^2).
+std::vector<double> worst_perturbations(const std::vector<double>& means, std::size_t classes, std::size_t dim,
+                                        double beta);
 
 /// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
 enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
@@ -111,5 +128,24 @@ class SyntheticRows {
   Part train_;
   Part test_;
 };
+
+// Synthetic data on disk.
+
+struct SyntheticFiles {
+  std::vector<std::string> train_x;
+  std::vector<std::string> train_y;
+  std::vector<std::string> train_person{};  ///< none without persons
+  std::vector<std::string> test_x;
+  std::vector<std::string> test_y;
+};
+
+/// Writes train_x.npy (float32), train_y.npy (int64; with max_labels n x K zeros and ones, uint8) and, where there are
+/// test rows, test_x.npy and test_y.npy, where there are persons train_person.npy (int64) into `directory`, which is
+/// made if need be. With shards > 1 training rows are cut evenly into train_x_0.npy, ... and train_y_0.npy, ..., names
+/// that 'train_x_{rank}.npy' fits. Returns the paths. Memory: a chunk of at most 8 MiB or one row, whatever the number
+/// of rows. Throws UsageError where shards is 0 or above the number of training rows; BadInput where a file cannot be
+/// written, or is there already and is to be kept: those that this call has written before are then removed.
+SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards,
+                               Existing existing = Existing::kKeep);
 
 }  // namespace dpreduce

@@ -10,7 +10,7 @@ namespace dpreduce {
 namespace {
 
 // Beyond, the last class of any data set keeps no row.
-void check_imbalance(const DataOptions& data) {
+void require_valid_imbalance(const DataOptions& data) {
   const double ratio = data.imbalance_ratio;
   if (!(ratio >= 1.0 && ratio <= kLargestImbalance)) {
     throw UsageError(fmt::format("--imbalance-ratio {}: must be from 1 to {}", ratio, kLargestImbalance));
@@ -25,13 +25,13 @@ void check_imbalance(const DataOptions& data) {
 }
 
 void check_persons(const DataOptions& data) {
-  if (data.person_bound && !data.has_persons()) {
+  if (data.unit_bound && !data.has_units()) {
     throw UsageError(fmt::format("--person-bound {}: goes with --train-person, which says whose each row is",
-                                 to_string(*data.person_bound)));
+                                 to_string(*data.unit_bound)));
   }
   if (!data.rows_per_person) return;
   const std::uint64_t rows = *data.rows_per_person;
-  if (!data.has_persons()) {
+  if (!data.has_units()) {
     throw UsageError(fmt::format("--rows-per-person {}: goes with --train-person, which says whose each row is", rows));
   }
   if (rows < 1 || rows > kMostRowsPerPerson) {
@@ -50,7 +50,7 @@ void check(const DataOptions& data) {
     throw UsageError(
         fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes));
   }
-  check_imbalance(data);
+  require_valid_imbalance(data);
   check_persons(data);
 }
 

@@ -24,28 +24,23 @@ struct DataOptions {
   bool classes_are_of_rows = false;               ///< K, or names, were taken from the rows' labels: nothing is private
   /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
-  std::optional<PersonBound> person_bound{};  ///< how a person is held to that; empty: by weights
+  std::optional<UnitBound> unit_bound{};    ///< how a person is held to that; empty: by weights
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
   /// Whether the unit of privacy is a person, and not a row.
-  bool has_persons() const { return !train.person.empty(); }
-  PrivacyUnit unit() const { return has_persons() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
+  bool has_units() const { return !train.person.empty(); }
+  PrivacyUnit unit() const { return has_units() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
   /// B; 1 where the unit is a row.
   std::uint64_t bounded_rows() const { return rows_per_person.value_or(1); }
   /// Whether a person's sum is clipped.
-  bool clips_persons() const { return person_bound == PersonBound::kClip; }
+  bool clips_units() const { return unit_bound == UnitBound::kClip; }
   bool operator==(const DataOptions&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, DataOptions& options, unsigned) {
-  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, classes_are_of_rows,
-         rows_per_person, person_bound, max_labels] = options;
-  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, classes_are_of_rows,
-              rows_per_person, person_bound, max_labels);
-}
+DPREDUCE_ARCHIVE(DataOptions, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes,
+                 classes_are_of_rows, rows_per_person, unit_bound, max_labels)
 
 /// The largest B: its square times rounds and squared sensitivities are still counted exactly.
 inline constexpr std::uint64_t kMostRowsPerPerson = 65536;

@@ -1,20 +1,107 @@
 // What a user asked of a fit, in parts. Names and defaults are the command-line contract.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/accounting/budget.hpp"
 #include "common/base/archive_all.hpp"
+#include "common/base/output_format.hpp"
+#include "common/base/privacy_terms.hpp"
+#include "common/base/spelling.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/metric.hpp"
 #include "methods/options/data_options.hpp"
-#include "methods/options/machine_options.hpp"
 #include "methods/options/method_options.hpp"
-#include "methods/options/output_options.hpp"
-#include "methods/options/privacy_options.hpp"
-#include "methods/options/row_options.hpp"
 #include "methods/options/silo_options.hpp"
 
 namespace dpreduce {
 
+/// What a row is centered by before its (second) scaling to the clip norm.
+enum class Centering {
+  kNone,
+  kDp,      ///< the mean of the training rows, released with noise
+  kPublic,  ///< the mean of the public rows
+  kMoments  ///< nothing; the method's own release holds the noised mean as well
+};
+template <>
+inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
+                                                 std::pair{std::string_view{"dp"}, Centering::kDp},
+                                                 std::pair{std::string_view{"public"}, Centering::kPublic},
+                                                 std::pair{std::string_view{"moments"}, Centering::kMoments}};
+
+/// What is done to rows before a method sees them (row_preparation.hpp).
+struct PreparationOptions {
+  Normalize normalize = Normalize::kL2;
+  double clip_norm = 1.0;
+  std::size_t pool = 1;
+  std::optional<Centering> center{};     ///< empty: as the method likes it
+  std::optional<double> center_share{};  ///< of mu^2, for the DP center; empty: as the method likes it
+  std::size_t pca = 0;                   ///< components to project on; 0: none
+  std::optional<double> pca_share{};     ///< of mu^2, for components of private rows; empty: a default
+  std::size_t select = 0;                ///< features to keep; 0: all
+  std::optional<SelectBy> select_by{};   ///< empty: distance
+  std::optional<double> select_share{};  ///< of mu^2, where features are selected before the method; empty: a default
+  bool operator==(const PreparationOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, center, center_share, pca, pca_share, select,
+                 select_by, select_share)
+
+/// What a fit leaves behind.
+struct OutputOptions {
+  std::string out = "model.safetensors";
+  std::string report{};           ///< empty: none
+  std::string html{};             ///< a page on report and ledger; empty: none
+  std::string metrics{};          ///< JSON lines of the run; empty: none
+  std::string timings{};          ///< seconds of the run, for the data's owner; empty: none
+  std::string checkpoint{};       ///< folder for what was released so far; empty: none
+  double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
+  OutputFormat format = OutputFormat::kText;
+  bool dry_run = false;
+  bool overwrite = false;  ///< replace model and report that are there already
+  bool quiet = false;      ///< no progress and no summary
+  bool operator==(const OutputOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run,
+                 overwrite, quiet)
+
+/// What a rank may take of its machine.
+struct MachineOptions {
+  unsigned threads = 0;                     ///< 0: every core alone, one under a launcher
+  std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; empty: as the method likes it
+  bool operator==(const MachineOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(MachineOptions, threads, memory_mib)
+
+/// What a fit may spend, and where that is written down.
+struct PrivacyOptions {
+  BudgetOptions budget{};
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::optional<std::uint64_t> seed{};
+  std::string ledger = "ledger.jsonl";
+  std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
+  std::optional<double> limit_delta{};
+  bool resume = false;  ///< go on with a killed run, where there is one
+  bool operator==(const PrivacyOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
+
+/// Throw UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
+/// becomes noise.)
+void check(const PreparationOptions& rows);
+void check(const OutputOptions& output);
+void check(const MachineOptions& machine);
+void check(const PrivacyOptions& privacy);
+
 struct FitOptions {
   DataOptions data;
-  RowOptions rows;
+  PreparationOptions rows;
   MethodOptions method;
   PrivacyOptions privacy;
   OutputOptions output;
@@ -23,10 +110,6 @@ struct FitOptions {
   bool operator==(const FitOptions&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, FitOptions& options, unsigned) {
-  auto& [data, rows, method, privacy, output, machine, silos] = options;
-  archive_all(archive, data, rows, method, privacy, output, machine, silos);
-}
+DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos)
 
 }  // namespace dpreduce

@@ -15,7 +15,7 @@ constexpr double kLargestAlpha = 1e6;
 constexpr double kSmallestAlpha = 1e-6;
 constexpr double kMostExpectedRows = 1e15;
 
-void check_rounds(const MethodOptions& method) {
+void require_valid_rounds(const MethodOptions& method) {
   if (method.rounds) check_range("--rounds", static_cast<double>(*method.rounds), 1, kMostRounds);
   if (method.local_steps) check_range("--local-steps", static_cast<double>(*method.local_steps), 1, kMostRounds);
   if (method.batch && !(*method.batch >= kSmallestBatch && *method.batch <= 1.0)) {
@@ -32,7 +32,7 @@ void check_rounds(const MethodOptions& method) {
   check_share("--warm-start-share", method.warm_start_share);
 }
 
-void check_grams(const MethodOptions& method) {
+void require_valid_grams(const MethodOptions& method) {
   check_share("--gram-share", method.gram_share);
   if (method.alpha && !(*method.alpha >= 0.0 && *method.alpha <= kLargestAlpha)) {
     throw UsageError(
@@ -44,14 +44,14 @@ void check_grams(const MethodOptions& method) {
   if (method.lambda) check_positive("--lambda", *method.lambda);
 }
 
-void check_prototypes(const MethodOptions& method) {
+void require_valid_prototypes(const MethodOptions& method) {
   if (method.top_k == 0) throw UsageError("--top-k 0: must be at least 1");
   if (method.d_min) check_range("--d-min", *method.d_min, 0.0, 2.0);
   if (method.d_max) check_range("--d-max", *method.d_max, 0.0, 2.0);
   if (method.expected_rows) check_range("--expected-rows", *method.expected_rows, 1, kMostExpectedRows);
 }
 
-void check_objective(const MethodOptions& method) {
+void require_valid_objective(const MethodOptions& method) {
   if (method.objective == Objective::kAccuracy) return;
   if (method.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
     throw UsageError(fmt::format("--objective balanced with --loss {}: scores must be log probabilities; use softmax",
@@ -64,7 +64,7 @@ void check_objective(const MethodOptions& method) {
   }
 }
 
-void check_choice(const MethodOptions& method) {
+void require_valid_choice(const MethodOptions& method) {
   check_share("--choose-share", method.choose_share);
   if (method.choose_share && !method.choose) {
     throw UsageError("--choose-share goes with --choose without --validation-x; public rows cost nothing");
@@ -77,11 +77,11 @@ void check_choice(const MethodOptions& method) {
 }  // namespace
 
 void check(const MethodOptions& method) {
-  check_rounds(method);
-  check_grams(method);
-  check_prototypes(method);
-  check_objective(method);
-  check_choice(method);
+  require_valid_rounds(method);
+  require_valid_grams(method);
+  require_valid_prototypes(method);
+  require_valid_objective(method);
+  require_valid_choice(method);
 }
 
 }  // namespace dpreduce

@@ -61,15 +61,9 @@ struct MethodOptions {
   bool operator==(const MethodOptions&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, MethodOptions& options, unsigned) {
-  auto& [name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max, gram_share, shared_gram,
-         alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate, warm_start, warm_start_share,
-         choose, choose_share] = options;
-  archive_all(archive, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max,
-              gram_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate,
-              warm_start, warm_start_share, choose, choose_share);
-}
+DPREDUCE_ARCHIVE(MethodOptions, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max,
+                 gram_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius,
+                 iterate, warm_start, warm_start_share, choose, choose_share)
 
 /// Throws UsageError where the part contradicts itself, whatever the method, or is out of range.
 void check(const MethodOptions& method);

@@ -17,7 +17,7 @@ constexpr double kMostMegabits = 1e9;
 constexpr double kMostPercentLost = 99;
 
 // The simulated line must not take longer for a message than the longest --timeout.
-void check_line(const SiloOptions& silos) {
+void require_valid_line(const SiloOptions& silos) {
   if (silos.round_trip_ms) check_range("--round-trip", *silos.round_trip_ms, 0, 1e3 * kLongestTimeout);
   if (silos.bandwidth_mbit) check_range("--bandwidth", *silos.bandwidth_mbit, kLeastMegabits, kMostMegabits);
   if (!silos.packet_loss_percent) return;
@@ -56,7 +56,7 @@ void check(const SiloOptions& silos) {
     throw UsageError(fmt::format("--silo-timeout {}: must be from {} to {} seconds", silos.timeout_seconds,
                                  kShortestTimeout, kLongestTimeout));
   }
-  check_line(silos);
+  require_valid_line(silos);
 }
 
 }  // namespace dpreduce

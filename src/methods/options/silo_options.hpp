@@ -42,15 +42,9 @@ struct SiloOptions {
   bool operator==(const SiloOptions&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, SiloOptions& options, unsigned) {
-  auto& [secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own, ledger_is_own,
-         log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent, silos_per_person,
-         counted_persons, person_key, under_engine] = options;
-  archive_all(archive, secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own,
-              ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent,
-              silos_per_person, counted_persons, person_key, under_engine);
-}
+DPREDUCE_ARCHIVE(SiloOptions, secure_aggregation, threshold, colluding, noise, roster, identity, own_options,
+                 rows_are_own, ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit,
+                 packet_loss_percent, silos_per_person, counted_persons, person_key, under_engine)
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const SiloOptions& silos);

@@ -9,7 +9,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
-#include "common/data/mapped_file.hpp"
+#include "common/files/mapped_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "report/ledger_text.hpp"

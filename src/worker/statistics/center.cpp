@@ -59,8 +59,8 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry center{
-    "center",           TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
-    PersonClip::kWeight};
+    "center",         TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
+    UnitClip::kWeight};
 }  // namespace statistics
 
 }  // namespace dpreduce

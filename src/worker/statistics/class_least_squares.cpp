@@ -40,7 +40,7 @@ namespace class_least_squares_entry {
 
 constexpr double kPassesOfClassGrams = 2.0;  // class_grams.hpp
 
-void check_most_labels(const ReleaseTerms& terms) {
+void require_most_labels(const ReleaseTerms& terms) {
   const std::size_t most = terms.adjacency == Adjacency::kAddRemove ? 16 : 8;
   if (terms.most_labels <= most) return;
   throw UsageError("--max-labels " + std::to_string(terms.most_labels) +
@@ -60,7 +60,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.gram_share > 0.0 && terms.gram_share < 1.0);
   DPREDUCE_ASSERT(terms.alpha >= 0.0 && std::isfinite(terms.alpha));
   DPREDUCE_ASSERT(terms.most_labels >= 1 && terms.most_labels <= terms.classes);
-  check_most_labels(terms);
+  require_most_labels(terms);
   const double root = root_of(terms.most_labels);
   const double one_gram = static_cast<double>(kSquaredNorm);
   ReleaseRequest request{.name = "class_least_squares",
@@ -80,7 +80,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {profile_of(terms, "one row more or less", 1, 1)};
   } else {
     request.profiles = {profile_of(terms, "another row", 2, 3), profile_of(terms, "the opposite row", 0, 4)};
-    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
+    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }
@@ -129,7 +129,7 @@ extern constinit const StatisticEntry class_least_squares{"class_least_squares",
                                                           class_least_squares_entry::request_of,
                                                           class_least_squares_entry::compute,
                                                           class_least_squares_entry::cost_of,
-                                                          PersonClip::kSum};
+                                                          UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -51,7 +51,7 @@ void accumulate_classes(Statistic& statistic, const ReleaseRequest& request, con
   const std::span<std::int64_t> counts =
       has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
   const unsigned count_bits = has_counts ? statistic.shape()[statistic.index_of("class_counts")].fraction_bits : 0;
-  WeightedRows weighted(PersonSum::kClassSums, request);
+  WeightedRows weighted(UnitSum::kClassSums, request);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
                           {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
@@ -68,7 +68,7 @@ Statistic class_means_statistic(const ReleaseRequest& request, const StatisticIn
 
 namespace statistics {
 extern constinit const StatisticEntry class_means{"class_means",         TakenAt::kRows, class_means_release,
-                                                  class_means_statistic, cost_of_sums,   PersonClip::kSum};
+                                                  class_means_statistic, cost_of_sums,   UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

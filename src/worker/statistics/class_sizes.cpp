@@ -39,8 +39,8 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 namespace statistics {
 extern constinit const StatisticEntry class_sizes{
-    "class_sizes", TakenAt::kRows,     class_sizes_entry::request_of, class_sizes_entry::compute,
-    cost_of_sums,  PersonClip::kWeight};
+    "class_sizes", TakenAt::kRows,   class_sizes_entry::request_of, class_sizes_entry::compute,
+    cost_of_sums,  UnitClip::kWeight};
 }  // namespace statistics
 
 }  // namespace dpreduce

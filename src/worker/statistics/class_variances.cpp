@@ -46,7 +46,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
                         {"the opposite row", {4 * kSquaredNorm, 0, 0}},
                         {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}};
-    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
+    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }

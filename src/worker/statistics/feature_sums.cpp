@@ -19,7 +19,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 namespace statistics {
 extern constinit const StatisticEntry feature_sums{
     "feature_sums",        TakenAt::kRows, feature_sums_entry::request_of,
-    class_means_statistic, cost_of_sums,   PersonClip::kSum};
+    class_means_statistic, cost_of_sums,   UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -40,7 +40,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 namespace statistics {
 extern constinit const StatisticEntry gradient{
-    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, PersonClip::kSum};
+    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

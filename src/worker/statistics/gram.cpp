@@ -28,7 +28,7 @@ void accumulate_gram(Statistic& statistic, const ReleaseRequest& request, const 
   const std::size_t dim = inputs.transform.output_dim();
   const IntegerKernel& kernel = select_kernel();
   SecretVector<std::int64_t> square(dim * dim);
-  WeightedRows weighted(PersonSum::kGram, request);
+  WeightedRows weighted(UnitSum::kGram, request);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     kernel.accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
                            inputs.plan.threads);
@@ -53,7 +53,7 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry gram{"gram",         TakenAt::kRows,      gram_release,
-                                           gram_statistic, gram_entry::cost_of, PersonClip::kSum};
+                                           gram_statistic, gram_entry::cost_of, UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -34,7 +34,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {{"one row more or less", {kFourthNorm, sums}}};
   } else {
     request.profiles = {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}};
-    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
+    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }
@@ -43,7 +43,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
   const std::size_t dim = inputs.transform.output_dim();
-  WeightedRows weighted(PersonSum::kClassSums, request);
+  WeightedRows weighted(UnitSum::kClassSums, request);
   accumulate_gram(statistic, request, inputs, [&](const LatticeRows& chunk) {
     accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
                           {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
@@ -63,7 +63,7 @@ extern constinit const StatisticEntry least_squares{"least_squares",
                                                     least_squares_entry::request_of,
                                                     least_squares_entry::compute,
                                                     least_squares_entry::cost_of,
-                                                    PersonClip::kSum};
+                                                    UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -19,7 +19,7 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry pca{"pca",          TakenAt::kRows,     pca_entry::request_of,
-                                          gram_statistic, pca_entry::cost_of, PersonClip::kSum};
+                                          gram_statistic, pca_entry::cost_of, UnitClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -45,10 +45,10 @@ ReleaseRequest StatisticEntry::request(const ReleaseTerms& terms, double share) 
   return made;
 }
 
-PersonClip StatisticEntry::person_clip_of(const ReleaseRequest& made) const {
+UnitClip StatisticEntry::unit_clip_of(const ReleaseRequest& made) const {
   const bool counts =
       std::ranges::any_of(made.blocks, [](const BlockRequest& block) { return block.fraction_bits > 0; });
-  return person_clip == PersonClip::kSum && counts ? PersonClip::kRefused : person_clip;
+  return unit_clip == UnitClip::kSum && counts ? UnitClip::kRefused : unit_clip;
 }
 
 std::span<const StatisticEntry* const> registered_statistics() {

@@ -1,22 +1,15 @@
 // Shares of noise: their accounting, and what a run among silos releases.
 #include "aggregator/release/noise_shares.hpp"
 
-#include <cmath>
-#include <filesystem>
-#include <thread>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/ledger/ledger_key.hpp"
-#include "common/ranks/silo_job.hpp"
 #include "tests/common/accounting/vector_table.hpp"
-#include "tests/common/silos/memory_wire.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/common/silos/silo_communicators.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::noise_shares_test {
 
 TEST(NoiseShares, AgreeWithTheReferenceTable) {
   constexpr double kLattice = 0x1p20;  // the table's sensitivity is 1
@@ -102,52 +95,25 @@ struct Released {
 
 // Rounds of a release of zeros over 5 silos, of which `lost` are killed at their first masked message.
 Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
-  const auto ledger = std::filesystem::temp_directory_path() / ("dpreduce_noise_shares." + std::to_string(getpid()));
-  MessageQueues queues(terms.silos + 1);
-  const SiloRunPlan plan{.terms = terms, .timeout = std::chrono::milliseconds(20000)};
+  const TemporaryFolder folder;
   Released released;
-  const auto party = [&](std::uint32_t rank) {
-    MemoryWire plain(queues, rank);
-    std::unique_ptr<Wire> faulty;
-    if (fault && fault->party == rank) {
-      faulty = std::make_unique<FaultyWire>(plain, *fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
+  run_among_silos(terms, fault, [&](std::uint32_t rank, const std::function<Communicator()>& join) {
+    Communicator ranks = join();
+    Releaser releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {request(2)}), NoiseKey::from_entropy(),
+                      {.ledger_path = folder / std::to_string(rank)}, sample_terms(),
+                      NoiseShares{terms.threshold - terms.colluding});
+    for (int round = 0; round < 2; ++round) {
+      const Release release = releaser.release("sums", Statistic({{"sums", kElements}}));
+      if (rank != 0) continue;
+      const ReleasedBlock& block = release.block("sums");
+      released.sigma = block.sigma();
+      released.values.emplace_back(block.values().begin(), block.values().end());
+      double variance = 0.0;
+      for (const std::int64_t value : block.values()) variance += std::pow(static_cast<double>(value), 2);
+      released.variances.push_back(variance / kElements);
+      released.summed = ranks.silos()->coordinator()->last_summed().size();
     }
-    try {
-      Communicator ranks = Communicator::among_silos(
-          std::make_unique<SiloJob>(faulty ? *faulty : plain, static_cast<int>(rank), simulated_entry(plan), nullptr),
-          static_cast<int>(rank), static_cast<int>(terms.silos) + 1);
-      ranks.silos()->agree_on_plan({});
-      Releaser releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {request(2)}), NoiseKey::from_entropy(),
-                        {.ledger_path = ledger.string() + "." + std::to_string(rank)},
-                        {.method = "mean",
-                         .accountant = Accountant::kGdp,
-                         .epsilon = {},
-                         .delta = {},
-                         .config_digest = std::string(64, 'c'),
-                         .version = "test"},
-                        NoiseShares{terms.threshold - terms.colluding});
-      for (int round = 0; round < 2; ++round) {
-        const Release release = releaser.release("sums", Statistic({{"sums", kElements}}));
-        if (rank != 0) continue;
-        const ReleasedBlock& block = release.block("sums");
-        released.sigma = block.sigma();
-        released.values.emplace_back(block.values().begin(), block.values().end());
-        double variance = 0.0;
-        for (const std::int64_t value : block.values())
-          variance += static_cast<double>(value) * static_cast<double>(value);
-        released.variances.push_back(variance / kElements);
-        released.summed = ranks.silos()->coordinator()->last_summed().size();
-      }
-    } catch (const Killed&) {
-    }
-    if (rank != 0) queues.post(0, {rank, {}, true});
-    std::filesystem::remove(ledger.string() + "." + std::to_string(rank));
-    std::filesystem::remove(signing_key_path(ledger.string() + "." + std::to_string(rank)));
-  };
-  std::vector<std::thread> silos;
-  for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) silos.emplace_back(party, silo);
-  party(0);
-  for (std::thread& silo : silos) silo.join();
+  });
   return released;
 }
 
@@ -175,5 +141,4 @@ TEST(NoiseShares, WithALostSiloItIsThatOfTheOthers) {
   expect_variance(released, 4, 3);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::noise_shares_test

@@ -7,21 +7,14 @@
 //     printed otherwise]
 //
 // u_y the utility of rank y, m_y the number of sets with worst rank y, w the worst rank in S.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
-
-#include "common/accounting/selection_terms.hpp"
+#include "common/accounting/selection_charge.hpp"
 #include "common/randomness/multiplicities.hpp"
 #include "common/randomness/selection_rate.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::prototype_sets_test {
 
 constexpr std::uint64_t kSensitivity = 1000000;
 
@@ -105,5 +98,4 @@ TEST(PrototypeSets, AreWithinTheClaimWhereThePrintedOnesAreNot) {
   EXPECT_EQ(pairs, 12);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::prototype_sets_test

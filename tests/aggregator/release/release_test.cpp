@@ -1,28 +1,17 @@
 #include "aggregator/release/release.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/sampled_plan.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::release_test {
 
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 200;
@@ -31,11 +20,6 @@ const DataSetBudget kLimit{gdp_epsilon(1.0, 1e-6), 1e-6};
 
 class ReleaserTest : public testing::Test {
  protected:
-  ReleaserTest()
-      : ranks_(Communicator::join()),
-        ledger_(std::filesystem::temp_directory_path() / ("dpreduce_release_test." + std::to_string(getpid()))) {}
-  ~ReleaserTest() override { remove_ledger(ledger_); }
-
   static std::vector<ReleaseRequest> requests() {
     return {registered_statistic("center").request({.dim = kDim}, 0.1),
             registered_statistic("class_means")
@@ -44,16 +28,7 @@ class ReleaserTest : public testing::Test {
 
   Releaser releaser(RunJournal journal, double mu = 1.0, std::optional<DataSetBudget> limit = std::nullopt) {
     return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(journal),
-                    {.ledger_path = ledger_.string(), .limit = limit}, context("mean"));
-  }
-
-  static RunTerms context(const std::string& method) {
-    return {.method = method,
-            .accountant = Accountant::kGdp,
-            .epsilon = std::nullopt,
-            .delta = std::nullopt,
-            .config_digest = std::string(64, 'c'),
-            .version = "test"};
+                    {.ledger_path = ledger_.string(), .limit = limit}, sample_terms());
   }
 
   static std::vector<std::int64_t> values_of(const Release& release, std::string_view block) {
@@ -71,24 +46,42 @@ class ReleaserTest : public testing::Test {
     return statistic;
   }
 
+  static constexpr std::size_t kCenter = 0;  // of the plan's releases
+  static constexpr std::size_t kMeans = 1;
+
+  // Makes that release of the plan, of a counting statistic to an element of which `shift` is added.
+  static std::vector<std::int64_t> release(Releaser& releaser, std::size_t which, std::int64_t shift = 0) {
+    const ReleaseRequest request = requests()[which];
+    Statistic statistic = counting_statistic(request);
+    statistic.block(0)[17] += shift;
+    return values_of(releaser.release(request.name, std::move(statistic)), request.blocks[0].name);
+  }
+  // Both of them; returns the means.
+  static std::vector<std::int64_t> release_both(Releaser& releaser, std::int64_t center_shift = 0,
+                                                std::int64_t means_shift = 0) {
+    release(releaser, kCenter, center_shift);
+    return release(releaser, kMeans, means_shift);
+  }
+  // The same of a run that goes on where there is one.
+  std::vector<std::int64_t> resume_both(std::int64_t center_shift = 0, std::int64_t means_shift = 0) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    return release_both(noised, center_shift, means_shift);
+  }
+
   std::filesystem::path journal_path(const std::string& run_id) const {
     return ledger_.string() + "." + run_id + ".journal";
   }
 
-  static std::string bytes_of(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   // A copy from earlier.
   static void put_back(const std::filesystem::path& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
+    write_bytes(path, bytes);
     namespace fs = std::filesystem;
     fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   }
 
-  Communicator ranks_;
-  std::filesystem::path ledger_;
+  Communicator ranks_ = Communicator::join();
+  const TemporaryFolder folder_;
+  const std::filesystem::path ledger_ = folder_ / "ledger";
 };
 
 TEST_F(ReleaserTest, NonPrivateReleaseIsTheExactSumAndLeavesNoLedger) {
@@ -102,9 +95,9 @@ TEST_F(ReleaserTest, NonPrivateReleaseIsTheExactSumAndLeavesNoLedger) {
 
 TEST_F(ReleaserTest, EveryReleaseIsChargedBeforeItIsMade) {
   Releaser noised = releaser(NoiseKey::from_entropy());
-  noised.release("center", counting_statistic(requests()[0]));
+  release(noised, kCenter);
   ASSERT_EQ(charges_of(ledger_).size(), 1U);
-  noised.release("class_means", counting_statistic(requests()[1]));
+  release(noised, kMeans);
   const auto records = charges_of(ledger_);
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[1].entry.blocks.size(), 2U);
@@ -120,8 +113,8 @@ TEST_F(ReleaserTest, WithoutALedgerLineThereIsNoRelease) {
 
 TEST_F(ReleaserTest, ASecondReleaseOfTheSamePlanIsAnError) {
   Releaser noised = releaser(NoiseKey::from_entropy());
-  noised.release("center", counting_statistic(requests()[0]));
-  EXPECT_THROW(noised.release("center", counting_statistic(requests()[0])), std::logic_error);
+  release(noised, kCenter);
+  EXPECT_THROW(release(noised, kCenter), std::logic_error);
 }
 
 TEST_F(ReleaserTest, NoiseIsSharedByNoTwoBlocksClassesOrRuns) {
@@ -161,7 +154,7 @@ TEST_F(ReleaserTest, ASeedRepeatsTheNoiseAndSaysSoInTheLedger) {
 TEST_F(ReleaserTest, AResumedRunRepeatsTheReleaseThatItHasPaidFor) {
   const auto run = [&](RunJournal journal) {
     Releaser noised = releaser(std::move(journal));
-    return values_of(noised.release("class_means", counting_statistic(requests()[1])), "class_sums");
+    return release(noised, kMeans);
   };
   const auto first = run(resumed_journal(ledger_));
   EXPECT_EQ(run(resumed_journal(ledger_)), first);
@@ -173,9 +166,7 @@ TEST_F(ReleaserTest, AResumedRunRepeatsTheReleaseThatItHasPaidFor) {
 TEST_F(ReleaserTest, AnyChangeOfTheStatisticGetsNoiseAndChargeOfItsOwn) {
   const auto run = [&](std::int64_t shift) {
     Releaser noised = releaser(resumed_journal(ledger_));
-    Statistic statistic = counting_statistic(requests()[1]);
-    statistic.block(0)[17] += shift;
-    return values_of(noised.release("class_means", std::move(statistic)), "class_sums");
+    return release(noised, kMeans, shift);
   };
   const auto before = run(0);
   const auto after = run(1);
@@ -193,22 +184,15 @@ TEST_F(ReleaserTest, AnyChangeOfTheStatisticGetsNoiseAndChargeOfItsOwn) {
 
 // A reader of the ledger learns from which release on something changed, and nothing about those that follow.
 TEST_F(ReleaserTest, WhatFollowsAChangeIsNewThoughItBeTheSame) {
-  const auto run = [&](std::int64_t shift) {
-    Releaser noised = releaser(resumed_journal(ledger_));
-    Statistic center = counting_statistic(requests()[0]);
-    center.block(0)[17] += shift;
-    noised.release("center", std::move(center));
-    return values_of(noised.release("class_means", counting_statistic(requests()[1])), "class_sums");
-  };
-  const auto before = run(0);
-  EXPECT_NE(run(1), before);
+  const auto before = resume_both();
+  EXPECT_NE(resume_both(1), before);
   EXPECT_EQ(charges_of(ledger_).size(), 4U);
 }
 
 TEST_F(ReleaserTest, AnotherRunNeverReplays) {
   for (int run = 0; run < 2; ++run) {
     Releaser noised = releaser(NoiseKey::from_entropy());
-    noised.release("center", counting_statistic(requests()[0]));
+    release(noised, kCenter);
   }
   EXPECT_EQ(charges_of(ledger_).size(), 2U);
 }
@@ -217,7 +201,7 @@ TEST_F(ReleaserTest, AnotherRunNeverReplays) {
 TEST_F(ReleaserTest, ARunReservesAllOfItsPlanWithItsFirstRelease) {
   Releaser noised = releaser(NoiseKey::from_entropy());
   EXPECT_TRUE(Ledger::read(ledger_).open_runs().empty());
-  noised.release("center", counting_statistic(requests()[0]));
+  release(noised, kCenter);
   const LedgerState begun = Ledger::read(ledger_);
   ASSERT_EQ(begun.open_runs().size(), 1U);
   EXPECT_EQ(Ledger::read(ledger_).open_run(noised.run_id())->remains.releases.size(), 1U);
@@ -225,8 +209,7 @@ TEST_F(ReleaserTest, ARunReservesAllOfItsPlanWithItsFirstRelease) {
 
 TEST_F(ReleaserTest, ARunThatFinishesLeavesNoJournalAndNoReservation) {
   Releaser noised = releaser(resumed_journal(ledger_));
-  noised.release("center", counting_statistic(requests()[0]));
-  noised.release("class_means", counting_statistic(requests()[1]));
+  release_both(noised);
   EXPECT_TRUE(noised.can_be_resumed());
   noised.finish();
   EXPECT_FALSE(noised.can_be_resumed());
@@ -240,7 +223,7 @@ TEST_F(ReleaserTest, ARunThatEndsGivesBackWhatItNeverBegan) {
   std::string run;
   {
     Releaser noised = releaser(resumed_journal(ledger_), 0.9, kLimit);
-    noised.release("center", counting_statistic(requests()[0]));
+    release(noised, kCenter);
     run = noised.run_id();
     EXPECT_THROW(releaser(NoiseKey::from_entropy(), 0.9, kLimit), BudgetRefused) << "it is reserved";
   }
@@ -281,8 +264,8 @@ TEST_F(ReleaserTest, RoomThatAnotherRunHasTakenSinceIsRefusedWithTheFirstCharge)
   {
     Releaser second = releaser(resumed_journal(ledger_), 0.9, kLimit);
     run = second.run_id();
-    first.release("center", counting_statistic(requests()[0]));
-    EXPECT_THROW(second.release("center", counting_statistic(requests()[0])), BudgetRefused);
+    release(first, kCenter);
+    EXPECT_THROW(release(second, kCenter), BudgetRefused);
   }
   EXPECT_FALSE(RunJournal::of_run(ledger_, run).has_value());
   const LedgerState state = Ledger::read(ledger_);
@@ -299,9 +282,9 @@ TEST_F(ReleaserTest, ARunThatIsRefusedLeavesNothing) {
 
 TEST_F(ReleaserTest, ARunThatWasReleasedWhileItLivedChargesNothingMore) {
   Releaser noised = releaser(NoiseKey::from_entropy());
-  noised.release("center", counting_statistic(requests()[0]));
+  release(noised, kCenter);
   Ledger(ledger_).end(noised.run_id(), RunOutcome::kReleased);
-  EXPECT_THROW(noised.release("class_means", counting_statistic(requests()[1])), BudgetRefused);
+  EXPECT_THROW(release(noised, kMeans), BudgetRefused);
   EXPECT_EQ(charges_of(ledger_).size(), 1U);
 }
 
@@ -311,13 +294,12 @@ TEST_F(ReleaserTest, AFingerprintWithoutItsLineIsChargedOnce) {
   std::string kept;
   {
     Releaser noised = releaser(resumed_journal(ledger_));
-    std::ifstream before(ledger_, std::ios::binary);
-    kept.assign(std::istreambuf_iterator<char>(before), {});
-    first = values_of(noised.release("center", counting_statistic(requests()[0])), "row_sum");
+    kept = read_bytes(ledger_);
+    first = release(noised, kCenter);
   }
-  std::ofstream(ledger_, std::ios::binary) << kept;
+  write_bytes(ledger_, kept);
   Releaser noised = releaser(resumed_journal(ledger_));
-  EXPECT_EQ(values_of(noised.release("center", counting_statistic(requests()[0])), "row_sum"), first);
+  EXPECT_EQ(release(noised, kCenter), first);
   EXPECT_EQ(charges_of(ledger_).size(), 1U);
 }
 
@@ -325,55 +307,44 @@ TEST_F(ReleaserTest, AFingerprintWithoutItsLineIsChargedOnce) {
 TEST_F(ReleaserTest, AJournalOlderThanItsLedgerFreesNoCharge) {
   std::string journal;
   std::string run;
-  const auto release = [&](std::int64_t shift) {
+  const auto run_with = [&](std::int64_t shift) {
     Releaser noised = releaser(resumed_journal(ledger_));
     if (run.empty()) {
       run = noised.run_id();
-      journal = bytes_of(journal_path(run));
+      journal = read_bytes(journal_path(run));
     }
-    Statistic statistic = counting_statistic(requests()[1]);
-    statistic.block(0)[17] += shift;
-    const auto values = values_of(noised.release("class_means", std::move(statistic)), "class_sums");
+    const auto values = release(noised, kMeans, shift);
     noised.finish();
     return values;
   };
-  const auto before = release(0);
+  const auto before = run_with(0);
   put_back(journal_path(run), journal);
-  EXPECT_NE(release(1), before);
+  EXPECT_NE(run_with(1), before);
   EXPECT_EQ(charges_of(ledger_).size(), 2U) << "other rows were released, and not charged";
   put_back(journal_path(run), journal);
-  EXPECT_NE(release(0), before) << "what the journal does not know is not repeated";
+  EXPECT_NE(run_with(0), before) << "what the journal does not know is not repeated";
   EXPECT_EQ(charges_of(ledger_).size(), 3U);
 }
 
 // Two processes, each with a journal of the same run: the second must not take the first one's line for its own.
 TEST_F(ReleaserTest, WhatAnotherProcessHasChargedOfThisRunIsNotReleased) {
   Releaser noised = releaser(resumed_journal(ledger_));
-  const std::string journal = bytes_of(journal_path(noised.run_id()));
+  const std::string journal = read_bytes(journal_path(noised.run_id()));
   std::filesystem::remove(journal_path(noised.run_id()));
   put_back(journal_path(noised.run_id()), journal);  // another file: its lock is free
   Releaser other = releaser(resumed_journal(ledger_));
   ASSERT_EQ(other.run_id(), noised.run_id());
-  noised.release("center", counting_statistic(requests()[0]));
+  release(noised, kCenter);
   EXPECT_THROW(other.release("center", empty_statistic(requests()[0])), ResumeMismatch);
   EXPECT_EQ(charges_of(ledger_).size(), 1U);
 }
 
 // After a change even an equal statistic is charged anew: whether it is equal is nobody's business.
 TEST_F(ReleaserTest, NothingIsRepeatedAfterAChangeNorInARunThatBeganAnewBefore) {
-  const auto run = [&](std::int64_t center_shift, std::int64_t means_shift) {
-    Releaser noised = releaser(resumed_journal(ledger_));
-    Statistic center = counting_statistic(requests()[0]);
-    center.block(0)[17] += center_shift;
-    noised.release("center", std::move(center));
-    Statistic means = counting_statistic(requests()[1]);
-    means.block(0)[17] += means_shift;
-    return values_of(noised.release("class_means", std::move(means)), "class_sums");
-  };
-  run(0, 0);
-  const auto second = run(0, 1);
+  resume_both();
+  const auto second = resume_both(0, 1);
   EXPECT_EQ(charges_of(ledger_).size(), 3U) << "the center was repeated";
-  EXPECT_NE(run(1, 1), second);
+  EXPECT_NE(resume_both(1, 1), second);
   EXPECT_EQ(charges_of(ledger_).size(), 5U);
 }
 
@@ -382,13 +353,8 @@ TEST_F(ReleaserTest, ARunThatBeganAnewReservesAllThatItMayChargeWhenItIsResumed)
   std::string killed;
   const auto run = [&](std::int64_t center_shift, std::int64_t means_shift) {
     Releaser noised = releaser(resumed_journal(ledger_));
-    Statistic center = counting_statistic(requests()[0]);
-    center.block(0)[17] += center_shift;
-    noised.release("center", std::move(center));
-    Statistic means = counting_statistic(requests()[1]);
-    means.block(0)[17] += means_shift;
-    noised.release("class_means", std::move(means));
-    killed = bytes_of(ledger_);
+    release_both(noised, center_shift, means_shift);
+    killed = read_bytes(ledger_);
   };
   run(0, 0);
   run(0, 1);
@@ -402,14 +368,14 @@ TEST_F(ReleaserTest, ARunThatWasKilledWhileItBeganAnewLeavesNoReservation) {
   std::string killed;
   {
     Releaser noised = releaser(resumed_journal(ledger_), 0.9, kLimit);
-    noised.release("center", counting_statistic(requests()[0]));
-    killed = bytes_of(ledger_);
+    release(noised, kCenter);
+    killed = read_bytes(ledger_);
   }
   put_back(ledger_, killed);
   resumed_journal(ledger_).begin_run();
   Releaser resumed = releaser(resumed_journal(ledger_), 0.5, kLimit);
   EXPECT_EQ(Ledger::read(ledger_).open_runs().size(), 1U);
-  resumed.release("center", counting_statistic(requests()[0]));
+  release(resumed, kCenter);
   resumed.finish();
   EXPECT_TRUE(Ledger::read(ledger_).open_runs().empty());
 }
@@ -418,7 +384,7 @@ TEST_F(ReleaserTest, ARunThatHasEndedReleasesNothing) {
   Releaser ended = releaser(RunJournal::of_ended(std::string(32, 'a')));
   EXPECT_TRUE(ended.has_ended());
   EXPECT_FALSE(std::filesystem::exists(ledger_)) << "it reserves nothing";
-  EXPECT_THROW(ended.release("center", counting_statistic(requests()[0])), ResumeMismatch);
+  EXPECT_THROW(release(ended, kCenter), ResumeMismatch);
 }
 
 TEST_F(ReleaserTest, TheRowsOfAResumedRunAreThoseThatItBeganWith) {
@@ -427,7 +393,7 @@ TEST_F(ReleaserTest, TheRowsOfAResumedRunAreThoseThatItBeganWith) {
   {
     Releaser noised = releaser(resumed_journal(ledger_));
     noised.require_same_rows(rows);
-    noised.release("center", counting_statistic(requests()[0]));
+    release(noised, kCenter);
   }
   Releaser resumed = releaser(resumed_journal(ledger_));
   EXPECT_THROW(resumed.require_same_rows(others), ResumeMismatch);
@@ -437,8 +403,7 @@ TEST_F(ReleaserTest, TheRowsOfAResumedRunAreThoseThatItBeganWith) {
 TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
   const auto run = [&](double mu) {
     Releaser noised = releaser(NoiseKey::from_entropy(), mu, kLimit);
-    noised.release("center", counting_statistic(requests()[0]));
-    noised.release("class_means", counting_statistic(requests()[1]));
+    release_both(noised);
   };
   run(0.6);
   run(0.79);  // 0.6^2 + 0.79^2 = 0.9841
@@ -451,8 +416,7 @@ TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWo
 TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
   for (int run = 0; run < 3; ++run) {
     Releaser noised = releaser(resumed_journal(ledger_), 0.9, kLimit);
-    noised.release("center", counting_statistic(requests()[0]));
-    noised.release("class_means", counting_statistic(requests()[1]));
+    release_both(noised);
   }
   EXPECT_EQ(charges_of(ledger_).size(), 2U);
 }
@@ -461,7 +425,7 @@ TEST_F(ReleaserTest, EveryRoundIsChargedByItselfAndHasNoiseOfItsOwn) {
   const ReleaseRequest request = registered_statistic("gradient").request({.classes = 2, .dim = 5, .rounds = 3}, 1.0);
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   Releaser rounds(ranks_, plan, NoiseKey::from_entropy(), {.ledger_path = ledger_.string(), .limit = kLimit},
-                  context("fc"));
+                  sample_terms());
   std::set<std::vector<std::int64_t>> outcomes;
   for (int round = 0; round < 3; ++round) {
     outcomes.insert(values_of(rounds.release("gradient", counting_statistic(request)), "gradient"));
@@ -484,7 +448,7 @@ TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   const double sigma = plan.release("gram").block("gram").sigma;
   Releaser releaser(ranks_, plan, NoiseKey::from_seed(5), {.ledger_path = ledger_.string(), .limit = std::nullopt},
-                    context("ls"));
+                    sample_terms());
   const auto values = values_of(releaser.release("gram", empty_statistic(request)), "gram");
   double diagonal = 0.0;
   double beside = 0.0;
@@ -506,7 +470,7 @@ TEST_F(ReleaserTest, EveryTriangleOfASymmetricBlockHasItsDiagonal) {
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   const double sigma = plan.release("newton").block("hessians").sigma;
   Releaser releaser(ranks_, plan, NoiseKey::from_seed(6), {.ledger_path = ledger_.string(), .limit = std::nullopt},
-                    context("newton"));
+                    sample_terms());
   const auto values = values_of(releaser.release("newton", empty_statistic(request)), "hessians");
   ASSERT_EQ(values.size(), kClasses * triangle_elements(kOrder));
   for (std::size_t c = 0; c < kClasses; ++c) {
@@ -543,7 +507,7 @@ class SampledReleaserTest : public ReleaserTest {
 
   Releaser releaser(RunJournal journal, std::optional<DataSetBudget> limit = std::nullopt) {
     return Releaser(ranks_, plan(), std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
-                    context("gd"));
+                    sample_terms());
   }
 
   // Of `rounds` rounds; secrets that statistics were asked of are appended to `secrets`.
@@ -607,7 +571,7 @@ TEST_F(SampledReleaserTest, CoinsThatTheLedgerKnowsAreNotTossedAgainByAnOlderJou
   {
     Releaser begun = releaser(resumed_journal(ledger_));
     first = begun.run_id();
-    journal = bytes_of(journal_path(first));
+    journal = read_bytes(journal_path(first));
     run(std::move(begun), 1);
   }
   put_back(journal_path(first), journal);
@@ -639,5 +603,4 @@ TEST_F(SampledReleaserTest, ASampledReleaseIsNotMadeOfAllRows) {
   EXPECT_THROW(sampled.release("gradient", empty_statistic(all_rows())), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::release_test

@@ -1,25 +1,14 @@
-#include <filesystem>
-#include <functional>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
+namespace dpreduce::select_test {
 
 // 40 groups of 16 candidates; at this epsilon choices are nearly uniform, so that two independent selections are equal
 // with probability below 16^-39.
@@ -53,11 +42,6 @@ std::vector<std::uint64_t> all_chosen(const Selection& selection) {
 
 class SelectTest : public testing::Test {
  protected:
-  SelectTest()
-      : ranks_(Communicator::join()),
-        ledger_(std::filesystem::temp_directory_path() / ("dpreduce_select_test." + std::to_string(getpid()))) {}
-  ~SelectTest() override { remove_ledger(ledger_); }
-
   static NoisePlan selections_only(std::vector<PlannedSelection> selections = {kChoice}) {
     return with_selections({.adjacency = Adjacency::kAddRemove}, std::move(selections));
   }
@@ -69,18 +53,14 @@ class SelectTest : public testing::Test {
 
   Releaser releaser(NoisePlan plan, RunJournal journal, std::optional<DataSetBudget> limit = std::nullopt) {
     return Releaser(ranks_, std::move(plan), std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
-                    {.method = "public",
-                     .accountant = Accountant::kPld,
-                     .epsilon = std::nullopt,
-                     .delta = std::nullopt,
-                     .config_digest = std::string(64, 'c'),
-                     .version = "test"});
+                    sample_terms());
   }
 
   std::size_t lines() const { return charges_of(ledger_).size(); }
 
-  Communicator ranks_;
-  std::filesystem::path ledger_;
+  Communicator ranks_ = Communicator::join();
+  const TemporaryFolder folder_;
+  const std::filesystem::path ledger_ = folder_ / "ledger";
 };
 
 TEST_F(SelectTest, NonPrivateSelectionIsTheExactArgmaxAndLeavesNoLedger) {
@@ -134,14 +114,12 @@ TEST_F(SelectTest, OnlyWhatIsPlannedIsSelected) {
 
 TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
   Releaser selecting = releaser(selections_only(), NoiseKey::from_entropy());
-  try {
-    selecting.select(kChoice, Statistic({{"utilities", 16}}));
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("selection choice: 1 blocks of utilities, the first of 16 elements; it takes one "
-                          "of 640 (16 candidates in each of 40 groups)"));
-  }
+  expect_refusal<UsageError>(
+      [&] {
+        selecting.select(kChoice, Statistic({{"utilities", 16}}));
+      },
+      {"selection choice: 1 blocks of utilities, the first of 16 elements; it takes one "
+       "of 640 (16 candidates in each of 40 groups)"});
   EXPECT_THROW(selecting.select(kChoice, Statistic({{"utilities", 640}, {"more", 1}})), UsageError);
   for (const std::uint64_t chosen : {0, 17}) {
     PlannedSelection impossible = kChoice;
@@ -235,5 +213,4 @@ TEST_F(SelectTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
   EXPECT_EQ(lines(), 1u);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::select_test

@@ -1,22 +1,14 @@
 #include "aggregator/release/selection_sampler.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <string_view>
-#include <vector>
-
 #include <boost/math/distributions/chi_squared.hpp>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/permute_and_flip.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::selection_sampler_test {
 
 using Utilities = std::vector<std::int64_t>;
 using Chosen = std::vector<std::uint64_t>;
@@ -137,5 +129,4 @@ TEST(BestCandidates, OfEqualOnesTheFirstInRisingOrder) {
   EXPECT_EQ(best_candidates(Utilities{3, 8, 9, 8, 1}, 4), (Chosen{0, 1, 2, 3}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::selection_sampler_test

@@ -1,30 +1,20 @@
 // What silos charge on ledgers of their own, whatever their coordinator says, and where they refuse.
 #include "aggregator/release/silo_account.hpp"
 
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <map>
 #include <mutex>
-#include <set>
-#include <thread>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "aggregator/release/release.hpp"
-#include "aggregator/release/utility_range.hpp"
+#include "aggregator/release/selection_sampler.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
-#include "tests/common/silos/memory_wire.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/common/silos/silo_communicators.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::silo_account_test {
 
 constexpr std::size_t kAccountElements = 50;
 constexpr std::uint64_t kRounds = 3;
@@ -39,15 +29,6 @@ NoisePlan plan_of(double mu) {
                            .profiles = {{"add-remove", {1000U * 1000U}}}}});
 }
 
-RunTerms terms_of_run() {
-  return {.method = "mean",
-          .accountant = Accountant::kGdp,
-          .epsilon = {},
-          .delta = {},
-          .config_digest = std::string(64, 'c'),
-          .version = "test"};
-}
-
 // How one silo ended.
 struct Ended {
   std::string error;
@@ -56,13 +37,6 @@ struct Ended {
 
 class SiloAccountTest : public testing::Test {
  protected:
-  SiloAccountTest()
-      : folder_(std::filesystem::temp_directory_path() / ("dpreduce_silo_account." + std::to_string(getpid()))) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  ~SiloAccountTest() override { std::filesystem::remove_all(folder_); }
-
   std::string ledger(std::uint32_t party) const { return folder_ / ("ledger" + std::to_string(party)); }
   LedgerState state(std::uint32_t party) const { return Ledger::read(ledger(party)); }
   std::vector<LedgerCharge> charges(std::uint32_t party) const { return charges_of(ledger(party)); }
@@ -71,20 +45,10 @@ class SiloAccountTest : public testing::Test {
   std::string release_all(const SiloTerms& terms, const NoisePlan& plan, std::optional<Fault> fault = std::nullopt) {
     ended_.clear();
     std::mutex endings;
-    MessageQueues queues(terms.silos + 1);
-    const SiloRunPlan run{.terms = terms, .timeout = std::chrono::milliseconds(20000)};
-    const auto party = [&](std::uint32_t rank) {
-      MemoryWire plain(queues, rank);
-      std::unique_ptr<Wire> faulty;
-      if (fault && fault->party == rank) {
-        faulty = std::make_unique<FaultyWire>(plain, *fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
-      }
+    run_among_silos(terms, fault, [&](std::uint32_t rank, const std::function<Communicator()>& join) {
       Ended ended;
       try {
-        Communicator ranks = Communicator::among_silos(
-            std::make_unique<SiloJob>(faulty ? *faulty : plain, static_cast<int>(rank), simulated_entry(run), nullptr),
-            static_cast<int>(rank), static_cast<int>(terms.silos) + 1);
-        ranks.silos()->agree_on_plan({});
+        Communicator ranks = join();
         if (rank == 0 && liar_) {
           liar_(ranks);
           throw AggregationAborted("the coordinator has lied");
@@ -93,7 +57,7 @@ class SiloAccountTest : public testing::Test {
         Releaser releaser(ranks, plan, NoiseKey::from_entropy(),
                           {.ledger_path = ledger(rank),
                            .limit = limit == limits_.end() ? std::nullopt : std::optional(limit->second)},
-                          terms_of_run(), shares_);
+                          sample_terms(), shares_);
         for (const PlannedSelection& selection : plan.selections) {
           releaser.select(selection, empty_utilities(selection));
         }
@@ -105,28 +69,18 @@ class SiloAccountTest : public testing::Test {
         if (rank != 0) releaser.finish();
         ranks.together([] {});
         if (rank == 0) releaser.finish();
-      } catch (const Killed&) {
       } catch (const Error& error) {
         ended = {error.what(), error.code()};
       } catch (const std::logic_error& error) {
         ended = {error.what(), ExitCode::kInternal};
       }
-      if (rank == 0) {
-        for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) queues.post(silo, {0, {}, true});
-      } else {
-        queues.post(0, {rank, {}, true});
-      }
       const std::lock_guard lock(endings);
       ended_[rank] = ended;
-    };
-    std::vector<std::thread> silos;
-    for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) silos.emplace_back(party, silo);
-    party(0);
-    for (std::thread& silo : silos) silo.join();
+    });
     return ended_[0].error;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
   std::map<std::uint32_t, DataSetBudget> limits_;
   std::optional<NoiseShares> shares_;
   std::function<void(std::uint32_t rank, std::uint64_t round, Communicator& ranks, Releaser& releaser)> before_round_;
@@ -254,7 +208,7 @@ TEST_F(SiloAccountTest, ASiloWithoutRoomLeavesAloneAndWritesNothing) {
 // Two runs that a coordinator has with a silo at once do not both count on the same room.
 TEST_F(SiloAccountTest, WhatAnotherRunMayStillChargeHasNoRoomForThisOne) {
   limits_[2] = {gdp_epsilon(1.2, kDelta), kDelta};
-  RunTerms terms = terms_of_run();
+  RunTerms terms = sample_terms();
   terms.is_private = true;
   Ledger(ledger(2)).reserve(reservation_of(plan_of(1.0), "another-run", terms));
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
@@ -317,5 +271,4 @@ TEST_F(SiloAccountTest, ALedgerThatCannotBeUsedIsItsOwnersFault) {
   EXPECT_EQ(charges(1).size(), kRounds);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_account_test

@@ -1,17 +1,9 @@
 #include "aggregator/release/statistic_fingerprint.hpp"
 
-#include <limits>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/randomness/noise_key.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::statistic_fingerprint_test {
 
 Statistic statistic_of(std::vector<std::int64_t> values) {
   Statistic statistic({{"sums", values.size()}});
@@ -107,5 +99,4 @@ TEST(StatisticFingerprint, ManyRanksPartsDoNotOverflow) {
   EXPECT_EQ(fingerprint_of(sum), fingerprint_over({{-1000003, 12345 * 1000003LL, 7000021}}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::statistic_fingerprint_test

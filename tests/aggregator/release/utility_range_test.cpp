@@ -1,12 +1,7 @@
-#include "aggregator/release/utility_range.hpp"
+#include "aggregator/release/selection_sampler.hpp"
+#include "tests/testing.hpp"
 
-#include <limits>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::utility_range_test {
 
 constexpr std::int64_t kMostUtility = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeastUtility = std::numeric_limits<std::int64_t>::min();
@@ -41,5 +36,4 @@ TEST(UtilityRange, CarriesBetweenDigitsCount) {
   EXPECT_FALSE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {kLeastUtility})));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::utility_range_test

@@ -1,16 +1,11 @@
 #include "aggregator/solvers/cleaned_ridge.hpp"
 
-#include <cmath>
-#include <random>
-#include <vector>
-
 #include <Eigen/Dense>
-#include <gtest/gtest.h>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::cleaned_ridge_test {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -91,5 +86,4 @@ TEST(CleanedRidge, RefusesWhatIsNoRidgeProblem) {
   EXPECT_THROW(solve_cleaned(indefinite, 0.0, 0.5, y), std::runtime_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::cleaned_ridge_test

@@ -1,13 +1,10 @@
-#include "aggregator/solvers/exact_ridge.hpp"
-
-#include <stdexcept>
-#include <vector>
 
 #include <Eigen/Dense>
-#include <gtest/gtest.h>
 
-namespace dpreduce {
-namespace {
+#include "aggregator/solvers/cleaned_ridge.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::exact_ridge_test {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -40,5 +37,4 @@ TEST(ExactRidge, RefusesRowsOfAnotherLength) {
   EXPECT_THROW(solve_exact_ridge(no_square, 1.0, rows), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::exact_ridge_test

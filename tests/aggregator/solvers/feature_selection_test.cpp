@@ -1,12 +1,8 @@
 #include "aggregator/solvers/feature_selection.hpp"
 
-#include <cmath>
-#include <random>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::feature_selection_test {
 
 TEST(ClassDistances, AreSumsOverPairsOfClasses) {
   std::mt19937 engine(1);
@@ -41,5 +37,4 @@ TEST(KeepFeatures, ZeroesTheOthersInEveryRow) {
   EXPECT_EQ(rows, (std::vector<double>{1, 0, 3, 4, 0, 6}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::feature_selection_test

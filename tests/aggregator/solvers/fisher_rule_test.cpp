@@ -1,14 +1,8 @@
 #include "aggregator/solvers/fisher_rule.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::fisher_rule_test {
 
 constexpr std::size_t kDim = 12;
 const Lattice kLattice{8.0, kDim};
@@ -190,5 +184,4 @@ TEST(FisherRule, RefusesSelectionsBeyondItsFeatures) {
   EXPECT_THROW(solve_fisher_rule(released({}, 2, {}, 0), kLattice, kDim + 1, SelectBy::kDistance), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::fisher_rule_test

@@ -1,19 +1,13 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
-
 #include <Eigen/Dense>
-#include <gtest/gtest.h>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/plan/triangle.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::gram_spectrum_test {
 
 constexpr std::size_t kSpectrumDim = 30;
 const Lattice kSpectrumLattice{1.0, kSpectrumDim};
@@ -168,5 +162,4 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::gram_spectrum_test

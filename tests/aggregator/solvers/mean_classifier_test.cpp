@@ -1,12 +1,8 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 
-#include <cmath>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::mean_classifier_test {
 
 // d = 4 and C = 1, so that a feature unit is 32766 lattice units.
 const Lattice kMeanLattice{1.0, 4};
@@ -87,5 +83,4 @@ TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
   EXPECT_NEAR(center(-3 * kUnit, -9)[0], -1.0, 1e-12) << "a negative count stands for one row";
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::mean_classifier_test

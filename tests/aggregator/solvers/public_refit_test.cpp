@@ -1,19 +1,10 @@
 #include "aggregator/solvers/public_refit.hpp"
 
-#include <cmath>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include "common/data/worker_rows.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::public_refit_test {
 
 constexpr std::size_t kRefitDim = 16;
 
@@ -34,8 +25,7 @@ class PublicRefit : public testing::Test {
  protected:
   WorkerRows rows_of(const std::vector<float>& x) const {
     const std::string path = folder_ / fmt::format("x{}.npy", x.size());
-    const std::string shape = fmt::format("({}, {})", x.size() / kRefitDim, kRefitDim);
-    write_bytes(path, npy_header_bytes(npy_text("<f4", shape)) + element_bytes(x));
+    write_npy(path, x, kRefitDim);
     return WorkerRows::open({path}, {}, 0, 1);
   }
 
@@ -132,5 +122,4 @@ TEST_F(PublicRefit, LooksAtOneBlockInSeveralWhereItsMemoryIsBounded) {
   EXPECT_LT(public_refit_bytes(1000, 100, 100'000'000), std::size_t{5} << 28);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::public_refit_test

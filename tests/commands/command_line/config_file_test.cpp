@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "commands/silo_party.hpp"
+#include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "tests/commands/parsed_command.hpp"
 

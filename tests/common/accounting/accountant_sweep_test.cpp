@@ -1,19 +1,14 @@
 // A long random sweep over the whole range that the accountants promise: epsilon from 0.001 to 100, delta from 1e-15 to
 // 0.1, up to 100,000 steps; sampling rates from 1e-6 to 1, noise multipliers from 0.3 to 100. Seeded.
-#include <algorithm>
-#include <cmath>
-#include <random>
-
-#include <gtest/gtest.h>
 
 #include "common/accounting/calibration.hpp"
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::accountant_sweep_test {
 
 class Draw {
  public:
@@ -104,5 +99,4 @@ TEST(AccountantSweep, MixedRunsAgreeAcrossAccountants) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::accountant_sweep_test

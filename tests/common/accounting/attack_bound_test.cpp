@@ -1,14 +1,9 @@
-#include "common/accounting/attack_bound.hpp"
-
-#include <cmath>
-
-#include <gtest/gtest.h>
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::attack_bound_test {
 
 // Phi(Phi^-1(0.01) + 1) and Phi(1/2), computed with 40 digits.
 TEST(AttackBound, AgreesWithTheNormalTables) {
@@ -56,5 +51,4 @@ TEST(AttackBound, ArgumentsOutsideTheirRangeAreRefused) {
   EXPECT_THROW(gdp_attack_power(1, 1), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::attack_bound_test

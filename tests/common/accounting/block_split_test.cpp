@@ -1,19 +1,12 @@
-#include "common/accounting/block_split.hpp"
-
-#include <cmath>
-#include <limits>
-#include <random>
-
-#include <gtest/gtest.h>
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::block_split_test {
 
 HighPrecision squared_mu_of(const std::vector<WeightedBlock>& blocks, const std::vector<NoiseOfBlock>& noise) {
   HighPrecision sum = 0;
@@ -94,5 +87,4 @@ TEST(BlockSplit, WhatCannotBeSplitIsRefused) {
   EXPECT_THROW(split_blocks(std::vector<WeightedBlock>{{1e308, 1}}, 1e-5), UsageError);  // sigma beyond double
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::block_split_test

@@ -1,19 +1,12 @@
 #include "common/accounting/budget.hpp"
 
-#include <cmath>
-#include <limits>
-#include <optional>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::budget_test {
 
 constexpr std::nullopt_t kAbsent = std::nullopt;
 
@@ -65,49 +58,34 @@ TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
   EXPECT_THROW(PrivacyBudget::from_options({.epsilon = 1e-25, .delta = 1e-25}).mu(Accountant::kZcdp), UsageError);
 }
 
-struct BadOptions {
-  const char* name;
-  StatedBudget options;
-  const char* message;
-};
-
-class PrivacyBudgetRefuses : public testing::TestWithParam<BadOptions> {};
-
-TEST_P(PrivacyBudgetRefuses, WithAUsageErrorThatNamesTheOption) {
-  try {
-    PrivacyBudget::from_options(GetParam().options);
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
+TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
+  const std::pair<StatedBudget, const char*> bad[] = {
+      {{kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
+      {{kAbsent, 1e-5, kAbsent, kAbsent}, "--delta 1e-05: needs --epsilon"},
+      {{1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
+      {{1., 1e-5, 0.1, kAbsent}, "--epsilon 1 --rho 0.1"},
+      {{kAbsent, kAbsent, 0.1, 0.5}, "--rho 0.1 --mu 0.5"},
+      {{kAbsent, 1e-5, 0.1, kAbsent}, "--delta 1e-05: belongs to --epsilon"},
+      {{kAbsent, 1e-5, kAbsent, 0.1}, "--delta 1e-05: belongs to --epsilon"},
+      {{0., 1e-5, kAbsent, kAbsent}, "--epsilon = 0:"},
+      {{-1., 1e-5, kAbsent, kAbsent}, "--epsilon = -1:"},
+      {{kNan, 1e-5, kAbsent, kAbsent}, "--epsilon = nan:"},
+      {{kInfinity, 1e-5, kAbsent, kAbsent}, "--epsilon = inf:"},
+      {{1e9, 1e-5, kAbsent, kAbsent}, "--epsilon = 1e+09:"},
+      {{1., 0., kAbsent, kAbsent}, "--delta = 0:"},
+      {{1., 1., kAbsent, kAbsent}, "--delta = 1:"},
+      {{1., -1e-5, kAbsent, kAbsent}, "--delta = -1e-05:"},
+      {{1., kNan, kAbsent, kAbsent}, "--delta = nan:"},
+      {{kAbsent, kAbsent, 0., kAbsent}, "--rho = 0:"},
+      {{kAbsent, kAbsent, -1., kAbsent}, "--rho = -1:"},
+      {{kAbsent, kAbsent, kNan, kAbsent}, "--rho = nan:"},
+      {{kAbsent, kAbsent, kInfinity, kAbsent}, "--rho = inf:"},
+      {{kAbsent, kAbsent, kAbsent, 0.}, "--mu = 0:"},
+      {{kAbsent, kAbsent, kAbsent, kNan}, "--mu = nan:"},
+      {{kAbsent, kAbsent, kAbsent, 1e5}, "--mu = 1e+05:"}};
+  for (const auto& [options, message] : bad) {
+    expect_refusal<UsageError>([&] { PrivacyBudget::from_options(options); }, {message});
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Options, PrivacyBudgetRefuses,
-    testing::Values(BadOptions{"Nothing", {kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
-                    BadOptions{"DeltaAlone", {kAbsent, 1e-5, kAbsent, kAbsent}, "--delta 1e-05: needs --epsilon"},
-                    BadOptions{"EpsilonAlone", {1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
-                    BadOptions{"EpsilonAndRho", {1., 1e-5, 0.1, kAbsent}, "--epsilon 1 --rho 0.1"},
-                    BadOptions{"RhoAndMu", {kAbsent, kAbsent, 0.1, 0.5}, "--rho 0.1 --mu 0.5"},
-                    BadOptions{"RhoAndDelta", {kAbsent, 1e-5, 0.1, kAbsent}, "--delta 1e-05: belongs to --epsilon"},
-                    BadOptions{"MuAndDelta", {kAbsent, 1e-5, kAbsent, 0.1}, "--delta 1e-05: belongs to --epsilon"},
-                    BadOptions{"ZeroEpsilon", {0., 1e-5, kAbsent, kAbsent}, "--epsilon = 0:"},
-                    BadOptions{"NegativeEpsilon", {-1., 1e-5, kAbsent, kAbsent}, "--epsilon = -1:"},
-                    BadOptions{"NanEpsilon", {kNan, 1e-5, kAbsent, kAbsent}, "--epsilon = nan:"},
-                    BadOptions{"InfiniteEpsilon", {kInfinity, 1e-5, kAbsent, kAbsent}, "--epsilon = inf:"},
-                    BadOptions{"HugeEpsilon", {1e9, 1e-5, kAbsent, kAbsent}, "--epsilon = 1e+09:"},
-                    BadOptions{"ZeroDelta", {1., 0., kAbsent, kAbsent}, "--delta = 0:"},
-                    BadOptions{"UnitDelta", {1., 1., kAbsent, kAbsent}, "--delta = 1:"},
-                    BadOptions{"NegativeDelta", {1., -1e-5, kAbsent, kAbsent}, "--delta = -1e-05:"},
-                    BadOptions{"NanDelta", {1., kNan, kAbsent, kAbsent}, "--delta = nan:"},
-                    BadOptions{"ZeroRho", {kAbsent, kAbsent, 0., kAbsent}, "--rho = 0:"},
-                    BadOptions{"NegativeRho", {kAbsent, kAbsent, -1., kAbsent}, "--rho = -1:"},
-                    BadOptions{"NanRho", {kAbsent, kAbsent, kNan, kAbsent}, "--rho = nan:"},
-                    BadOptions{"InfiniteRho", {kAbsent, kAbsent, kInfinity, kAbsent}, "--rho = inf:"},
-                    BadOptions{"ZeroMu", {kAbsent, kAbsent, kAbsent, 0.}, "--mu = 0:"},
-                    BadOptions{"NanMu", {kAbsent, kAbsent, kAbsent, kNan}, "--mu = nan:"},
-                    BadOptions{"HugeMu", {kAbsent, kAbsent, kAbsent, 1e5}, "--mu = 1e+05:"}),
-    [](const auto& test) { return test.param.name; });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::budget_test

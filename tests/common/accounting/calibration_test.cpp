@@ -1,11 +1,5 @@
 #include "common/accounting/calibration.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
@@ -14,9 +8,9 @@
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::calibration_test {
 
 double epsilon_of(double z, const CalibrationTarget& target, Accountant accountant) {
   const RepeatedMechanism part = target.sampling_rate == 1
@@ -120,41 +114,24 @@ TEST(Calibration, BudgetsBeyondAllNoiseTakeTheSmallest) {
   EXPECT_EQ(calibrated_noise_multiplier({1e5, 0.1}, Accountant::kRdp), kSmallestNoiseMultiplier);
 }
 
-struct BadTarget {
-  const char* name;
-  CalibrationTarget target;
-  Accountant accountant;
-  const char* message;
-};
-
-class CalibrationRefuses : public testing::TestWithParam<BadTarget> {};
-
-TEST_P(CalibrationRefuses, WithAUsageErrorThatNamesTheArgument) {
-  try {
-    calibrated_noise_multiplier(GetParam().target, GetParam().accountant);
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
+TEST(Calibration, RefusesWithAUsageErrorThatNamesTheArgument) {
+  const std::tuple<CalibrationTarget, Accountant, const char*> bad[] = {
+      {{0, 1e-5}, Accountant::kGdp, "epsilon = 0"},
+      {{kNan, 1e-5}, Accountant::kRdp, "epsilon = nan"},
+      {{1e9, 1e-5}, Accountant::kPld, "epsilon = 1e+09"},
+      {{1, 0}, Accountant::kGdp, "delta = 0"},
+      {{1, 1e-250}, Accountant::kPld, "delta = 1e-250"},
+      {{1, 1e-5, 0}, Accountant::kGdp, "steps = 0"},
+      {{1, 1e-5, 1, 0}, Accountant::kRdp, "sampling rate = 0"},
+      {{1, 1e-5, 1, 2}, Accountant::kPld, "sampling rate = 2"},
+      {{1, 1e-5, 1, 0.5}, Accountant::kGdp, "use pld or rdp"},
+      {{1, 1e-5, 1, 0.5}, Accountant::kZcdp, "use pld or rdp"},
+      {{1, 1e-5, 1, 1, {{GaussianMechanism{9}, 1}}}, Accountant::kGdp, "beside"},
+      {{1, 1e-5, 1, 1, {{GaussianMechanism{9}, 0}}}, Accountant::kRdp, "count = 0"},
+      {{1e-9, 1e-30, 10000000}, Accountant::kRdp, "does not reach"}};
+  for (const auto& [target, accountant, message] : bad) {
+    expect_refusal<UsageError>([&] { calibrated_noise_multiplier(target, accountant); }, {message});
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Arguments, CalibrationRefuses,
-    testing::Values(
-        BadTarget{"ZeroEpsilon", {0, 1e-5}, Accountant::kGdp, "epsilon = 0"},
-        BadTarget{"NanEpsilon", {kNan, 1e-5}, Accountant::kRdp, "epsilon = nan"},
-        BadTarget{"HugeEpsilon", {1e9, 1e-5}, Accountant::kPld, "epsilon = 1e+09"},
-        BadTarget{"ZeroDelta", {1, 0}, Accountant::kGdp, "delta = 0"},
-        BadTarget{"TinyDeltaForPld", {1, 1e-250}, Accountant::kPld, "delta = 1e-250"},
-        BadTarget{"NoSteps", {1, 1e-5, 0}, Accountant::kGdp, "steps = 0"},
-        BadTarget{"ZeroRate", {1, 1e-5, 1, 0}, Accountant::kRdp, "sampling rate = 0"},
-        BadTarget{"RateAboveOne", {1, 1e-5, 1, 2}, Accountant::kPld, "sampling rate = 2"},
-        BadTarget{"SampledGdp", {1, 1e-5, 1, 0.5}, Accountant::kGdp, "use pld or rdp"},
-        BadTarget{"SampledZcdp", {1, 1e-5, 1, 0.5}, Accountant::kZcdp, "use pld or rdp"},
-        BadTarget{"GdpBesideOthers", {1, 1e-5, 1, 1, {{GaussianMechanism{9}, 1}}}, Accountant::kGdp, "beside"},
-        BadTarget{"NothingOfItBeside", {1, 1e-5, 1, 1, {{GaussianMechanism{9}, 0}}}, Accountant::kRdp, "count = 0"},
-        BadTarget{"TooSmallForAnyNoise", {1e-9, 1e-30, 10000000}, Accountant::kRdp, "does not reach"}),
-    [](const auto& test) { return test.param.name; });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::calibration_test

@@ -1,13 +1,9 @@
 #include "common/accounting/composed_loss.hpp"
 
-#include <cmath>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/accounting/hockey_stick.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::composed_loss_test {
 
 LossWindow wide_window(double tilt) {
   return {tilt, 0, -40, 40, 1, 1};
@@ -101,5 +97,4 @@ TEST(ComposedLoss, RefusesGridsOfDifferentSteps) {
   EXPECT_ANY_THROW(ComposedLoss(parts, wide_window(0), Side::kUpper));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::composed_loss_test

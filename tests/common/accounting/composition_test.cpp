@@ -1,17 +1,12 @@
 #include "common/accounting/composition.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::composition_test {
 
 TEST(Composition, EveryAccountantSeesTheSameGaussianRun) {
   const std::vector<RepeatedMechanism> run{{GaussianMechanism{3}, 4}, {SubsampledGaussian{5, 1}, 7}};
@@ -111,5 +106,4 @@ TEST(Composition, RefusesWhatNoAccountantCovers) {
   EXPECT_THROW(gdp_of_run({}), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::composition_test

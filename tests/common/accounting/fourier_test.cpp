@@ -1,14 +1,10 @@
-#include "common/accounting/fourier.hpp"
 
-#include <cmath>
 #include <numbers>
-#include <random>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include "common/accounting/loss_spectrum.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::fourier_test {
 
 TEST(FourierLength, IsTheLeastPowerOfTwoOrThreeTimesOne) {
   EXPECT_EQ(fourier_length(1), 2U);
@@ -70,5 +66,4 @@ TEST(RealFourierDeathTest, RefusesOddLengths) {
   EXPECT_ANY_THROW(RealFourier(0));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::fourier_test

@@ -1,11 +1,8 @@
 // Reads the runs of the oracle tables: "1x3+10x5" is one Gaussian of noise multiplier 3 and ten of 5.
 #pragma once
 
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include "common/accounting/mechanism.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

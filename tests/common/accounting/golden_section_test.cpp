@@ -1,11 +1,8 @@
 #include "common/accounting/golden_section.hpp"
 
-#include <cmath>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::golden_section_test {
 
 TEST(GoldenSection, FindsTheBottomOfAValley) {
   EXPECT_NEAR(golden_section(-3, 10, 60, [](double x) { return (x - 2) * (x - 2); }), 2, 1e-7);
@@ -26,5 +23,4 @@ TEST(GoldenSection, EvaluatesAsOftenAsAsked) {
   EXPECT_EQ(evaluations, 17);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::golden_section_test

@@ -1,16 +1,12 @@
 #include "common/accounting/guarantee.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::guarantee_test {
 
 BudgetOptions budget(std::optional<double> epsilon, std::optional<double> delta, std::optional<double> rho = {},
                      std::optional<double> mu = {}) {
@@ -69,5 +65,4 @@ TEST(SelectionGuarantee, RefusesAnEpsilonBeyondTheAccountants) {
   EXPECT_THROW(selection_guarantee_of(budget(500.0, {}), 500.0), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::guarantee_test

@@ -1,15 +1,9 @@
 #include "common/accounting/loss_grid.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/accounting/hockey_stick.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::loss_grid_test {
 
 struct Case {
   Mechanism mechanism;
@@ -117,5 +111,4 @@ TEST(LossGrid, RefusesAStepOfZero) {
   EXPECT_ANY_THROW(loss_cells(law, 0));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::loss_grid_test

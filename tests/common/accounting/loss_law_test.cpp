@@ -1,13 +1,9 @@
 #include "common/accounting/loss_law.hpp"
 
-#include <cmath>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/accounting/hockey_stick.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::loss_law_test {
 
 struct Moments {
   double p = 0;  // P-mass
@@ -127,5 +123,4 @@ TEST(LossLaw, OnlySampledGaussiansHaveTwoDirections) {
   EXPECT_TRUE(is_symmetric(PureMechanism{1}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::loss_law_test

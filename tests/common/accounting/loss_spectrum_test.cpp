@@ -1,12 +1,8 @@
 #include "common/accounting/loss_spectrum.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::loss_spectrum_test {
 
 LossGrid small_grid(std::vector<double> mass) {
   LossGrid grid;
@@ -115,5 +111,4 @@ TEST(LossSpectrum, RefusesNoRepetition) {
   EXPECT_ANY_THROW(spectrum.add(fourier, tilted(small_grid({1, 1, 1}), 0), 0));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::loss_spectrum_test

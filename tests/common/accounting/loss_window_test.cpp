@@ -1,11 +1,8 @@
 #include "common/accounting/loss_window.hpp"
 
-#include <cmath>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::loss_window_test {
 
 std::vector<LossSketch> gaussian_losses(double z, std::uint64_t count) {
   std::vector<LossSketch> losses;
@@ -50,5 +47,4 @@ TEST(LossSketch, ReachSpansTheRange) {
   EXPECT_LT(losses[0].reach(3, 1), losses[0].reach(0, 1));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::loss_window_test

@@ -1,16 +1,10 @@
 #include "common/accounting/mechanism.hpp"
 
-#include <limits>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::mechanism_test {
 
 TEST(Mechanism, IsDescribedWithItsParameters) {
   EXPECT_EQ(describe(GaussianMechanism{1.5}), "Gaussian, z = 1.5");
@@ -35,39 +29,20 @@ TEST(Mechanism, EndsOfAllRangesAreAccepted) {
   EXPECT_NO_THROW(check_run(longest));
 }
 
-struct BadRun {
-  const char* name;
-  std::vector<RepeatedMechanism> run;
-  const char* message;
-};
-
-class RunRefuses : public testing::TestWithParam<BadRun> {};
-
-TEST_P(RunRefuses, WithAUsageErrorThatNamesTheArgument) {
-  try {
-    check_run(GetParam().run);
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
-  }
+TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
+  const std::pair<std::vector<RepeatedMechanism>, const char*> bad[] = {
+      {{}, "no mechanism"},
+      {{{GaussianMechanism{kNan}, 1}}, "noise multiplier = nan"},
+      {{{GaussianMechanism{0}, 1}}, "noise multiplier = 0"},
+      {{{SubsampledGaussian{0, 0.5}, 1}}, "noise multiplier = 0"},
+      {{{SubsampledGaussian{1, 0}, 1}}, "sampling rate = 0"},
+      {{{SubsampledGaussian{1, 1.5}, 1}}, "sampling rate = 1.5"},
+      {{{ExponentialMechanism{-1}, 1}}, "exponential mechanism = -1"},
+      {{{LaplaceMechanism{kNan}, 1}}, "Laplace mechanism = nan"},
+      {{{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
+      {{{GaussianMechanism{1}, 0}}, "count = 0"},
+      {{{GaussianMechanism{1}, kLargestCount}, {GaussianMechanism{2}, 1}}, "count = 1 of Gaussian, z = 2"}};
+  for (const auto& [run, message] : bad) expect_refusal<UsageError>([&] { check_run(run); }, {message});
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Arguments, RunRefuses,
-    testing::Values(BadRun{"Empty", {}, "no mechanism"},
-                    BadRun{"NanNoise", {{GaussianMechanism{kNan}, 1}}, "noise multiplier = nan"},
-                    BadRun{"ZeroNoise", {{GaussianMechanism{0}, 1}}, "noise multiplier = 0"},
-                    BadRun{"SampledZeroNoise", {{SubsampledGaussian{0, 0.5}, 1}}, "noise multiplier = 0"},
-                    BadRun{"ZeroRate", {{SubsampledGaussian{1, 0}, 1}}, "sampling rate = 0"},
-                    BadRun{"RateAboveOne", {{SubsampledGaussian{1, 1.5}, 1}}, "sampling rate = 1.5"},
-                    BadRun{"NegativeExponential", {{ExponentialMechanism{-1}, 1}}, "exponential mechanism = -1"},
-                    BadRun{"NanLaplace", {{LaplaceMechanism{kNan}, 1}}, "Laplace mechanism = nan"},
-                    BadRun{"HugePure", {{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
-                    BadRun{"NoStep", {{GaussianMechanism{1}, 0}}, "count = 0"},
-                    BadRun{"TooManySteps",
-                           {{GaussianMechanism{1}, kLargestCount}, {GaussianMechanism{2}, 1}},
-                           "count = 1 of Gaussian, z = 2"}),
-    [](const auto& test) { return test.param.name; });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::mechanism_test

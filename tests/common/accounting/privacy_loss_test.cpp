@@ -1,20 +1,14 @@
 #include "common/accounting/privacy_loss.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <gtest/gtest.h>
-
 #include "common/accounting/rdp.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/gaussian_run.hpp"
 #include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::privacy_loss_test {
 
 // For tables of many rows: widths below stay far under the tolerances.
 constexpr std::size_t kFewCells = std::size_t{1} << 16;
@@ -219,5 +213,4 @@ TEST(PrivacyLoss, RefusesBadArguments) {
   EXPECT_THROW(pld_delta(run, 1e7), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::privacy_loss_test

@@ -1,19 +1,12 @@
 #include "common/accounting/rdp.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/accounting/gaussian_run.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::rdp_test {
 
 std::vector<RepeatedMechanism> single(const Mechanism& mechanism, double count) {
   return {{mechanism, static_cast<std::uint64_t>(count)}};
@@ -211,5 +204,4 @@ TEST(RdpEpsilon, RefusesBadArguments) {
   EXPECT_THROW(epsilon_from_rdp(1, 2, 1), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::rdp_test

@@ -1,11 +1,8 @@
 #include "common/accounting/remembered.hpp"
 
-#include <stdexcept>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::remembered_test {
 
 class RememberedTest : public testing::Test {
  protected:
@@ -39,5 +36,4 @@ TEST_F(RememberedTest, AFailureIsNoAnswer) {
   EXPECT_EQ(square(3), 9);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::remembered_test

@@ -1,23 +1,17 @@
 // Every number that leaves an accountant is on the side that promises less, and the next double but one on the other
 // side would not be: of uneven arguments, with twice the library's digits.
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
 
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
-#include <gtest/gtest.h>
 
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/mechanism.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/accounting/zcdp.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace rounding_test {
+namespace dpreduce::rounding_test {
 
 using Exact =
     boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<100>, boost::multiprecision::et_off>;
@@ -123,5 +117,4 @@ TEST(Rounding, OfTheMuOfASelectionIsUp) {
   }
 }
 
-}  // namespace rounding_test
-}  // namespace dpreduce
+}  // namespace dpreduce::rounding_test

@@ -1,18 +1,13 @@
 #include "common/accounting/selection_charge.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include <boost/math/distributions/normal.hpp>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::selection_charge_test {
 
 TEST(SelectionCharge, AgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
@@ -91,5 +86,4 @@ TEST(SelectionCharge, RefusesBadArguments) {
   EXPECT_THROW(selection_delta(0, 1), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::selection_charge_test

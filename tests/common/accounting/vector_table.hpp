@@ -2,13 +2,8 @@
 #pragma once
 
 #include <cstdlib>
-#include <fstream>
-#include <map>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

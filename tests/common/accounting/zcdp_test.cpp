@@ -1,19 +1,13 @@
 #include "common/accounting/zcdp.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::zcdp_test {
 
 TEST(Zcdp, EpsilonAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("zcdp_to_eps.csv")) {
@@ -93,40 +87,20 @@ TEST(Zcdp, MuAndRhoRoundToTheSafeSide) {
   EXPECT_EQ(mu_from_zcdp(0.5), 1);
 }
 
-struct BadZcdpCall {
-  const char* name;
-  double (*call)();
-  const char* message;
-};
-
-class ZcdpRefuses : public testing::TestWithParam<BadZcdpCall> {};
-
-TEST_P(ZcdpRefuses, WithAUsageErrorThatNamesTheArgument) {
-  try {
-    GetParam().call();
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
-  }
+TEST(Zcdp, RefusesWithAUsageErrorThatNamesTheArgument) {
+  expect_refusals<UsageError>({{[] { epsilon_from_zcdp_simple(0, 1e-5); }, "rho = 0:"},
+                               {[] { epsilon_from_zcdp_simple(kNan, 1e-5); }, "rho = nan:"},
+                               {[] { epsilon_from_zcdp_simple(1, 0); }, "delta = 0:"},
+                               {[] { epsilon_from_zcdp_tight(-1, 1e-5); }, "rho = -1:"},
+                               {[] { epsilon_from_zcdp_tight(1e8, 1e-5); }, "rho = 1e+08:"},
+                               {[] { epsilon_from_zcdp_tight(1, 1); }, "delta = 1:"},
+                               {[] { epsilon_from_zcdp_tight(1, kNan); }, "delta = nan:"},
+                               {[] { zcdp_from_epsilon_tight(0, 1e-5); }, "epsilon = 0:"},
+                               {[] { zcdp_from_epsilon_tight(1e7, 1e-5); }, "epsilon = 1e+07:"},
+                               {[] { zcdp_from_epsilon_tight(kNan, 1e-5); }, "epsilon = nan:"},
+                               {[] { zcdp_from_epsilon_tight(1, 0); }, "delta = 0:"},
+                               {[] { mu_from_zcdp(0); }, "rho = 0:"},
+                               {[] { zcdp_from_mu(kNan); }, "mu = nan:"}});
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Arguments, ZcdpRefuses,
-    testing::Values(
-        BadZcdpCall{"SimpleZeroRho", [] { return epsilon_from_zcdp_simple(0, 1e-5); }, "rho = 0:"},
-        BadZcdpCall{"SimpleNanRho", [] { return epsilon_from_zcdp_simple(kNan, 1e-5); }, "rho = nan:"},
-        BadZcdpCall{"SimpleZeroDelta", [] { return epsilon_from_zcdp_simple(1, 0); }, "delta = 0:"},
-        BadZcdpCall{"TightNegativeRho", [] { return epsilon_from_zcdp_tight(-1, 1e-5); }, "rho = -1:"},
-        BadZcdpCall{"TightHugeRho", [] { return epsilon_from_zcdp_tight(1e8, 1e-5); }, "rho = 1e+08:"},
-        BadZcdpCall{"TightUnitDelta", [] { return epsilon_from_zcdp_tight(1, 1); }, "delta = 1:"},
-        BadZcdpCall{"TightNanDelta", [] { return epsilon_from_zcdp_tight(1, kNan); }, "delta = nan:"},
-        BadZcdpCall{"InverseZeroEpsilon", [] { return zcdp_from_epsilon_tight(0, 1e-5); }, "epsilon = 0:"},
-        BadZcdpCall{"InverseHugeEpsilon", [] { return zcdp_from_epsilon_tight(1e7, 1e-5); }, "epsilon = 1e+07:"},
-        BadZcdpCall{"InverseNanEpsilon", [] { return zcdp_from_epsilon_tight(kNan, 1e-5); }, "epsilon = nan:"},
-        BadZcdpCall{"InverseZeroDelta", [] { return zcdp_from_epsilon_tight(1, 0); }, "delta = 0:"},
-        BadZcdpCall{"MuOfZeroRho", [] { return mu_from_zcdp(0); }, "rho = 0:"},
-        BadZcdpCall{"RhoOfNanMu", [] { return zcdp_from_mu(kNan); }, "mu = nan:"}),
-    [](const auto& test) { return test.param.name; });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::zcdp_test

@@ -1,15 +1,10 @@
 #include "common/base/bound_text.hpp"
 
-#include <cmath>
 #include <cstdlib>
-#include <limits>
-#include <random>
-#include <stdexcept>
 
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::bound_text_test {
 
 TEST(BoundText, RoundsUpWhatCosts) {
   EXPECT_EQ(upper_figure(0.23671, 4), "0.2368");
@@ -54,5 +49,4 @@ TEST(BoundText, TakesDigitsThatADoubleHas) {
   EXPECT_THROW(lower_figure(1.0, 16), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::bound_text_test

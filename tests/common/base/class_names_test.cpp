@@ -1,25 +1,9 @@
 #include "common/base/class_names.hpp"
 
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-
-std::string refusal_of(const std::vector<std::string>& names, std::size_t classes) {
-  try {
-    check_class_names(names, classes);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
+namespace dpreduce::class_names_test {
 
 TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNames) {
   for (const std::string name : {"a", "0", "Iris setosa", "café, crème", "猫", "\"quoted\"", "a\\b"}) {
@@ -41,6 +25,9 @@ TEST(ClassNames, EveryFlawIsTold) {
 }
 
 TEST(ClassNames, AListOfNamesHasOneForEachClass) {
+  const auto refusal_of = [](const std::vector<std::string>& names, std::size_t classes) {
+    return refusal<UsageError>([&] { check_class_names(names, classes); });
+  };
   EXPECT_EQ(refusal_of({}, 3), "");
   EXPECT_EQ(refusal_of({"a", "b", "c"}, 3), "");
   EXPECT_THAT(refusal_of({"a", "b"}, 3), HasSubstr("there are 2 for 3 classes"));
@@ -53,5 +40,4 @@ TEST(ClassNames, AClassWithoutANameGoesByItsNumber) {
   EXPECT_EQ(name_of_class(std::vector<std::string>{"a", "b"}, 1), "b");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::class_names_test

@@ -1,13 +1,10 @@
 #include "common/base/huge_pages.hpp"
 
-#include <cstdint>
-#include <limits>
 #include <new>
 
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::huge_pages_test {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
@@ -32,5 +29,4 @@ TEST(HugePages, WhatNoMachineHasIsRefused) {
   EXPECT_THROW(allocate_in_huge_pages(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::huge_pages_test

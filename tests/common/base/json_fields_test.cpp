@@ -1,26 +1,12 @@
 #include "common/base/json_fields.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::json_fields_test {
 
 using nlohmann::json;
-using testing::HasSubstr;
-
-template <typename Function>
-std::string refusal_of(const Function& function) {
-  try {
-    function();
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 TEST(JsonFields, TellsNullAndAbsentAlike) {
   const json object{{"null", nullptr}};
@@ -40,32 +26,32 @@ TEST(JsonFields, TellsNullAndAbsentAlike) {
 TEST(JsonFields, RefusesAnotherTypeNamingFileAndPlace) {
   const json object{{"a", {{"b", json::array({json::object({{"c", true}})})}}}};
   const JsonFields fields(object, "r.json");
-  EXPECT_THAT(refusal_of([&] { fields.number("a"); }), HasSubstr("r.json: 'a' must be a number"));
-  EXPECT_THAT(refusal_of([&] { fields.text("a"); }), HasSubstr("'a' must be a text"));
-  EXPECT_THAT(refusal_of([&] { fields.flag("a"); }), HasSubstr("'a' must be true or false"));
-  EXPECT_THAT(refusal_of([&] { fields.objects("a"); }), HasSubstr("'a' must be a list"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.number("a"); }), HasSubstr("r.json: 'a' must be a number"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.text("a"); }), HasSubstr("'a' must be a text"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.flag("a"); }), HasSubstr("'a' must be true or false"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.objects("a"); }), HasSubstr("'a' must be a list"));
   const std::vector<JsonFields> inner = fields.object("a").objects("b");
-  EXPECT_THAT(refusal_of([&] { inner.front().number("c"); }), HasSubstr("r.json: 'a.b[0].c' must be a number"));
-  EXPECT_THAT(refusal_of([&] { fields.object("a").object("b"); }), HasSubstr("'a.b' must be an object"));
-  EXPECT_THAT(refusal_of([&] { fields.object("a").numbers("b"); }), HasSubstr("'a.b' must hold numbers"));
-  EXPECT_THAT(refusal_of([&] { fields.object("a").texts("b"); }), HasSubstr("'a.b' must hold texts"));
+  EXPECT_THAT(refusal<BadInput>([&] { inner.front().number("c"); }), HasSubstr("r.json: 'a.b[0].c' must be a number"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.object("a").object("b"); }), HasSubstr("'a.b' must be an object"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.object("a").numbers("b"); }), HasSubstr("'a.b' must hold numbers"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.object("a").texts("b"); }), HasSubstr("'a.b' must hold texts"));
   const json list = json::array();
-  EXPECT_THAT(refusal_of([&] { JsonFields(list, "r.json"); }), HasSubstr("must be an object"));
+  EXPECT_THAT(refusal<BadInput>([&] { JsonFields(list, "r.json"); }), HasSubstr("must be an object"));
 }
 
 TEST(JsonFields, RefusesWhatIsMissingOrOutOfRange) {
   const json object{{"count", 0}, {"half", 1.5}, {"figure", 3.0}, {"choice", "swap"}, {"text", "a\"\x1b"}};
   const JsonFields fields(object, "r.json", "; give another");
-  EXPECT_THAT(refusal_of([&] { fields.count("absent"); }), testing::StrEq("r.json: 'absent' is missing; give another"));
-  EXPECT_THAT(refusal_of([&] { fields.count("count"); }), HasSubstr("'count' must be a whole number above 0"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.count("absent"); }),
+              testing::StrEq("r.json: 'absent' is missing; give another"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.count("count"); }), HasSubstr("'count' must be a whole number above 0"));
   EXPECT_EQ(fields.count("count", 0), 0u);
-  EXPECT_THAT(refusal_of([&] { fields.count("half", 0); }), HasSubstr("'half' must be a whole number"));
-  EXPECT_THAT(refusal_of([&] { fields.number_within("figure", 0, 2); }),
+  EXPECT_THAT(refusal<BadInput>([&] { fields.count("half", 0); }), HasSubstr("'half' must be a whole number"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.number_within("figure", 0, 2); }),
               HasSubstr("'figure' is 3, and must be from 0 to 2"));
-  EXPECT_THAT(refusal_of([&] { fields.choice<Adjacency>("choice"); }),
+  EXPECT_THAT(refusal<BadInput>([&] { fields.choice<Adjacency>("choice"); }),
               HasSubstr("'choice' is \"swap\", which is unknown"));
   EXPECT_EQ(fields.printable_text("text"), "a\\\"\\u001b");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::json_fields_test

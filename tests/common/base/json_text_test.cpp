@@ -1,12 +1,10 @@
 #include "common/base/json_text.hpp"
 
-#include <string>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace dpreduce {
-namespace {
+#include "tests/testing.hpp"
+
+namespace dpreduce::json_text_test {
 
 TEST(JsonText, KeepsTheOrderOfKeysWhereAFormatHasOne) {
   nlohmann::ordered_json line;
@@ -39,5 +37,4 @@ TEST(JsonText, ValuesThatStandTooDeepAreNone) {
   EXPECT_TRUE(parse_json_up_to(2, "[")->is_discarded());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::json_text_test

@@ -1,11 +1,8 @@
 #include "common/base/nearest_name.hpp"
 
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::nearest_name_test {
 
 const std::vector<std::string> kNames{"epsilon", "delta", "model", "mean", "calibrate", "convert", "compose"};
 
@@ -42,5 +39,4 @@ TEST(DidYouMean, IsEmptyWhereNothingIsNear) {
   EXPECT_EQ(did_you_mean("gaussian", kNames), "");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::nearest_name_test

@@ -1,35 +1,17 @@
 #include "common/base/option_table.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/lattice/row_transform.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-template <typename Read>
-std::string refusal(const Read& read) {
-  try {
-    read();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
+namespace dpreduce::option_table_test {
 
 TEST(OptionTable, NumbersAreReadWhole) {
   EXPECT_EQ(read_number("--clip", "2.5"), 2.5);
   EXPECT_EQ(read_number("--clip", "-1e-3"), -1e-3);
   EXPECT_TRUE(std::isnan(read_number("--clip", "nan")));
   for (const char* text : {"", " 1", "1 ", "much", "1,5", "1.5x"}) {
-    EXPECT_THAT(refusal([&] { read_number("--clip", text); }), HasSubstr("must be a number")) << text;
+    EXPECT_THAT(refusal<UsageError>([&] { read_number("--clip", text); }), HasSubstr("must be a number")) << text;
   }
 }
 
@@ -39,18 +21,22 @@ TEST(OptionTable, CountsAreWholeNumbersFromZero) {
   EXPECT_EQ(read_count("--rows", "1e3", 1000), 1000U);
   EXPECT_EQ(read_count("--rows", "1.5e1", 1000), 15U);
   EXPECT_EQ(read_count("--rows", "18446744073709551615", ~std::uint64_t{0}), ~std::uint64_t{0});
-  EXPECT_THAT(refusal([] { read_count("--rows", "1e20", ~std::uint64_t{0}); }), HasSubstr("must be at most"));
-  EXPECT_THAT(refusal([] { read_count("--rows", "-3", 10); }), HasSubstr("--rows -3: must not be negative"));
-  EXPECT_THAT(refusal([] { read_count("--rows", "11", 10); }), HasSubstr("--rows 11: must be at most 10"));
-  EXPECT_THAT(refusal([] { read_count("--rows", "99999999999999999999", 10); }), HasSubstr("must be at most"));
+  EXPECT_THAT(refusal<UsageError>([] { read_count("--rows", "1e20", ~std::uint64_t{0}); }),
+              HasSubstr("must be at most"));
+  EXPECT_THAT(refusal<UsageError>([] { read_count("--rows", "-3", 10); }),
+              HasSubstr("--rows -3: must not be negative"));
+  EXPECT_THAT(refusal<UsageError>([] { read_count("--rows", "11", 10); }), HasSubstr("--rows 11: must be at most 10"));
+  EXPECT_THAT(refusal<UsageError>([] { read_count("--rows", "99999999999999999999", 10); }),
+              HasSubstr("must be at most"));
   for (const char* text : {"", "1.5", "1e-3", "soon", "+1", " 1", "0x10", "nan", "inf", "1e3 "}) {
-    EXPECT_THAT(refusal([&] { read_count("--rows", text, 10); }), HasSubstr("must be a whole number")) << text;
+    EXPECT_THAT(refusal<UsageError>([&] { read_count("--rows", text, 10); }), HasSubstr("must be a whole number"))
+        << text;
   }
 }
 
 TEST(OptionTable, ChoicesAreOfTheirSpellings) {
   EXPECT_EQ(read_choice<Normalize>("--normalize", "none"), Normalize::kNone);
-  EXPECT_THAT(refusal([] { read_choice<Normalize>("--normalize", "l1"); }),
+  EXPECT_THAT(refusal<UsageError>([] { read_choice<Normalize>("--normalize", "l1"); }),
               HasSubstr("--normalize l1: must be one of l2|none"));
 }
 
@@ -85,7 +71,8 @@ TEST(OptionTable, ReadersWriteWhereTheyWereTold) {
   EXPECT_FALSE(alpha.has_value());
   table.find("--alpha")->read({"2"});
   EXPECT_EQ(alpha, 2.0);
-  EXPECT_THAT(refusal([&] { table.find("--alpha")->read({"much"}); }), HasSubstr("must be a number or auto"));
+  EXPECT_THAT(refusal<UsageError>([&] { table.find("--alpha")->read({"much"}); }),
+              HasSubstr("must be a number or auto"));
   table.find("--seed")->read({"7"});
   EXPECT_EQ(seed, 7U);
   table.find("--epsilons")->read({"2", "3"});
@@ -106,5 +93,4 @@ TEST(OptionTable, OptionsAreFoundByAnyOfTheirNames) {
   EXPECT_FALSE(table.find("--report")->is_given());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::option_table_test

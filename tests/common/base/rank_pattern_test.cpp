@@ -1,9 +1,8 @@
 #include "common/base/rank_pattern.hpp"
 
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::rank_pattern_test {
 
 TEST(RankPattern, IsReplacedWhereverItStands) {
   EXPECT_EQ(with_rank("silo{rank}/x{rank}.npy", 12), "silo12/x12.npy");
@@ -19,5 +18,4 @@ TEST(RankPattern, IsFound) {
   EXPECT_FALSE(has_rank(std::vector<std::string>{}));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::rank_pattern_test

@@ -1,19 +1,16 @@
 
-#include <set>
 
-#include <gtest/gtest.h>
-
-#include "common/accounting/accountant.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/metric.hpp"
 #include "common/simulation/synthetic.hpp"
-#include "methods/options/row_options.hpp"
+#include "methods/options/fit_options.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::spelling_test {
 
 template <typename E>
 class Choices : public testing::Test {};
@@ -38,5 +35,4 @@ TYPED_TEST(Choices, OtherTextIsNoChoice) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::spelling_test

@@ -2,17 +2,14 @@
 
 #include <csignal>
 #include <cstdio>
-#include <functional>
-#include <string>
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace dpreduce {
-namespace {
+#include "tests/testing.hpp"
+
+namespace dpreduce::standard_output_test {
 
 // The end of a process that prints, once `redirect` has taken its standard output somewhere, and would end with `code`.
 int end_of(const std::function<void()>& redirect, const std::function<void()>& print, int code = 0) {
@@ -92,5 +89,4 @@ TEST(StandardOutput, ThatTheProcessWasStartedWithoutIsNoOtherFile) {
   ::unlink(path.c_str());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::standard_output_test

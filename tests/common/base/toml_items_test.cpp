@@ -1,13 +1,8 @@
 #include "common/base/toml_items.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
+namespace dpreduce::toml_items_test {
 
 std::size_t line_of_error(const std::string& text) {
   try {
@@ -74,5 +69,4 @@ TEST(TomlItems, AnEmptyTextHasNone) {
   EXPECT_THAT(toml_items("# nothing\n"), IsEmpty());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::toml_items_test

@@ -1,12 +1,8 @@
 #include "common/base/utf8.hpp"
 
-#include <string>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::utf8_test {
 
 TEST(Utf8, CodePointsOfEachLengthComeBack) {
   std::string text;
@@ -41,5 +37,4 @@ TEST(Utf8, NothingInQuotesReachesATerminalAsACommand) {
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::utf8_test

@@ -1,11 +1,9 @@
-#include "common/data/class_names_file.hpp"
 
-#include <gtest/gtest.h>
-
+#include "common/data/named_classes.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::class_names_file_test {
 
 using Names = std::vector<std::string>;
 
@@ -42,5 +40,4 @@ TEST(ClassNamesFile, AFileThatCannotBeReadIsNamed) {
   expect_bad_input([&] { read_class_names(folder / "large.txt"); }, {"large.txt", "larger than 16 MiB"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::class_names_file_test

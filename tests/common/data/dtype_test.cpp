@@ -1,11 +1,9 @@
 #include "common/data/dtype.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::dtype_test {
 
 TEST(DType, ShapesPrintAsPythonTuples) {
   EXPECT_EQ(to_string(Shape{}), "()");
@@ -27,5 +25,4 @@ TEST(DType, ByteSizeRefusesOverflowEvenBesideAnExtentOfZero) {
   expect_bad_input([] { byte_size({kHuge / 2}, DType::kFloat64, "x.npy"); }, {"float64"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::dtype_test

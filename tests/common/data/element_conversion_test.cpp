@@ -1,15 +1,9 @@
 #include "common/data/element_conversion.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gtest/gtest.h>
-
-#include "common/data/half_float.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::element_conversion_test {
 
 // The value of a half by its definition.
 double half_value(std::uint16_t half) {
@@ -150,5 +144,4 @@ TEST(ElementConversion, PreconditionsAreChecked) {
   EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kInt32, ByteOrder::kLittle, 0, labels), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::element_conversion_test

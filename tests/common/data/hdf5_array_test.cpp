@@ -1,14 +1,11 @@
 #include "common/data/hdf5_array.hpp"
 
-#include <numeric>
-
-#include <gtest/gtest.h>
 #include <hdf5.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::hdf5_array_test {
 
 // Writes one dataset of native elements, stored as `stored`; chunked and deflated where `chunk` is not empty.
 template <typename Element>
@@ -239,5 +236,4 @@ TEST(Hdf5Array, AVariableStringThatIsNotThereIsEmpty) {
   expect_bad_input([&] { named_labels_of((folder / "y.h5") + ":/y"); }, {"row 1 has label \"\""});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::hdf5_array_test

@@ -1,17 +1,13 @@
 // Rows that HDF5 would fill in by itself are refused, wherever they are missing.
 #include "common/data/hdf5_written.hpp"
 
-#include <numeric>
-
-#include <gtest/gtest.h>
 #include <hdf5.h>
 
 #include "common/data/hdf5_array.hpp"
-#include "common/data/hdf5_handle.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::hdf5_written_test {
 
 constexpr hsize_t kRows = 8;
 constexpr hsize_t kDim = 2;
@@ -228,5 +224,4 @@ TEST_F(Hdf5WrittenTest, ARowOfNothingButAChosenFillValueIsRefused) {
   EXPECT_EQ(read("whole.h5").front(), -1.0F);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::hdf5_written_test

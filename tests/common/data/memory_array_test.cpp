@@ -1,23 +1,12 @@
 #include "common/data/memory_array.hpp"
 
-#include <array>
-#include <limits>
-#include <span>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
-#include "common/data/mapped_file.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/files/mapped_file.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
+namespace dpreduce::memory_array_test {
 
 TEST(ArrayView, KnowsTypeAndRowsOfWhatItLooksAt) {
   const std::array<double, 6> doubles{};
@@ -199,5 +188,4 @@ TEST(MemoryArray, MakesRowsOfAWorker) {
   EXPECT_THROW(WorkerRows::in_memory(array_view(y), array_view(y), "x", "y"), BadInput);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::memory_array_test

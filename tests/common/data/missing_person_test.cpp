@@ -1,17 +1,11 @@
 #include "common/data/missing_person.hpp"
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/data/array_file.hpp"
 #include "common/data/memory_array.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::missing_person_test {
 
 const std::vector<std::string> kNobody = {
     "",    "nan",  "NaN", "None", "NaT",  "NA",     "<NA>", "null", "NULL",       "N/A",
@@ -84,5 +78,4 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfIntegers) {
   EXPECT_NO_THROW(visit_all(*open_array(folder / "u.npy")));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::missing_person_test

@@ -1,16 +1,9 @@
 #include "common/data/named_classes.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+namespace dpreduce::named_classes_test {
 
 const std::vector<std::string> kNames = {"setosa", "versicolor", "virginica"};
 
@@ -43,5 +36,4 @@ TEST(NamedClasses, NoNamesAreNoList) {
   EXPECT_THROW(NamedClasses({"a", "a"}), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::named_classes_test

@@ -1,12 +1,11 @@
 #include "common/data/npy_array.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::npy_array_test {
 
 template <typename Element>
 std::string npy_bytes(const std::string& descr, const std::string& shape, const std::vector<Element>& elements,
@@ -234,5 +233,4 @@ TEST(NpyArray, AStringThatIsCutShortIsRefused) {
   expect_bad_input([&] { named_labels_of(whole.substr(0, whole.size() - 1)); }, {"holds 31 bytes", "needs 32"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::npy_array_test

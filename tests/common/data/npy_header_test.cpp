@@ -1,11 +1,9 @@
-#include "common/data/npy_header.hpp"
 
-#include <gtest/gtest.h>
-
+#include "common/data/npy_array.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::npy_header_test {
 
 NpyHeader parsed(const std::string& bytes) {
   return parse_npy_header(as_bytes_of(bytes), "x.npy");
@@ -132,5 +130,4 @@ TEST(NpyHeader, AHugeTextIsRefusedBeforeItIsRead) {
   expect_bad_input([&] { parsed(bytes); }, {"header of 2147483647 bytes"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::npy_header_test

@@ -1,12 +1,10 @@
 #include "common/data/npy_writer.hpp"
 
-#include <gtest/gtest.h>
-
 #include "common/data/npy_array.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::npy_writer_test {
 
 TEST(NpyWriter, WritesTheBytesOfNumpySave) {
   const TemporaryFolder folder;
@@ -109,5 +107,4 @@ TEST(NpyWriter, AFullDiskIsBadInput) {
   expect_bad_input([] { NpyWriter("/dev/full", DType::kFloat32, {2}); }, {"/dev/full", "No space left"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::npy_writer_test

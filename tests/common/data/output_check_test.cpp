@@ -1,17 +1,11 @@
 #include "common/data/output_check.hpp"
 
-#include <array>
-#include <filesystem>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::output_check_test {
 
 class OutputCheckTest : public testing::Test {
  protected:
@@ -34,13 +28,9 @@ class OutputCheckTest : public testing::Test {
 
 TEST_F(OutputCheckTest, AFileOfFeaturesOrLabelsIsRefusedByBothNames) {
   for (const char* name : {"x.npy", "y.npy"}) {
-    try {
-      check(folder_ / name);
-      ADD_FAILURE() << name;
-    } catch (const UsageError& error) {
-      EXPECT_EQ(error.what(), "--out " + (folder_ / name) + ": is the input " + (folder_ / name) +
-                                  "; name another file for the output");
-    }
+    EXPECT_EQ(
+        refusal<UsageError>([&] { check(folder_ / name); }),
+        "--out " + (folder_ / name) + ": is the input " + (folder_ / name) + "; name another file for the output");
   }
 }
 
@@ -61,5 +51,4 @@ TEST_F(OutputCheckTest, OtherFilesAndDevicesMayBeOutputs) {
   EXPECT_NO_THROW(check("/dev/stdout"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::output_check_test

@@ -1,25 +1,16 @@
-#include "common/data/row_persons.hpp"
+#include "common/data/row_units.hpp"
+#include "tests/testing.hpp"
 
-#include <cstdint>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <stdexcept>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::row_persons_test {
 
 TEST(PartOfPerson, IsInLowestTerms) {
-  EXPECT_EQ(part_of_person(7, 7), PersonPart{});
-  EXPECT_EQ(part_of_person(4, 12), (PersonPart{1, 3}));
-  EXPECT_EQ(part_of_person(6, 9), (PersonPart{2, 3}));
-  EXPECT_EQ(part_of_person(70000, 5 * 70000), (PersonPart{1, 5}));  // of a promise, whatever the number of rows
-  EXPECT_EQ(part_of_person(65535, 65536), (PersonPart{65535, 65536}));
-  EXPECT_EQ(part_of_person(0, 3), (PersonPart{0, 1}));
-  EXPECT_THROW(part_of_person(4, 3), std::logic_error);
+  EXPECT_EQ(part_of_unit(7, 7), UnitPart{});
+  EXPECT_EQ(part_of_unit(4, 12), (UnitPart{1, 3}));
+  EXPECT_EQ(part_of_unit(6, 9), (UnitPart{2, 3}));
+  EXPECT_EQ(part_of_unit(70000, 5 * 70000), (UnitPart{1, 5}));  // of a promise, whatever the number of rows
+  EXPECT_EQ(part_of_unit(65535, 65536), (UnitPart{65535, 65536}));
+  EXPECT_EQ(part_of_unit(0, 3), (UnitPart{0, 1}));
+  EXPECT_THROW(part_of_unit(4, 3), std::logic_error);
 }
 
 // However large the numbers: parts of one person are at most 1 together, and lose less than their last digit.
@@ -31,7 +22,7 @@ TEST(PartOfPerson, PartsAreAtMostOneTogether) {
     const std::uint64_t all = std::reduce(here.begin(), here.end());
     long double sum = 0.0L;
     for (const std::uint64_t rows : here) {
-      const PersonPart part = part_of_person(rows, all);
+      const UnitPart part = part_of_unit(rows, all);
       EXPECT_LE(part.count, kMostCountOfPart);
       const long double exact = static_cast<long double>(rows) / static_cast<long double>(all);
       const long double value = static_cast<long double>(part.count) / part.of;
@@ -43,5 +34,4 @@ TEST(PartOfPerson, PartsAreAtMostOneTogether) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_persons_test

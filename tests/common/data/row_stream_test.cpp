@@ -1,12 +1,10 @@
 #include "common/data/row_stream.hpp"
 
-#include <gtest/gtest.h>
-
 #include "common/data/npy_writer.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::row_stream_test {
 
 TEST(RowsPerChunk, FillsTheBudget) {
   EXPECT_EQ(rows_per_chunk(12, 2), 1u);
@@ -142,5 +140,4 @@ TEST_F(Streamed, ChunksOfNoRowsAreOurOwnMistake) {
   EXPECT_THROW(RowStream(data, 7, 0), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_stream_test

@@ -1,15 +1,7 @@
-#include "common/data/row_values.hpp"
+#include "common/data/memory_array.hpp"
+#include "tests/testing.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::row_values_test {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
@@ -80,5 +72,4 @@ TEST(RowValues, MayBeHalvesAndOfTheOtherByteOrder) {
   EXPECT_EQ(first_bad(view), 1U);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_values_test

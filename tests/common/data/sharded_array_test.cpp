@@ -1,13 +1,9 @@
 #include "common/data/sharded_array.hpp"
 
-#include <numeric>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::sharded_array_test {
 
 // Files of 3, 0, 1 and 4 rows, whose entries count on.
 class FourFiles : public testing::Test {
@@ -153,5 +149,4 @@ TEST(ShardedArray, RowsAndFilesMustExist) {
   EXPECT_THROW(ShardedArray(std::vector<std::string>{}, ArrayRole::kLabels), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::sharded_array_test

@@ -1,11 +1,8 @@
 #include "common/data/stored_floats.hpp"
 
-#include <stdexcept>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::stored_floats_test {
 
 const std::vector<float> kFive{0.5F, -1.0F, 2.0F, 3.0F, 65504.0F};
 
@@ -60,5 +57,4 @@ TEST(StoredFloats, WhatDoesNotExistIsRefused) {
   EXPECT_THROW(StoredFloats(std::as_bytes(std::span(kFive)), DType::kInt32, kNativeByteOrder), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::stored_floats_test

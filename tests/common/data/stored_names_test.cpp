@@ -1,11 +1,9 @@
-#include "common/data/stored_names.hpp"
 
-#include <gtest/gtest.h>
-
+#include "common/data/dtype.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::stored_names_test {
 
 std::string text_of(const std::string& element, DType dtype, ByteOrder order = ByteOrder::kLittle) {
   std::string buffer;
@@ -33,5 +31,4 @@ TEST(StoredNames, NumbersAreNoNames) {
   EXPECT_THROW(text_of("abc", DType::kUnicode), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::stored_names_test

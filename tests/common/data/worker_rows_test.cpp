@@ -1,11 +1,9 @@
 #include "common/data/worker_rows.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::worker_rows_test {
 
 TEST(EvenShare, SharesPartitionTheRowsAndDifferByAtMostOne) {
   for (const std::uint64_t rows : {0u, 1u, 2u, 3u, 7u, 8u, 100u, 1'281'167u}) {
@@ -122,5 +120,4 @@ TEST(WorkerRows, NoneAreRowsOfAWidthAllTheSame) {
   EXPECT_EQ(none.features().rows(), 0U);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::worker_rows_test

@@ -1,16 +1,10 @@
 #include "common/kernels/class_sums.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+namespace dpreduce::class_sums_test {
 
 std::vector<std::int32_t> random_labels(std::size_t n, int classes, std::uint64_t seed) {
   std::mt19937_64 bits(seed);
@@ -122,5 +116,4 @@ TEST(ClassSums, BrokenPreconditionsAreRejectedBeforeAnythingIsWritten) {
   EXPECT_TRUE(sums == before);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::class_sums_test

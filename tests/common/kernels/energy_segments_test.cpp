@@ -1,13 +1,8 @@
 #include "common/kernels/energy_segments.hpp"
 
-#include <cmath>
-#include <random>
-#include <stdexcept>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::energy_segments_test {
 
 constexpr double kUnit = 1024.0;
 constexpr double kMaxInt32 = 2147483647.0;
@@ -119,5 +114,4 @@ TEST(EnergySegments, SizesThatDoNotMatchAreABug) {
   EXPECT_THROW(plan(many, many, 1025), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::energy_segments_test

@@ -1,46 +1,15 @@
 #include "common/kernels/integer_kernel.hpp"
 
-#include <cmath>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+namespace dpreduce::integer_kernel_test {
 
 class KernelTest : public ::testing::TestWithParam<const IntegerKernel*> {
  protected:
   static const IntegerKernel& kernel() { return *GetParam(); }
-
-  static void expect_product_equals_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
-    TestSums actual(a.cols, b.cols, 3);
-    TestSums expected = actual;
-    kernel().accumulate_product(a.view(), b.view(), actual.view(), threads);
-    reference_kernel().accumulate_product(a.view(), b.view(), expected.view());
-    EXPECT_TRUE(actual == expected) << "product " << a.rows << " x " << a.cols << " by " << b.cols;
-  }
-  static void expect_gram_equals_reference(const TestMatrix& a, unsigned threads = 1) {
-    TestSums actual(a.cols, a.cols, 3);
-    TestSums expected = actual;
-    kernel().accumulate_gram(a.view(), actual.view(), threads);
-    reference_kernel().accumulate_gram(a.view(), expected.view());
-    EXPECT_TRUE(actual == expected) << "gram " << a.rows << " x " << a.cols;
-  }
-  static void expect_row_products_equal_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
-    TestSums actual(a.rows, b.rows, 3);
-    TestSums expected = actual;
-    kernel().accumulate_row_products(a.view(), b.view(), actual.view(), threads);
-    reference_kernel().accumulate_row_products(a.view(), b.view(), expected.view());
-    EXPECT_TRUE(actual == expected) << "row products " << a.rows << " by " << b.rows << ", " << a.cols << " columns";
-  }
 };
 
 // Around every vector, tile, panel and stripe size of every kernel.
@@ -64,7 +33,8 @@ TEST_P(KernelTest, ProductsOfAllSmallShapesEqualTheReference) {
   for (const std::size_t n : kRowCounts) {
     for (const std::size_t p : kColumnCounts) {
       for (const std::size_t q : kColumnCounts) {
-        expect_product_equals_reference(random_matrix(n, p, p % 3, n + p), random_matrix(n, q, q % 4, n + q + 1000));
+        expect_product_equals_reference(kernel(), random_matrix(n, p, p % 3, n + p),
+                                        random_matrix(n, q, q % 4, n + q + 1000));
       }
     }
   }
@@ -72,7 +42,7 @@ TEST_P(KernelTest, ProductsOfAllSmallShapesEqualTheReference) {
 
 TEST_P(KernelTest, GramsOfAllSmallShapesEqualTheReferenceAndLeaveTheLowerTriangle) {
   for (const std::size_t n : kRowCounts) {
-    for (const std::size_t p : kColumnCounts) expect_gram_equals_reference(random_matrix(n, p, p % 3, n + p));
+    for (const std::size_t p : kColumnCounts) expect_gram_equals_reference(kernel(), random_matrix(n, p, p % 3, n + p));
   }
 }
 
@@ -80,7 +50,7 @@ TEST_P(KernelTest, RowProductsOfAllSmallShapesEqualTheReference) {
   for (const std::size_t d : kColumnCounts) {
     for (const std::size_t n : kColumnCounts) {
       for (const std::size_t m : {0, 1, 10, 50}) {
-        expect_row_products_equal_reference(random_matrix(n, d, d % 3, n + d),
+        expect_row_products_equal_reference(kernel(), random_matrix(n, d, d % 3, n + d),
                                             random_matrix(m, d, d % 4, m + d + 1000));
       }
     }
@@ -90,18 +60,18 @@ TEST_P(KernelTest, RowProductsOfAllSmallShapesEqualTheReference) {
 TEST_P(KernelTest, ProductsDeeperThanABlockEqualTheReference) {
   for (const std::size_t n : {2047, 2048, 2049, 4097}) {
     const TestMatrix a = random_matrix(n, 21, 2, n, 600);
-    expect_product_equals_reference(a, random_matrix(n, 19, 1, n + 1, 600));
-    expect_gram_equals_reference(a);
-    expect_row_products_equal_reference(random_matrix(9, n, 1, n, 600), random_matrix(18, n, 0, n + 1, 600));
+    expect_product_equals_reference(kernel(), a, random_matrix(n, 19, 1, n + 1, 600));
+    expect_gram_equals_reference(kernel(), a);
+    expect_row_products_equal_reference(kernel(), random_matrix(9, n, 1, n, 600), random_matrix(18, n, 0, n + 1, 600));
   }
 }
 
 TEST_P(KernelTest, ProductsWiderThanAColumnRangeEqualTheReference) {
   const TestMatrix wide = random_matrix(3, 4096 + 19, 1, 5);
   const TestMatrix narrow = random_matrix(3, 5, 1, 6);
-  expect_product_equals_reference(wide, narrow);
-  expect_product_equals_reference(narrow, wide);
-  expect_row_products_equal_reference(random_matrix(4096 + 19, 3, 1, 7), random_matrix(5, 3, 1, 8));
+  expect_product_equals_reference(kernel(), wide, narrow);
+  expect_product_equals_reference(kernel(), narrow, wide);
+  expect_row_products_equal_reference(kernel(), random_matrix(4096 + 19, 3, 1, 7), random_matrix(5, 3, 1, 8));
 }
 
 TEST_P(KernelTest, GramWiderThanAColumnRangeIsTheOuterProductOfItsRow) {
@@ -133,10 +103,10 @@ TEST_P(KernelTest, ExtremeValuesAreExact) {
   });
   const TestMatrix* all[] = {&highest, &lowest, &alternating_rows, &alternating_columns};
   for (const TestMatrix* a : all) {
-    expect_gram_equals_reference(*a);
+    expect_gram_equals_reference(kernel(), *a);
     for (const TestMatrix* b : all) {
-      expect_product_equals_reference(*a, *b);
-      expect_row_products_equal_reference(*a, *b);
+      expect_product_equals_reference(kernel(), *a, *b);
+      expect_row_products_equal_reference(kernel(), *a, *b);
     }
   }
 }
@@ -147,9 +117,9 @@ TEST_P(KernelTest, OneHugeColumnIsExact) {
     const TestMatrix a(500, 100, 1, [&](std::size_t row, std::size_t column) {
       return column == huge ? std::int16_t{32767} : small.values[row * 100 + column];
     });
-    expect_gram_equals_reference(a);
-    expect_product_equals_reference(a, small);
-    expect_product_equals_reference(small, a);
+    expect_gram_equals_reference(kernel(), a);
+    expect_product_equals_reference(kernel(), a, small);
+    expect_product_equals_reference(kernel(), small, a);
   }
 }
 
@@ -173,7 +143,7 @@ TEST_P(KernelTest, EqualColumnsAtTheEnergyBoundAreExact) {
 TEST_P(KernelTest, LatticeRowsAreExact) {
   for (const std::size_t d : {8, 40, 100}) {
     const int limit = static_cast<int>(32767 / std::sqrt(static_cast<double>(d)));
-    expect_gram_equals_reference(random_matrix(3001, d, 0, d, limit));
+    expect_gram_equals_reference(kernel(), random_matrix(3001, d, 0, d, limit));
   }
 }
 
@@ -214,9 +184,9 @@ TEST_P(KernelTest, AnyNumberOfThreadsGivesTheSameBits) {
   const TestMatrix b = random_matrix(2100, 70, 0, 42, 3000);
   const TestMatrix rows = random_matrix(35, 120, 1, 43, 3000);
   for (const unsigned threads : {1U, 2U, 3U, 7U}) {
-    expect_gram_equals_reference(a, threads);
-    expect_product_equals_reference(a, b, threads);
-    expect_row_products_equal_reference(rows, a, threads);
+    expect_gram_equals_reference(kernel(), a, threads);
+    expect_product_equals_reference(kernel(), a, b, threads);
+    expect_row_products_equal_reference(kernel(), rows, a, threads);
   }
 }
 
@@ -280,13 +250,6 @@ TEST_P(KernelTest, ZeroThreadsAreRejected) {
   EXPECT_THROW(kernel().accumulate_row_products(a.view(), a.view(), by_rows.view(), 0), UsageError);
 }
 
-std::string kernel_name(const ::testing::TestParamInfo<const IntegerKernel*>& parameter) {
-  std::string name(parameter.param->name());
-  std::erase(name, '-');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Supported, KernelTest, ::testing::ValuesIn(supported_kernels()), kernel_name);
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::integer_kernel_test

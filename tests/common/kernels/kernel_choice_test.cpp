@@ -1,12 +1,9 @@
 #include "common/kernels/kernel_choice.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::kernel_choice_test {
 
 TEST(KernelChoice, PlainestKernelsComeFirst) {
   ASSERT_GE(supported_kernels().size(), 2U);
@@ -32,5 +29,4 @@ TEST(KernelChoice, UnknownNameIsRejectedWithTheChoices) {
   EXPECT_THROW(select_kernel(""), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::kernel_choice_test

@@ -1,14 +1,10 @@
 #include "common/kernels/packed_panels.hpp"
 
-#include <algorithm>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::packed_panels_test {
 
 void pack_all(PackedPanels& packed, const Operand& operand, std::size_t first_column, std::size_t first_k,
               std::size_t depth) {
@@ -64,49 +60,6 @@ TEST(PackingMemory, IsKeptUntilMoreIsNeeded) {
   }
 }
 
-TEST(PackedPanels, HoldEveryPairAndPadByZeros) {
-  for (const MicroKernel& micro : micro_kernels()) {
-    for (const std::size_t depth : {1, 2, 15, 16, 63, 64, 65, 160}) {
-      for (const std::size_t columns : {1, 7, 16, 50, 63}) {
-        const TestMatrix tall = random_matrix(depth + 5, columns + 2, 1, depth + columns);
-        const Operand operand{tall.view(), SummedOver::kRows};
-        PackingMemory memory;
-        PackedPanels packed(micro, columns, depth, memory);
-        pack_all(packed, operand, 2, 5, depth);
-        for (const Panel& panel : packed.panels()) {
-          for (std::size_t k = 0; k < 2 * PackedPanels::pairs(depth); ++k) {
-            for (std::size_t offset = 0; offset < panel.vectors * micro.lanes; ++offset) {
-              const std::size_t column = panel.first_column + offset;
-              const std::int16_t expected = k < depth && column < columns ? operand.at(5 + k, 2 + column) : 0;
-              ASSERT_EQ(packed.at(panel, k / 2)[2 * offset + k % 2], expected);
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(PackedPanels, AreTheSameForATransposedMatrixSummedAlongItsRows) {
-  for (const MicroKernel& micro : micro_kernels()) {
-    const TestMatrix tall = random_matrix(139, 53, 0, 4);
-    const TestMatrix wide(53, 139, 3,
-                          [&](std::size_t row, std::size_t column) { return tall.values[column * 53 + row]; });
-    PackingMemory of_rows;
-    PackingMemory of_columns;
-    PackedPanels by_rows(micro, 53, 137, of_rows);
-    PackedPanels by_columns(micro, 53, 137, of_columns);
-    pack_all(by_rows, {tall.view(), SummedOver::kRows}, 0, 2, 137);
-    pack_all(by_columns, {wide.view(), SummedOver::kColumns}, 0, 2, 137);
-    for (std::size_t index = 0; index < by_rows.panels().size(); ++index) {
-      const Panel& panel = by_rows.panels()[index];
-      const std::size_t values = PackedPanels::pairs(137) * by_rows.pair_stride(panel);
-      EXPECT_TRUE(std::equal(by_rows.at(panel, 0), by_rows.at(panel, 0) + values, by_columns.at(panel, 0)));
-      EXPECT_TRUE(std::ranges::equal(by_rows.energies(index, 137), by_columns.energies(index, 137)));
-    }
-  }
-}
-
 TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
   for (const MicroKernel& micro : micro_kernels()) {
     for (const int limit : {32767, 100}) {
@@ -146,5 +99,4 @@ TEST(PackedPanels, TheLowestInt16IsRejected) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::packed_panels_test

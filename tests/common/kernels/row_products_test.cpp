@@ -1,41 +1,16 @@
 // Products that pack nothing large, by every kernel: around each tile, stripe and block, and at the bounds of int32.
 #include "common/kernels/row_products.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/kernels/energy_segments.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+namespace dpreduce::row_products_test {
 
 class RowProductsTest : public ::testing::TestWithParam<const IntegerKernel*> {
  protected:
-  static void expect_dots_equal_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
-    TestSums actual(a.rows, b.rows, 1);
-    TestSums expected = actual;
-    GetParam()->accumulate_row_products(a.view(), b.view(), actual.view(), threads);
-    reference_kernel().accumulate_row_products(a.view(), b.view(), expected.view());
-    EXPECT_TRUE(actual == expected) << a.rows << " by " << b.rows << " rows, " << a.cols << " columns";
-  }
-  static void expect_outer_equals_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
-    TestSums actual(a.cols, b.cols, 1);
-    TestSums expected = actual;
-    GetParam()->accumulate_product(a.view(), b.view(), actual.view(), threads);
-    reference_kernel().accumulate_product(a.view(), b.view(), expected.view());
-    EXPECT_TRUE(actual == expected) << a.rows << " rows, " << a.cols << " by " << b.cols << " columns";
-  }
   static TestMatrix constant(std::size_t rows, std::size_t cols, int value) {
     return {rows, cols, 1, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); }};
   }
@@ -45,7 +20,8 @@ TEST_P(RowProductsTest, DotsOfLongRowsEqualTheReference) {
   for (const std::size_t d : {127, 128, 129, 255, 256, 257, 300, 511, 513}) {
     for (const std::size_t n : {1, 2, 3, 4, 49}) {
       for (const std::size_t m : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 25, 129}) {
-        expect_dots_equal_reference(random_matrix(n, d, d % 3, n + d), random_matrix(m, d, d % 4, m + d + 1000, 900));
+        expect_row_products_equal_reference(*GetParam(), random_matrix(n, d, d % 3, n + d),
+                                            random_matrix(m, d, d % 4, m + d + 1000, 900));
       }
     }
   }
@@ -54,7 +30,8 @@ TEST_P(RowProductsTest, DotsOfLongRowsEqualTheReference) {
 TEST_P(RowProductsTest, DotsLongerThanARangeEqualTheReference) {
   for (const std::size_t d : {8191, 8192, 8193, 8500}) {
     for (const int limit : {20, 700, 32767}) {
-      expect_dots_equal_reference(random_matrix(7, d, 1, d, limit), random_matrix(10, d, 0, d + 1, 32767));
+      expect_row_products_equal_reference(*GetParam(), random_matrix(7, d, 1, d, limit),
+                                          random_matrix(10, d, 0, d + 1, 32767));
     }
   }
 }
@@ -83,8 +60,8 @@ TEST_P(RowProductsTest, DotsOfRowsWithOneHugeValueAreExact) {
     const TestMatrix a(5, 600, 1, [&](std::size_t row, std::size_t column) {
       return column == huge ? std::int16_t{-32767} : small.values[row * 600 + column];
     });
-    expect_dots_equal_reference(a, b);
-    expect_dots_equal_reference(b, a);
+    expect_row_products_equal_reference(*GetParam(), a, b);
+    expect_row_products_equal_reference(*GetParam(), b, a);
   }
 }
 
@@ -92,7 +69,8 @@ TEST_P(RowProductsTest, OuterProductsOfAllSmallShapesEqualTheReference) {
   for (const std::size_t n : {1, 2, 63, 64, 65, 131}) {
     for (std::size_t p = 1; p <= 65; p += p < 26 ? 1 : 13) {
       for (const std::size_t q : {1, 7, 15, 16, 17, 31, 32, 33, 70}) {
-        expect_outer_equals_reference(random_matrix(n, p, p % 3, n + p), random_matrix(n, q, q % 4, n + q + 1000, 900));
+        expect_product_equals_reference(*GetParam(), random_matrix(n, p, p % 3, n + p),
+                                        random_matrix(n, q, q % 4, n + q + 1000, 900));
       }
     }
   }
@@ -102,7 +80,8 @@ TEST_P(RowProductsTest, OuterProductsDeeperThanABlockEqualTheReference) {
   for (const std::size_t n : {255, 256, 257, 513, 2051}) {
     for (const int limit : {20, 700, 32767}) {
       for (const unsigned threads : {1U, 3U}) {
-        expect_outer_equals_reference(random_matrix(n, 10, 1, n, limit), random_matrix(n, 75, 0, n + 1), threads);
+        expect_product_equals_reference(*GetParam(), random_matrix(n, 10, 1, n, limit), random_matrix(n, 75, 0, n + 1),
+                                        threads);
       }
     }
   }
@@ -111,7 +90,7 @@ TEST_P(RowProductsTest, OuterProductsDeeperThanABlockEqualTheReference) {
 TEST_P(RowProductsTest, OuterProductsAtTheEnergyBoundAreExact) {
   for (const int value : {181, 1023, 1448, 8191, 8192, 16384, 23170, 32767}) {
     for (const std::size_t n : {1, 2, 3, 15, 16, 17, 63, 64, 65, 129, 255, 256, 257, 600}) {
-      expect_outer_equals_reference(constant(n, 5, -value), constant(n, 33, value));
+      expect_product_equals_reference(*GetParam(), constant(n, 5, -value), constant(n, 33, value));
     }
   }
 }
@@ -121,8 +100,8 @@ TEST_P(RowProductsTest, AnyNumberOfThreadsGivesTheSameBits) {
   const TestMatrix b = random_matrix(21, 700, 0, 42, 3000);
   const TestMatrix r = random_matrix(301, 21, 0, 43, 3000);
   for (const unsigned threads : {1U, 2U, 3U, 7U}) {
-    expect_dots_equal_reference(a, b, threads);
-    expect_outer_equals_reference(r, a, threads);
+    expect_row_products_equal_reference(*GetParam(), a, b, threads);
+    expect_product_equals_reference(*GetParam(), r, a, threads);
   }
 }
 
@@ -306,5 +285,4 @@ TEST(RowKernels, MeasureTheLargestLane) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_products_test

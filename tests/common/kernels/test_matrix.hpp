@@ -1,13 +1,9 @@
 // Matrices for the kernel tests: what lies between the columns and the stride must be neither read nor written.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <random>
-#include <vector>
-
+#include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/matrix_view.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -63,5 +59,36 @@ struct TestSums {
   std::size_t stride;
   std::vector<std::int64_t> values;
 };
+
+/// The sums A^T B, A^T A and A B^T of a kernel are those of the reference kernel.
+inline void expect_product_equals_reference(const IntegerKernel& kernel, const TestMatrix& a, const TestMatrix& b,
+                                            unsigned threads = 1) {
+  TestSums actual(a.cols, b.cols, 3);
+  TestSums expected = actual;
+  kernel.accumulate_product(a.view(), b.view(), actual.view(), threads);
+  reference_kernel().accumulate_product(a.view(), b.view(), expected.view());
+  EXPECT_TRUE(actual == expected) << "product " << a.rows << " x " << a.cols << " by " << b.cols;
+}
+inline void expect_gram_equals_reference(const IntegerKernel& kernel, const TestMatrix& a, unsigned threads = 1) {
+  TestSums actual(a.cols, a.cols, 3);
+  TestSums expected = actual;
+  kernel.accumulate_gram(a.view(), actual.view(), threads);
+  reference_kernel().accumulate_gram(a.view(), expected.view());
+  EXPECT_TRUE(actual == expected) << "gram " << a.rows << " x " << a.cols;
+}
+inline void expect_row_products_equal_reference(const IntegerKernel& kernel, const TestMatrix& a, const TestMatrix& b,
+                                                unsigned threads = 1) {
+  TestSums actual(a.rows, b.rows, 3);
+  TestSums expected = actual;
+  kernel.accumulate_row_products(a.view(), b.view(), actual.view(), threads);
+  reference_kernel().accumulate_row_products(a.view(), b.view(), expected.view());
+  EXPECT_TRUE(actual == expected) << "row products " << a.rows << " by " << b.rows << ", " << a.cols << " columns";
+}
+
+inline std::string kernel_name(const testing::TestParamInfo<const IntegerKernel*>& parameter) {
+  std::string name(parameter.param->name());
+  std::erase(name, '-');
+  return name;
+}
 
 }  // namespace dpreduce

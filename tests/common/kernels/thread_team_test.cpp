@@ -1,12 +1,8 @@
 #include "common/kernels/thread_team.hpp"
 
-#include <stdexcept>
+#include "tests/testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::thread_team_test {
 
 class ThreadTeamTest : public ::testing::TestWithParam<unsigned> {};
 
@@ -51,5 +47,4 @@ TEST_P(ThreadTeamTest, AFailureEndsTheLoop) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadTeamTest, ::testing::Values(1U, 2U, 3U, 8U));
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::thread_team_test

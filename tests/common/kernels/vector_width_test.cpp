@@ -1,17 +1,8 @@
 #include "common/kernels/vector_width.hpp"
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <random>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::vector_width_test {
 
 // Of every kind of step that loops at several widths take: conversions, products and sums that would round differently
 // if they were contracted, divisions, roots, comparisons, and eight running sums.
@@ -65,5 +56,4 @@ TEST(VectorWidth, WorkIsToldItsWidth) {
   EXPECT_EQ(given, vector_widths().back());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::vector_width_test

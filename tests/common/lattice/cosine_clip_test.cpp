@@ -1,13 +1,9 @@
 #include "common/lattice/cosine_clip.hpp"
 
-#include <limits>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::cosine_clip_test {
 
 constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
 
@@ -37,5 +33,4 @@ TEST(CosineClip, RefusesBoundsThatBoundNothing) {
   EXPECT_THROW(cosine_clip(0, nan), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::cosine_clip_test

@@ -1,18 +1,9 @@
 #include "common/lattice/lattice_rows.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <span>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::lattice_rows_test {
 
 std::int64_t exact_squared_norm(std::span<const std::int16_t> q) {
   std::int64_t sum = 0;
@@ -136,7 +127,7 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
   labels[11] = -3;  // more classes than slots
   std::vector<RowWeight> weights(kRows);
   std::vector<std::uint32_t> persons(kRows);
-  PersonParts parts;
+  UnitParts parts;
   for (std::size_t row = 0; row < kRows; ++row) {
     weights[row] = static_cast<RowWeight>(row + 1);
     persons[row] = static_cast<std::uint32_t>(row / 2);
@@ -149,7 +140,7 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
     LatticeRows kept({1.0, kDim}, kRows);
     kept.assign(RowTransform(before), features, labels, 1);
     kept.set_weights(weights);
-    kept.set_persons(persons, std::make_shared<const PersonParts>(parts));
+    kept.set_units(persons, std::make_shared<const UnitParts>(parts));
     for (const bool selects : {false, true}) {
       Preprocessing after = before;
       const std::vector<float> directions = random_rows(9, kDim, 6);
@@ -170,8 +161,8 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
           EXPECT_EQ(projected.squared_norm(row), read.squared_norm(row));
           EXPECT_EQ(projected.counts(row), read.counts(row));
           EXPECT_EQ(projected.labels()[row], read.labels()[row]);
-          EXPECT_EQ(projected.person(row), persons[row]);
-          EXPECT_EQ(projected.part_of_person(row), parts[persons[row]]);
+          EXPECT_EQ(projected.unit(row), persons[row]);
+          EXPECT_EQ(projected.part_of_unit(row), parts[persons[row]]);
         }
       }
     }
@@ -210,5 +201,4 @@ TEST(LatticeRows, ARowOfMoreClassesThanSlotsCountsNowhereOneOfNoClassCounts) {
   EXPECT_EQ(exact_squared_norm(rows.row(2)), 0);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::lattice_rows_test

@@ -1,17 +1,9 @@
 #include "common/lattice/lattice_weights.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::lattice_weights_test {
 
 TEST(LatticeWeights, ProductsTimesFactorsAreScores) {
   constexpr std::size_t kDim = 40;
@@ -97,5 +89,4 @@ TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
   EXPECT_THROW(weights_of({once.values(), 5}, std::vector<double>{1.0, 2.0}), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::lattice_weights_test

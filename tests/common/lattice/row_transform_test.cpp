@@ -1,16 +1,9 @@
 #include "common/lattice/row_transform.hpp"
 
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::row_transform_test {
 
 Preprocessing preprocessing(std::size_t input_dim, Normalize normalize, double clip_norm) {
   return {.input_dim = input_dim, .pool = 1, .normalize = normalize, .clip_norm = clip_norm, .center = {}};
@@ -78,7 +71,7 @@ TEST(RowTransform, ProjectedRowsAreTheirProductsScaledAgain) {
     for (double& entry : p.projection) entry = 0.01 * normal(engine);
     std::vector<float> row(37);
     for (float& entry : row) entry = 0.1F * static_cast<float>(normal(engine));
-    const std::vector<double> out = dpreduce::apply(p, row);
+    const std::vector<double> out = row_transform_test::apply(p, row);
     ASSERT_EQ(out.size(), components);
     for (std::size_t j = 0; j < components; ++j) {
       double expected = 0.0;
@@ -86,7 +79,7 @@ TEST(RowTransform, ProjectedRowsAreTheirProductsScaledAgain) {
       EXPECT_NEAR(out[j], expected, 5e-4 * std::sqrt(squared_norm(std::span(p.projection).subspan(j * 37, 37))));
     }
     p.normalize = Normalize::kL2;
-    EXPECT_NEAR(norm(dpreduce::apply(p, row)), 4.0, 1e-12);
+    EXPECT_NEAR(norm(row_transform_test::apply(p, row)), 4.0, 1e-12);
   }
 }
 
@@ -145,7 +138,7 @@ TEST(RowTransform, AProjectionOfReducedRowsIsOneProjection) {
   const Preprocessing both = with_projection(reduced, matrix);
   EXPECT_TRUE(both.selected.empty());
   EXPECT_EQ(both.projection, (std::vector<double>{0, 1, 1, 1, 0, 1, 1, -1}));
-  const std::vector<double> once = dpreduce::apply(both, {0.5F, 1.0F, 2.0F, -0.5F});
+  const std::vector<double> once = row_transform_test::apply(both, {0.5F, 1.0F, 2.0F, -0.5F});
   const double length = std::hypot(2.5, 3.5);
   EXPECT_NEAR(once[0], 2.5 / length, 1e-4);
   EXPECT_NEAR(once[1], 3.5 / length, 1e-4);
@@ -253,5 +246,4 @@ TEST(SquaredNorm, SumsEveryEntryOnceForEveryLength) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::row_transform_test

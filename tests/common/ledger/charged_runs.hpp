@@ -1,13 +1,9 @@
 // Runs that are charged on a ledger of a test's own, stop, and go on.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/run_journal.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

@@ -1,24 +1,12 @@
 #include "common/ledger/data_set_budget.hpp"
 
-#include <cmath>
-#include <functional>
-#include <string>
-#include <variant>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::data_set_budget_test {
 
 constexpr double kDelta = 1e-6;
 
@@ -41,15 +29,6 @@ LedgerState charged(const std::vector<LedgerEntry>& entries) {
     text.add(reservation_for(entry)).add(entry).add(RunEnd{run_of(entry.release_id), RunOutcome::kFinished});
   }
   return LedgerState::of(text.text(), "ledger.jsonl");
-}
-
-void expect_refused(const std::function<void()>& action, const std::vector<std::string>& messages) {
-  try {
-    action();
-    FAIL() << "no error";
-  } catch (const BudgetRefused& error) {
-    for (const std::string& message : messages) EXPECT_THAT(error.what(), HasSubstr(message));
-  }
 }
 
 TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
@@ -118,9 +97,10 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
     entries.push_back(next);
   }
   const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
-  expect_refused([&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
-                 {"ledger.jsonl: the runs on file have epsilon 0.8342", ", with this one's 0.", " it would be 0.9",
-                  "above the data set's budget of epsilon 0.8341 at delta 1e-06; ask for less"});
+  expect_refusal<BudgetRefused>(
+      [&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
+      {"ledger.jsonl: the runs on file have epsilon 0.8342", ", with this one's 0.", " it would be 0.9",
+       "above the data set's budget of epsilon 0.8341 at delta 1e-06; ask for less"});
   Reservation free = fifth;
   free.terms.is_private = false;
   require_room(charged(entries), free, limit, "ledger.jsonl");
@@ -133,9 +113,10 @@ TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
     return sample_selection(id, SelectionMechanism::kPermuteAndFlip, epsilon);
   };
   const LedgerState state = charged({choice("run-1/c", 0.4), choice("run-2/c", 0.4)});
-  expect_refused([&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
-                 {"ledger.jsonl: the runs on file have epsilon 0.8, with this one's 0.21",
-                  "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
+  expect_refusal<BudgetRefused>(
+      [&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
+      {"ledger.jsonl: the runs on file have epsilon 0.8, with this one's 0.21",
+       "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
   require_room(state, reservation_for(choice("run-3/c", 0.2)), limit, "ledger.jsonl");
 }
 
@@ -145,9 +126,10 @@ TEST(DataSetBudget, GaussiansAndSelectionsShareOneBudget) {
   const LedgerEntry choice = sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5);
   require_room({}, reservation_for(sums), limit, "ledger.jsonl");
   require_room({}, reservation_for(choice), limit, "ledger.jsonl");
-  expect_refused([&] { require_room(charged({sums}), reservation_for(choice), limit, "l"); },
-                 {"budget of epsilon 2 at delta 1e-06"});
-  expect_refused([&] { require_room(charged({choice}), reservation_for(sums), limit, "l"); }, {"budget of epsilon 2"});
+  expect_refusal<BudgetRefused>([&] { require_room(charged({sums}), reservation_for(choice), limit, "l"); },
+                                {"budget of epsilon 2 at delta 1e-06"});
+  expect_refusal<BudgetRefused>([&] { require_room(charged({choice}), reservation_for(sums), limit, "l"); },
+                                {"budget of epsilon 2"});
 }
 
 TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
@@ -156,9 +138,10 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   text.add(sample_reservation("run-1", 2)).add(sample_entry("run-1/means/1"));
   const LedgerState state = LedgerState::of(text.text(), "ledger.jsonl");
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
-  expect_refused([&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
-                 {"the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061",
-                  " (dpreduce ledger show), with this one's 1.926", "it would be 2.549"});
+  expect_refusal<BudgetRefused>(
+      [&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
+      {"the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061",
+       " (dpreduce ledger show), with this one's 1.926", "it would be 2.549"});
   // Its own reservation, and the one that it replaces, do not count.
   require_room(state, sample_reservation("run-1", 3), limit, "ledger.jsonl");
   Reservation anew = sample_reservation("run-2", 3);
@@ -216,5 +199,4 @@ TEST(DataSetBudget, APlanThatTakesAllOfABudgetHasRoom) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::data_set_budget_test

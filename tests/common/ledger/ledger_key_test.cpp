@@ -1,47 +1,24 @@
 #include "common/ledger/ledger_key.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <set>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-namespace fs = std::filesystem;
+namespace dpreduce::ledger_key_test {
 
 class LedgerKey : public testing::Test {
  protected:
-  LedgerKey() {
-    std::string pattern = (fs::temp_directory_path() / "dpreduce-ledger-key-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    ledger_ = folder_ / "ledger.jsonl";
-  }
-  ~LedgerKey() override { fs::remove_all(folder_); }
-
   void expect_refusal(const std::string& message) const {
-    try {
-      find_signing_key(ledger_);
-      FAIL() << "accepted";
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(signing_key_path(ledger_).string()));
-      EXPECT_THAT(error.what(), testing::HasSubstr(message));
-    }
+    dpreduce::expect_refusal<BadInput>([&] { find_signing_key(ledger_); },
+                                       {signing_key_path(ledger_).string(), message});
   }
 
-  fs::path folder_;
-  fs::path ledger_;
+  const TemporaryFolder folder_;
+  const std::filesystem::path ledger_ = folder_ / "ledger.jsonl";
 };
 
 TEST_F(LedgerKey, IsMadeOnceForItsOwnerAloneBesideTheLedger) {
@@ -52,7 +29,7 @@ TEST_F(LedgerKey, IsMadeOnceForItsOwnerAloneBesideTheLedger) {
   struct stat status {};
   ASSERT_EQ(::stat((folder_ / "ledger.jsonl.signing-key").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600U);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "nothing else is left";
+  EXPECT_THAT(folder_.names(), ElementsAre("ledger.jsonl.signing-key"));
 }
 
 TEST_F(LedgerKey, IsRefusedWithOtherPermissions) {
@@ -103,5 +80,4 @@ TEST_F(LedgerKey, IsOneForProcessesThatMeetAnAbsentFile) {
   EXPECT_EQ(keys.size(), 1U);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::ledger_key_test

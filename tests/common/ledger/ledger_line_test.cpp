@@ -1,20 +1,10 @@
 #include "common/ledger/ledger_line.hpp"
 
-#include <limits>
-#include <string>
-#include <variant>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::ledger_line_test {
 
 const std::string kBegin = R"("time":"2026-01-31T23:59:59Z","previous":")" + std::string(64, '0') + "\"";
 const std::string kTerms =
@@ -32,14 +22,7 @@ std::string line_of(decltype(LedgerRecord::content) content) {
 }
 
 void expect_corrupt(const std::string& line, const std::string& message) {
-  try {
-    parse_line(line, "ledger.jsonl:1");
-    FAIL() << "accepted: " << line;
-  } catch (const LedgerCorrupt& error) {
-    EXPECT_THAT(error.what(), HasSubstr("ledger.jsonl:1: "));
-    EXPECT_THAT(error.what(), HasSubstr(message)) << line;
-    EXPECT_EQ(error.code(), ExitCode::kLedgerCorrupt);
-  }
+  expect_refusal<LedgerCorrupt>([&] { parse_line(line, "ledger.jsonl:1"); }, {"ledger.jsonl:1: ", message});
 }
 
 TEST(LedgerLine, IsWhatTheLegendSays) {
@@ -266,5 +249,4 @@ TEST(LedgerLine, ThatIsOverlongIsRefused) {
   expect_corrupt(std::string(kLongestLedgerLine + 1, ' '), "longer than 1048576 bytes");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::ledger_line_test

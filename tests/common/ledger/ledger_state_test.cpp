@@ -1,28 +1,13 @@
 #include "common/ledger/ledger_state.hpp"
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::ledger_state_test {
 
 void expect_corrupt_state(const std::string& text, const std::string& message) {
-  try {
-    LedgerState::of(text, "ledger.jsonl");
-    FAIL() << "accepted";
-  } catch (const LedgerCorrupt& error) {
-    EXPECT_THAT(error.what(), HasSubstr(message));
-    EXPECT_EQ(error.code(), ExitCode::kLedgerCorrupt);
-  }
+  expect_refusal<LedgerCorrupt>([&] { LedgerState::of(text, "ledger.jsonl"); }, {message});
 }
 
 TEST(LedgerState, OfNothingIsEmpty) {
@@ -203,13 +188,7 @@ TEST(LedgerState, ContainsEveryHeadThatItHad) {
 
 TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
   const auto expect_missing = [](const LedgerState& state, const LedgerHead& head, const std::string& message) {
-    try {
-      require_contains(state, head, "ledger.jsonl");
-      FAIL() << "accepted";
-    } catch (const LedgerCorrupt& error) {
-      EXPECT_THAT(error.what(), HasSubstr("ledger.jsonl: "));
-      EXPECT_THAT(error.what(), HasSubstr(message));
-    }
+    expect_refusal<LedgerCorrupt>([&] { require_contains(state, head, "ledger.jsonl"); }, {"ledger.jsonl: ", message});
   };
   SampleText ledger = sample_text();
   const LedgerHead head = LedgerState::of(ledger.text(), "").head();
@@ -226,5 +205,4 @@ TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
   expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 0 is not the one");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::ledger_state_test

@@ -1,21 +1,8 @@
 #include "common/ledger/ledger.hpp"
 
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <map>
-#include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,42 +13,21 @@
 #include "common/base/error.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::ledger_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 class LedgerFile : public testing::Test {
  protected:
-  LedgerFile() {
-    std::string pattern = (fs::temp_directory_path() / "dpreduce-ledger-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    path_ = folder_ / "ledger.jsonl";
-  }
-  ~LedgerFile() override { fs::remove_all(folder_); }
-
-  std::string content() const {
-    std::ifstream file(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void set_content(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
-
-  template <typename Failure>
-  static void expect_failure(const std::function<void()>& action, const std::vector<std::string>& messages) {
-    try {
-      action();
-      FAIL() << "no error";
-    } catch (const Failure& error) {
-      for (const std::string& message : messages) EXPECT_THAT(error.what(), HasSubstr(message));
-    }
-  }
-
+  std::string content() const { return read_bytes(path_); }
+  void set_content(const std::string& text) const { write_bytes(path_, text); }
   std::size_t lines() const { return Ledger::read(path_).head().lines; }
 
-  fs::path folder_;
-  fs::path path_;
+  const TemporaryFolder folder_;
+  const fs::path path_ = folder_ / "ledger.jsonl";
 };
 
 // A run of one release.
@@ -75,32 +41,54 @@ Charge charge(const fs::path& path, const std::string& run) {
   return charge(ledger, run);
 }
 
-// Runs the body in a process of its own; its exit status is the body's result.
-int status_in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
+// Runs `body` in so many processes at once, each with its number; returns how often each exit status was its result.
+std::map<int, int> statuses_in_children(int processes, const std::function<int(int)>& body) {
+  std::vector<pid_t> children;
+  for (int process = 0; process < processes; ++process) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
     int status = 99;
     try {
-      status = body();
+      status = body(process);
     } catch (...) {
     }
     ::_exit(status);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  std::map<int, int> statuses;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ++statuses[WIFEXITED(status) ? WEXITSTATUS(status) : -1];
+  }
+  return statuses;
+}
+int status_in_child(const std::function<int()>& body) {
+  return statuses_in_children(1, [&](int) { return body(); }).begin()->first;
+}
+
+// That of a charge in a process whose files may have so many bytes, which stands for a full disk: 0 where it is refused
+// with these words, 1 with others, 2 where it is made.
+int status_of_charge(const fs::path& ledger, std::size_t most_bytes, const std::vector<std::string>& words) {
+  return status_in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{most_bytes, most_bytes};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string said = refusal<BadInput>([&] { charge(ledger, "run-2"); });
+    if (said.empty()) return 2;
+    const auto is_said = [&](const std::string& word) { return said.find(word) != std::string::npos; };
+    return std::ranges::all_of(words, is_said) ? 0 : 1;
+  });
 }
 
 TEST_F(LedgerFile, AMissingFileIsAnEmptyLedgerAndStaysMissing) {
   EXPECT_EQ(Ledger::read(path_).head().lines, 0U);
   EXPECT_EQ(Ledger(path_).current().head().lines, 0U);
   EXPECT_FALSE(Ledger(path_).end("run-1", RunOutcome::kReleased));
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
 TEST_F(LedgerFile, AnEmptyFileIsAnEmptyLedger) {
   set_content("");
-  EXPECT_EQ(lines(), 0U);
   EXPECT_EQ(charge(path_, "run-1"), Charge::kWritten);
   EXPECT_EQ(lines(), 3U);
 }
@@ -148,7 +136,7 @@ TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
   EXPECT_TRUE(ledger.end("run-1", RunOutcome::kStopped));
   EXPECT_FALSE(ledger.end("run-1", RunOutcome::kFinished));
   const std::string before = content();
-  expect_failure<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/2")); },
+  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/2")); },
                                 {path_.string(), "run run-1 has reserved nothing", "run-1/means/2"});
   EXPECT_EQ(content(), before);
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
@@ -161,11 +149,11 @@ TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
   ledger.reserve(sample_reservation("run-1", 2));
   EXPECT_TRUE(Ledger(path_).end("run-1", RunOutcome::kReleased));
   const std::vector<std::string> messages{path_.string(), "run run-1 was given up (dpreduce ledger release)"};
-  expect_failure<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, messages);
-  expect_failure<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-1")); }, messages);
+  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, messages);
+  expect_refusal<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-1")); }, messages);
   Reservation anew = sample_reservation("run-2");
   anew.instead_of = "run-1";
-  expect_failure<BudgetRefused>([&] { ledger.reserve(anew); }, messages);
+  expect_refusal<BudgetRefused>([&] { ledger.reserve(anew); }, messages);
   EXPECT_EQ(lines(), 3U);
 }
 
@@ -186,7 +174,7 @@ TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
   Reservation anew = sample_reservation("run-2");
   anew.releases[0].mu = 0.26;
   anew.instead_of = "run-1";
-  expect_failure<BudgetRefused>([&] { ledger.reserve(anew, limit); },
+  expect_refusal<BudgetRefused>([&] { ledger.reserve(anew, limit); },
                                 {"the runs on file have epsilon 1.061", ", with this one's 1.107"});
   EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
   anew.releases[0].mu = 0.25;
@@ -231,28 +219,28 @@ TEST_F(LedgerFile, AnotherReleaseUnderTheSameIdIsRefused) {
   const std::string before = content();
   LedgerEntry other = sample_entry("run-1/means/1");
   other.blocks[0].sigma *= 2;
-  expect_failure<ResumeMismatch>([&] { ledger.append(other); }, {path_.string(), "release run-1/means/1"});
+  expect_refusal<ResumeMismatch>([&] { ledger.append(other); }, {path_.string(), "release run-1/means/1"});
   EXPECT_EQ(content(), before);
 }
 
 TEST_F(LedgerFile, WhatIsNotReservedIsRefused) {
   Ledger ledger(path_);
-  expect_failure<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, {"has reserved nothing"});
-  EXPECT_TRUE(fs::is_empty(folder_)) << "neither ledger nor key is made for a refusal";
+  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, {"has reserved nothing"});
+  EXPECT_THAT(folder_.names(), IsEmpty()) << "neither ledger nor key is made for a refusal";
   ledger.reserve(sample_reservation("run-1"));
   const std::string before = content();
-  expect_failure<UsageError>([&] { ledger.append(sample_entry("run-1/gram")); }, {"has reserved no (further) release"});
+  expect_refusal<UsageError>([&] { ledger.append(sample_entry("run-1/gram")); }, {"has reserved no (further) release"});
   EXPECT_EQ(content(), before);
 }
 
 TEST_F(LedgerFile, InvalidEntriesAreRefusedBeforeTheFileIsTouched) {
   LedgerEntry entry = sample_entry("run-1/means/1");
   entry.mu = 0;
-  expect_failure<UsageError>([&] { Ledger(path_).append(entry); }, {"ledger entry: mu = 0"});
+  expect_refusal<UsageError>([&] { Ledger(path_).append(entry); }, {"ledger entry: mu = 0"});
   Reservation reservation = sample_reservation("run-1");
   reservation.releases.clear();
-  expect_failure<UsageError>([&] { Ledger(path_).reserve(reservation); }, {"ledger reservation: reserves nothing"});
-  EXPECT_TRUE(fs::is_empty(folder_));
+  expect_refusal<UsageError>([&] { Ledger(path_).reserve(reservation); }, {"ledger reservation: reserves nothing"});
+  EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
 TEST_F(LedgerFile, WhatIsTooLongForALineIsRefused) {
@@ -261,45 +249,28 @@ TEST_F(LedgerFile, WhatIsTooLongForALineIsRefused) {
   const std::string before = content();
   LedgerEntry entry = sample_entry("run-1/means/1");
   entry.blocks.assign(20000, entry.blocks[0]);
-  expect_failure<UsageError>([&] { ledger.append(entry); }, {"release run-1/means/1", "too many blocks"});
+  expect_refusal<UsageError>([&] { ledger.append(entry); }, {"release run-1/means/1", "too many blocks"});
   Reservation reservation = sample_reservation("run-2");
   for (int release = 0; release < 40000; ++release) {
     reservation.releases.push_back({.name = "r" + std::to_string(release), .mu = 0.25});
   }
-  expect_failure<UsageError>([&] { ledger.reserve(reservation); }, {"more releases than one line"});
+  expect_refusal<UsageError>([&] { ledger.reserve(reservation); }, {"more releases than one line"});
   EXPECT_EQ(content(), before);
 }
 
 // Six runs that begin at once, and room for four: four are admitted, and two refused before they have done anything.
 TEST_F(LedgerFile, RunsThatBeginAtOnceDoNotShareOneRoom) {
-  constexpr int kRuns = 6;
   const DataSetBudget limit{gdp_epsilon(0.5 + 1e-9, 1e-6), 1e-6};  // of mu 0.25 each
-  std::vector<pid_t> children;
-  for (int run = 0; run < kRuns; ++run) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      int status = 2;
-      try {
-        Ledger ledger(path_);
-        ledger.reserve(sample_reservation("run-" + std::to_string(run)), limit);
-        ledger.append(sample_entry("run-" + std::to_string(run) + "/means/1"));
-        ledger.end("run-" + std::to_string(run), RunOutcome::kFinished);
-        status = 0;
-      } catch (const BudgetRefused&) {
-        status = 1;
-      } catch (...) {
-      }
-      ::_exit(status);
-    }
-    children.push_back(child);
-  }
-  std::map<int, int> outcomes;
-  for (const pid_t child : children) {
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    ++outcomes[WEXITSTATUS(status)];
-  }
+  const std::map<int, int> outcomes = statuses_in_children(6, [&](int number) {
+    const std::string run = "run-" + std::to_string(number);
+    const std::string said = refusal<BudgetRefused>([&] {
+      Ledger ledger(path_);
+      ledger.reserve(sample_reservation(run), limit);
+      ledger.append(sample_entry(run + "/means/1"));
+      ledger.end(run, RunOutcome::kFinished);
+    });
+    return said.empty() ? 0 : 1;
+  });
   EXPECT_EQ(outcomes, (std::map<int, int>{{0, 4}, {1, 2}}));
   const LedgerState state = Ledger::read(path_);
   EXPECT_EQ(state.charges().size(), 4U);
@@ -311,7 +282,7 @@ TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
   Ledger ledger(path_);
   ledger.reserve(sample_reservation("run-1", 2), limit);
   ledger.append(sample_entry("run-1/means/1"));
-  expect_failure<BudgetRefused>(
+  expect_refusal<BudgetRefused>(
       [&] { ledger.reserve(sample_reservation("run-2"), limit); },
       {path_.string() + ": the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061"});
   ledger.end("run-1", RunOutcome::kStopped);
@@ -325,11 +296,11 @@ TEST_F(LedgerFile, AnEditedLedgerIsNeitherReadNorExtended) {
   edited.replace(edited.rfind("122241.5"), 8, "122241.6");
   set_content(edited);
   const std::vector<std::string> messages{path_.string() + ":5", "the signature is not of this line"};
-  expect_failure<LedgerCorrupt>([&] { ledger.append(sample_entry("run-2/means/2")); }, messages);
-  expect_failure<LedgerCorrupt>([&] { ledger.reserve(sample_reservation("run-3")); }, messages);
-  expect_failure<LedgerCorrupt>([&] { ledger.end("run-1", RunOutcome::kFinished); }, messages);
-  expect_failure<LedgerCorrupt>([&] { ledger.current(); }, messages);
-  expect_failure<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { ledger.append(sample_entry("run-2/means/2")); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { ledger.reserve(sample_reservation("run-3")); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { ledger.end("run-1", RunOutcome::kFinished); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
   EXPECT_EQ(content(), edited);
 }
 
@@ -341,9 +312,9 @@ TEST_F(LedgerFile, AnEditBetweenTwoCallsOfOneObjectIsFound) {
   std::string edited = intact;
   edited.replace(edited.find("run-1"), 5, "run-9");
   set_content(edited);
-  expect_failure<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":2", "signature"});
+  expect_refusal<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":2", "signature"});
   set_content(intact.substr(intact.find('\n') + 1));
-  expect_failure<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":1", "chain"});
+  expect_refusal<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":1", "chain"});
   set_content(intact);
   EXPECT_EQ(charge(ledger, "run-4"), Charge::kWritten);
 }
@@ -355,13 +326,13 @@ TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
   ledger.append(sample_entry("run-1/means/1"));
   const std::string intact = content();
   set_content(before);
-  expect_failure<LedgerCorrupt>([&] { ledger.append(sample_entry("run-1/means/2")); },
+  expect_refusal<LedgerCorrupt>([&] { ledger.append(sample_entry("run-1/means/2")); },
                                 {path_.string() + ": has 2 lines, and had 3", "cut off"});
   EXPECT_EQ(content(), before);
   Ledger(path_).append(sample_entry("run-1/means/2"));
-  expect_failure<LedgerCorrupt>([&] { ledger.current(); }, {"line 3 is not the one that it was"});
+  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"line 3 is not the one that it was"});
   fs::remove(path_);
-  expect_failure<LedgerCorrupt>([&] { ledger.current(); }, {"is not signed, and was signed with"});
+  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"is not signed, and was signed with"});
   set_content(intact);
   EXPECT_EQ(ledger.append(sample_entry("run-1/means/2")), Charge::kWritten);
 }
@@ -371,10 +342,10 @@ TEST_F(LedgerFile, WithoutItsSigningKeyItIsReadAndNotExtended) {
   const std::string before = content();
   fs::remove(signing_key_path(path_));
   Ledger ledger(path_);
-  expect_failure<BadInput>([&] { charge(ledger, "run-2"); },
+  expect_refusal<BadInput>([&] { charge(ledger, "run-2"); },
                            {path_.string() + ": its signing key " + path_.string() + ".signing-key is not there",
                             "put the key back, or start a new ledger"});
-  expect_failure<BadInput>([&] { ledger.end("run-1", RunOutcome::kFinished); }, {"is not there"});
+  expect_refusal<BadInput>([&] { ledger.end("run-1", RunOutcome::kFinished); }, {"is not there"});
   EXPECT_FALSE(fs::exists(signing_key_path(path_)));
   EXPECT_EQ(content(), before);
   EXPECT_EQ(lines(), 3U);
@@ -385,7 +356,7 @@ TEST_F(LedgerFile, WithAnotherSigningKeyItIsNotExtended) {
   const std::string before = content();
   fs::remove(signing_key_path(path_));
   find_or_make_signing_key(path_);
-  expect_failure<LedgerCorrupt>([&] { charge(path_, "run-2"); },
+  expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-2"); },
                                 {path_.string() + ": is signed with the key ", "has been exchanged"});
   EXPECT_EQ(content(), before);
 }
@@ -393,14 +364,14 @@ TEST_F(LedgerFile, WithAnotherSigningKeyItIsNotExtended) {
 TEST_F(LedgerFile, ASigningKeyThatOthersMayReadIsRefused) {
   charge(path_, "run-1");
   fs::permissions(signing_key_path(path_), fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
-  expect_failure<BadInput>([&] { charge(path_, "run-2"); }, {signing_key_path(path_).string(), "0640", "chmod 600"});
+  expect_refusal<BadInput>([&] { charge(path_, "run-2"); }, {signing_key_path(path_).string(), "0640", "chmod 600"});
 }
 
 TEST_F(LedgerFile, OfAnotherSchemaIsNeitherReadNorExtended) {
   charge(path_, "run-1");
   const std::string other = replaced(content(), "\"schema\":2", "\"schema\":1");
   set_content(other);
-  expect_failure<LedgerCorrupt>([&] { charge(path_, "run-2"); },
+  expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-2"); },
                                 {path_.string() + ":1",
                                  "its schema is not 2, which this version reads; start a new "
                                  "ledger, and count what this one has charged"});
@@ -423,119 +394,55 @@ TEST_F(LedgerFile, ATornLastLineIsNeitherReadNorExtended) {
   const std::string torn = content().substr(0, content().size() - 10);
   set_content(torn);
   const std::vector<std::string> messages{path_.string() + ":3", "torn"};
-  expect_failure<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
-  expect_failure<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
+  expect_refusal<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
   EXPECT_EQ(content(), torn);
 }
 
 TEST_F(LedgerFile, EightProcessesOfFiftyReleasesLeaveAllTheirLines) {
   constexpr int kProcesses = 8;
   constexpr int kReleases = 50;
-  std::vector<pid_t> children;
-  for (int process = 0; process < kProcesses; ++process) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      int status = 0;
-      try {
-        Ledger ledger(path_);
-        const std::string run = "run-" + std::to_string(process);
-        ledger.reserve(sample_reservation(run, kReleases));
-        for (int release = 0; release < kReleases; ++release) {
-          ledger.append(sample_entry(run + "/means/" + std::to_string(release)));
-        }
-      } catch (...) {
-        status = 1;
-      }
-      ::_exit(status);
+  const std::map<int, int> statuses = statuses_in_children(kProcesses, [&](int process) {
+    Ledger ledger(path_);
+    const std::string run = "run-" + std::to_string(process);
+    ledger.reserve(sample_reservation(run, kReleases));
+    for (int release = 0; release < kReleases; ++release) {
+      ledger.append(sample_entry(run + "/means/" + std::to_string(release)));
     }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::map<int, int>{{0, kProcesses}}));
   const LedgerState state = Ledger::read(path_);
   EXPECT_EQ(state.charges().size(), static_cast<std::size_t>(kProcesses * kReleases));
   for (const auto& [run, open] : state.open_runs()) EXPECT_TRUE(open.remains.is_empty()) << run;
 }
 
-// A size limit that the line crosses stands for a full disk: write() accepts a part.
-TEST_F(LedgerFile, AShortWriteLeavesTheFileAsBefore) {
+TEST_F(LedgerFile, AWriteThatFailsOrStopsShortLeavesTheFileAsBefore) {
   charge(path_, "run-1");
   const std::string before = content();
-  const int status = status_in_child([&] {
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{before.size() + 100, before.size() + 100};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      charge(path_, "run-2");
-    } catch (const BadInput& error) {
-      const std::string what = error.what();
-      return what.find(path_.string()) != std::string::npos && what.find("only 100 of") != std::string::npos ? 0 : 1;
-    }
-    return 2;
-  });
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(status_of_charge(path_, before.size() + 100, {path_.string(), "only 100 of"}), 0);
+  EXPECT_EQ(content(), before);
+  EXPECT_EQ(status_of_charge(path_, before.size(), {path_.string(), "File too large"}), 0);
   EXPECT_EQ(content(), before);
   EXPECT_EQ(charge(path_, "run-2"), Charge::kWritten);
   EXPECT_EQ(lines(), 5U);
 }
 
-TEST_F(LedgerFile, AWriteThatFailsAltogetherLeavesTheFileAsBefore) {
-  charge(path_, "run-1");
-  const std::string before = content();
-  const int status = status_in_child([&] {
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{before.size(), before.size()};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      charge(path_, "run-2");
-    } catch (const BadInput& error) {
-      return std::string(error.what()).find("File too large") != std::string::npos ? 0 : 1;
-    }
-    return 2;
-  });
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(content(), before);
-}
-
 TEST_F(LedgerFile, AFirstShortWriteLeavesAnEmptyLedger) {
-  const int status = status_in_child([&] {
-    ::signal(SIGXFSZ, SIG_IGN);
-    find_or_make_signing_key(path_);
-    const rlimit limit{50, 50};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      charge(path_, "run-1");
-    } catch (const BadInput&) {
-      return 0;
-    }
-    return 2;
-  });
-  EXPECT_EQ(status, 0);
+  find_or_make_signing_key(path_);
+  EXPECT_EQ(status_of_charge(path_, 50, {}), 0);
   EXPECT_EQ(lines(), 0U);
 }
 
-TEST_F(LedgerFile, AFolderInItsPlaceIsRefused) {
-  expect_failure<BadInput>([&] { charge(folder_, "run-1"); }, {folder_.string(), "directory"});
-  expect_failure<BadInput>([&] { Ledger::read(folder_); }, {folder_.string(), "regular file"});
-}
-
-TEST_F(LedgerFile, APipeInItsPlaceIsRefusedWithoutWaiting) {
+TEST_F(LedgerFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
+  expect_refusal<BadInput>([&] { charge(folder_.path(), "run-1"); }, {folder_.path(), "directory"});
+  expect_refusal<BadInput>([&] { Ledger::read(folder_.path()); }, {folder_.path(), "regular file"});
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  expect_failure<BadInput>([&] { charge(path_, "run-1"); }, {path_.string(), "regular file"});
-  expect_failure<BadInput>([&] { Ledger::read(path_); }, {path_.string(), "regular file"});
-}
-
-TEST_F(LedgerFile, ADeviceInItsPlaceIsRefused) {
-  expect_failure<BadInput>([&] { charge("/dev/null", "run-1"); }, {"/dev/null", "regular file"});
-}
-
-TEST_F(LedgerFile, AMissingFolderIsNamed) {
-  const fs::path path = folder_ / "missing" / "ledger.jsonl";
-  expect_failure<BadInput>([&] { charge(path, "run-1"); }, {path.string(), "No such file"});
+  expect_refusal<BadInput>([&] { charge(path_, "run-1"); }, {path_.string(), "regular file"});
+  expect_refusal<BadInput>([&] { Ledger::read(path_); }, {path_.string(), "regular file"});
+  expect_refusal<BadInput>([&] { charge("/dev/null", "run-1"); }, {"/dev/null", "regular file"});
+  const fs::path in_none = folder_ / "missing/ledger.jsonl";
+  expect_refusal<BadInput>([&] { charge(in_none, "run-1"); }, {in_none.string(), "No such file"});
 }
 
 TEST_F(LedgerFile, AFileWithoutPermissionIsNamed) {
@@ -543,30 +450,24 @@ TEST_F(LedgerFile, AFileWithoutPermissionIsNamed) {
   fs::permissions(path_, fs::perms::owner_read);
   const auto attempt = [&] {
     if (::geteuid() == 0 && ::seteuid(65534) != 0) return 3;  // permissions do not bind root
-    try {
-      charge(path_, "run-2");
-    } catch (const BadInput& error) {
-      const std::string what = error.what();
-      return what.find(path_.string()) != std::string::npos && what.find("Permission denied") != std::string::npos ? 0
-                                                                                                                   : 1;
-    }
-    return 2;
+    const std::string said = refusal<BadInput>([&] { charge(path_, "run-2"); });
+    const bool is_named = said.find(path_.string()) != std::string::npos;
+    return is_named && said.find("Permission denied") != std::string::npos ? 0 : 1;
   };
-  fs::permissions(folder_, fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
+  fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
   EXPECT_EQ(status_in_child(attempt), 0);
   EXPECT_EQ(lines(), 3U);
 }
 
 TEST_F(LedgerFile, ABareFileNameLiesInTheWorkingFolder) {
   const int status = status_in_child([&] {
-    fs::current_path(folder_);
+    fs::current_path(folder_.path());
     return charge("ledger.jsonl", "run-1") == Charge::kWritten ? 0 : 1;
   });
   EXPECT_EQ(status, 0);
   EXPECT_EQ(lines(), 3U);
 }
 
-// While a process waits for the lock, the ledger is moved away: its line belongs in the file that has the name now.
 // Without the link the next run under that name would begin a ledger of its own.
 TEST_F(LedgerFile, ARefusalLeavesASymbolicLinkToTheLedger) {
   const fs::path link = folder_ / "link.jsonl";
@@ -576,6 +477,7 @@ TEST_F(LedgerFile, ARefusalLeavesASymbolicLinkToTheLedger) {
   EXPECT_TRUE(fs::is_symlink(link));
 }
 
+// While a process waits for the lock, the ledger is moved away: its line belongs in the file that has the name now.
 TEST_F(LedgerFile, AWaitingProcessWritesToTheFileThatHasTheName) {
   charge(path_, "run-1");
   const int holder = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -590,5 +492,4 @@ TEST_F(LedgerFile, AWaitingProcessWritesToTheFileThatHasTheName) {
   EXPECT_NE(Ledger::read(path_).open_run("run-2"), nullptr);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::ledger_test

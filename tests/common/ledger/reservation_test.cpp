@@ -1,18 +1,9 @@
 #include "common/ledger/reservation.hpp"
 
-#include <functional>
-#include <limits>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::reservation_test {
 
 TEST(Reservation, OfAPlanHasAllThatThePlanMayCharge) {
   NoisePlan plan = make_noise_plan(
@@ -97,80 +88,52 @@ TEST(Reservation, CoversOneNumberOfSilosLeftAsWellAsAnother) {
   EXPECT_THAT(uncovered(reservation, entry), HasSubstr("silos is not that"));
 }
 
-struct OtherTerms {
-  const char* name;
-  std::function<void(RunTerms&)> change;
-  const char* field;
-};
-
-class ReservationTerms : public testing::TestWithParam<OtherTerms> {};
-
-TEST_P(ReservationTerms, OfAChargeMustBeTheReservations) {
-  LedgerEntry entry = sample_entry("run-1/means");
-  GetParam().change(entry.terms);
-  EXPECT_EQ(uncovered(sample_reservation("run-1"), entry),
-            std::string(GetParam().field) + " is not that of the run's reservation");
+TEST(Reservation, TermsOfAChargeMustBeTheReservations) {
+  const Spoils<RunTerms> changes{{[](auto& terms) { terms.method = "gd"; }, "method"},
+                                 {[](auto& terms) { terms.adjacency = Adjacency::kReplaceOne; }, "adjacency"},
+                                 {[](auto& terms) { terms.accountant = Accountant::kRdp; }, "accountant"},
+                                 {[](auto& terms) { terms.is_private = false; }, "private"},
+                                 {[](auto& terms) { terms.epsilon = 2; }, "epsilon"},
+                                 {[](auto& terms) { terms.delta = 1e-6; }, "delta"},
+                                 {[](auto& terms) { terms.config_digest.assign(64, 'b'); }, "config digest"},
+                                 {[](auto& terms) { terms.version = "9"; }, "version"}};
+  for (const auto& [change, field] : changes) {
+    LedgerEntry entry = sample_entry("run-1/means");
+    change(entry.terms);
+    EXPECT_EQ(uncovered(sample_reservation("run-1"), entry), field + " is not that of the run's reservation");
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Fields, ReservationTerms,
-    testing::Values(
-        OtherTerms{"Method", [](RunTerms& terms) { terms.method = "gd"; }, "method"},
-        OtherTerms{"Adjacency", [](RunTerms& terms) { terms.adjacency = Adjacency::kReplaceOne; }, "adjacency"},
-        OtherTerms{"Accountant", [](RunTerms& terms) { terms.accountant = Accountant::kRdp; }, "accountant"},
-        OtherTerms{"Private", [](RunTerms& terms) { terms.is_private = false; }, "private"},
-        OtherTerms{"Epsilon", [](RunTerms& terms) { terms.epsilon = 2; }, "epsilon"},
-        OtherTerms{"Delta", [](RunTerms& terms) { terms.delta = 1e-6; }, "delta"},
-        OtherTerms{"Config", [](RunTerms& terms) { terms.config_digest.assign(64, 'b'); }, "config digest"},
-        OtherTerms{"Version", [](RunTerms& terms) { terms.version = "9"; }, "version"}),
-    [](const auto& test) { return test.param.name; });
-
-struct BadReservation {
-  const char* name;
-  std::function<void(Reservation&)> spoil;
-  const char* message;
-};
-
-class ReservationFault : public testing::TestWithParam<BadReservation> {};
-
-TEST_P(ReservationFault, NamesTheField) {
-  Reservation reservation = sample_reservation("run-1", 2);
-  reservation.selections = {{"choice", *sample_selection("", SelectionMechanism::kExponential, 0.5).selection}};
-  ASSERT_EQ(fault_of(reservation), "");
-  GetParam().spoil(reservation);
-  EXPECT_THAT(fault_of(reservation), HasSubstr(GetParam().message));
+TEST(Reservation, FaultsNameTheField) {
+  const Spoils<Reservation> spoils{
+      {[](auto& bad) { bad.run_id = ""; }, "run must be 1 to 64"},
+      {[](auto& bad) { bad.run_id = "a/b"; }, "run must be 1 to 64"},
+      {[](auto& bad) { bad.run_id.assign(65, 'x'); }, "run must be 1 to 64"},
+      {[](auto& bad) { bad.run_id = ".."; }, "run must be 1 to 64"},
+      {[](auto& bad) {
+         bad.releases.clear();
+         bad.selections.clear();
+       },
+       "reserves nothing"},
+      {[](auto& bad) { bad.terms.method = "\n"; }, "method must"},
+      {[](auto& bad) { bad.releases[0].rounds = 0; }, "release means: rounds = 0"},
+      {[](auto& bad) { bad.releases[0].mu = 0; }, "release means: mu = 0"},
+      {[](auto& bad) { bad.releases[0].mu = std::numeric_limits<double>::infinity(); }, "mu = inf"},
+      {[](auto& bad) { bad.releases[0].sampling_rate = 0; }, "sampling rate = 0"},
+      {[](auto& bad) { bad.releases[0].name = ""; }, "a release's name must"},
+      {[](auto& bad) { bad.releases.push_back(bad.releases[0]); }, "release means: is reserved twice"},
+      {[](auto& bad) { bad.selections[0].name = "means"; }, "release means: is reserved twice"},
+      {[](auto& bad) { bad.selections[0].terms.epsilon = 0; }, "selection choice: epsilon = 0"},
+      {[](auto& bad) { bad.instead_of = "run-1"; }, "is the run itself"},
+      {[](auto& bad) { bad.instead_of = "a b"; }, "instead of must"}};
+  Reservation good = sample_reservation("run-1", 2);
+  good.selections = {{"choice", *sample_selection("", SelectionMechanism::kExponential, 0.5).selection}};
+  ASSERT_EQ(fault_of(good), "");
+  for (const auto& [spoil, message] : spoils) {
+    Reservation reservation = good;
+    spoil(reservation);
+    EXPECT_THAT(fault_of(reservation), HasSubstr(message));
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Fields, ReservationFault,
-    testing::Values(
-        BadReservation{"NoRun", [](Reservation& bad) { bad.run_id = ""; }, "run must be 1 to 64"},
-        BadReservation{"SlashInRun", [](Reservation& bad) { bad.run_id = "a/b"; }, "run must be 1 to 64"},
-        BadReservation{"LongRun", [](Reservation& bad) { bad.run_id.assign(65, 'x'); }, "run must be 1 to 64"},
-        BadReservation{"ParentFolder", [](Reservation& bad) { bad.run_id = ".."; }, "run must be 1 to 64"},
-        BadReservation{"Nothing",
-                       [](Reservation& bad) {
-                         bad.releases.clear();
-                         bad.selections.clear();
-                       },
-                       "reserves nothing"},
-        BadReservation{"Method", [](Reservation& bad) { bad.terms.method = "\n"; }, "method must"},
-        BadReservation{"NoRounds", [](Reservation& bad) { bad.releases[0].rounds = 0; }, "release means: rounds = 0"},
-        BadReservation{"NoMu", [](Reservation& bad) { bad.releases[0].mu = 0; }, "release means: mu = 0"},
-        BadReservation{"InfiniteMu",
-                       [](Reservation& bad) { bad.releases[0].mu = std::numeric_limits<double>::infinity(); },
-                       "mu = inf"},
-        BadReservation{"NoRate", [](Reservation& bad) { bad.releases[0].sampling_rate = 0; }, "sampling rate = 0"},
-        BadReservation{"Name", [](Reservation& bad) { bad.releases[0].name = ""; }, "a release's name must"},
-        BadReservation{"Twice", [](Reservation& bad) { bad.releases.push_back(bad.releases[0]); },
-                       "release means: is reserved twice"},
-        BadReservation{"SelectionNamedAsARelease", [](Reservation& bad) { bad.selections[0].name = "means"; },
-                       "release means: is reserved twice"},
-        BadReservation{"NoEpsilon", [](Reservation& bad) { bad.selections[0].terms.epsilon = 0; },
-                       "selection choice: epsilon = 0"},
-        BadReservation{"InsteadOfItself", [](Reservation& bad) { bad.instead_of = "run-1"; }, "is the run itself"},
-        BadReservation{"InsteadOfNoRun", [](Reservation& bad) { bad.instead_of = "a b"; }, "instead of must"}),
-    [](const auto& test) { return test.param.name; });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::reservation_test

@@ -1,26 +1,18 @@
 #include "common/ledger/run_journal.hpp"
 
-#include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::run_journal_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 const std::string kBinding(64, 'b');
 const std::string kOtherBinding(64, 'c');
@@ -29,22 +21,10 @@ const std::string kOtherFingerprint(32, '2');
 
 class RunJournalTest : public testing::Test {
  protected:
-  RunJournalTest()
-      : folder_(fs::temp_directory_path() / ("dpreduce_journal_test." + std::to_string(getpid()))),
-        ledger_(folder_ / "ledger.jsonl") {
-    fs::create_directory(folder_);
-  }
-  ~RunJournalTest() override { fs::remove_all(folder_); }
-
   std::vector<fs::path> files() const {
     std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_)) found.push_back(entry.path());
+    for (const std::string& name : folder_.names()) found.emplace_back(folder_ / name);
     return found;
-  }
-
-  static std::string content_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
   }
 
   static std::vector<std::byte> stream_of(const NoiseKey& secret) {
@@ -58,17 +38,11 @@ class RunJournalTest : public testing::Test {
   }
 
   void expect_refused(const std::string& reason) const {
-    try {
-      RunJournal::take_over(ledger_, kBinding);
-      FAIL() << "accepted";
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr(files().front().string()));
-      EXPECT_THAT(error.what(), HasSubstr(reason));
-    }
+    expect_refusal<BadInput>([&] { RunJournal::take_over(ledger_, kBinding); }, {files().front().string(), reason});
   }
 
-  fs::path folder_;
-  fs::path ledger_;
+  const TemporaryFolder folder_;
+  const fs::path ledger_ = folder_ / "ledger.jsonl";
 };
 
 TEST_F(RunJournalTest, IsItsOwnersAloneAndNamedAfterLedgerAndRun) {
@@ -167,7 +141,7 @@ TEST_F(RunJournalTest, ThatOfAKilledProcessIsTakenOverWhenItIsGone) {
     pause();
     _exit(0);
   }
-  while (files().empty() || content_of(files().front()).find("charge") == std::string::npos) usleep(1000);
+  while (files().empty() || read_bytes(files().front()).find("charge") == std::string::npos) usleep(1000);
   kill(child, SIGKILL);
   const std::optional<RunJournal> taken = RunJournal::take_over(ledger_, kBinding);
   waitpid(child, nullptr, 0);
@@ -198,11 +172,11 @@ TEST_F(RunJournalTest, IsOverwrittenAndRemovedWhenItIsDestroyed) {
   const fs::path path = files().front();
   const fs::path second_name = folder_ / "kept";
   fs::create_hard_link(path, second_name);
-  const std::string before = content_of(path);
+  const std::string before = read_bytes(path);
   journal.destroy();
   EXPECT_FALSE(fs::exists(path));
   EXPECT_FALSE(journal.is_on_disk());
-  const std::string after = content_of(second_name);
+  const std::string after = read_bytes(second_name);
   const std::string secret = before.substr(before.find("private ") + 8, 64);
   EXPECT_EQ(after.find(secret), std::string::npos);
   for (std::size_t k = 0; k + 8 <= secret.size(); k += 8) {
@@ -249,7 +223,7 @@ TEST_F(RunJournalTest, ACopyUnderAnotherNameIsRefused) {
 TEST_F(RunJournalTest, WhatIsNoJournalIsRefused) {
   { const RunJournal journal = made(); }
   const fs::path path = files().front();
-  const std::string whole = content_of(path);
+  const std::string whole = read_bytes(path);
   const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
   const std::string run = whole.substr(whole.find("run "));
   for (const std::string& text :
@@ -290,5 +264,4 @@ TEST_F(RunJournalTest, OneLabelOfARunHasOneFingerprint) {
   journal.add_charge("center", kOtherFingerprint);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::run_journal_test

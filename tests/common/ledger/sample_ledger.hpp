@@ -1,14 +1,10 @@
 // Valid parts of a ledger for tests to vary.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_record.hpp"
-#include "common/ledger/line_signature.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,7 @@
 // Files written byte by byte, to be read by the code under test.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -24,17 +20,6 @@ inline std::vector<std::byte> safetensors_bytes(std::string_view header, std::si
   for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
   for (std::size_t index = 0; index < data_size; ++index) bytes.push_back(static_cast<std::byte>(index & 0xFF));
   return bytes;
-}
-
-/// The message of the Expected that `action` throws; "nothing was thrown" where it throws nothing.
-template <typename Expected, typename Action>
-std::string message_of(const Action& action) {
-  try {
-    action();
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace dpreduce

@@ -1,13 +1,8 @@
 #include "common/model/class_scores.hpp"
 
-#include <cstring>
-#include <random>
-#include <tuple>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::class_scores_test {
 
 std::vector<double> normals(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -61,5 +56,4 @@ TEST(ClassScores, WrongSizesAreOurOwnBug) {
   EXPECT_THROW(ClassScores(six, 3, 2)(six, four), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::class_scores_test

@@ -1,24 +1,12 @@
 #include "common/model/classifier_file.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <fstream>
-#include <functional>
-#include <limits>
-#include <random>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/model/safetensors.hpp"
 #include "tests/common/model/byte_file.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using ::testing::HasSubstr;
+namespace dpreduce::classifier_file_test {
 
 // Figures that no short decimal text holds, and the ends of the range.
 ClassifierParts full_parts() {
@@ -158,7 +146,7 @@ TEST(ClassifierFile, TheLinkComesBack) {
   EXPECT_FALSE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().link);
   SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
   file.metadata["link"] = "probit";
-  EXPECT_THAT(message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
+  EXPECT_THAT(refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
               HasSubstr("link is \"probit\", neither softmax nor sigmoid"));
 }
 
@@ -166,7 +154,7 @@ TEST(ClassifierFile, BrokenReductionsAreRefused) {
   const auto complaint = [](const std::function<void(SafetensorsFile&)>& damage) {
     SafetensorsFile file = parse_safetensors(to_bytes(Classifier(reduced_parts())), "f");
     damage(file);
-    return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+    return refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
   };
   const auto selected = [](std::vector<std::int64_t> indices) {
     return [=](SafetensorsFile& f) { f.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
@@ -213,7 +201,7 @@ TEST(ClassifierFile, BrokenNamesOfClassesAreRefused) {
   const auto complaint = [](const std::string& names) {
     SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
     file.metadata["class_names"] = names;
-    return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+    return refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
   };
   for (const std::string names : {"a, b", "[]", "[1, 2]", "{\"a\": 1}"}) {
     EXPECT_THAT(complaint(names), HasSubstr("class_names is no JSON list of names")) << names;
@@ -264,7 +252,7 @@ TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
   };
   EXPECT_EQ(statement_of({}), R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"private":true,)"
                               R"("rho":null,"rows_per_person":1,"unit":"person"})");
-  EXPECT_EQ(statement_of({.rows = 3, .bound = PersonBound::kClip, .silos = 2}),
+  EXPECT_EQ(statement_of({.rows = 3, .bound = UnitBound::kClip, .silos = 2}),
             R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"person_bound":"clip","private":true,)"
             R"("rho":null,"rows_per_person":3,"silos_per_person":2,"unit":"person"})");
 }
@@ -292,181 +280,107 @@ TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
 }
 
 TEST(ClassifierFile, AMissingFileIsNamed) {
-  EXPECT_THAT(message_of<BadInput>([] { load_classifier("no/such/model.safetensors"); }),
+  EXPECT_THAT(refusal<BadInput>([] { load_classifier("no/such/model.safetensors"); }),
               HasSubstr("no/such/model.safetensors"));
 }
 
 TEST(ClassifierFile, ANewerFormatSaysToUpdate) {
   SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
   file.metadata["format_version"] = "3";
-  EXPECT_THAT(message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
+  EXPECT_THAT(refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
               HasSubstr("a newer dpreduce wrote this"));
 }
 
-struct Damage {
-  const char* name;
-  void (*make)(SafetensorsFile&);
-  const char* complaint;
-};
-void PrintTo(const Damage& damage, std::ostream* out) {
-  *out << damage.name;
+using Damage = std::function<void(SafetensorsFile&)>;
+
+Damage metadata(const std::string& name, const std::string& value) {
+  return [=](SafetensorsFile& file) { file.metadata[name] = value; };
+}
+Damage without(const std::string& name) {
+  return [=](SafetensorsFile& file) { EXPECT_EQ(file.metadata.erase(name) + file.tensors.erase(name), 1U); };
+}
+Damage tensor(const std::string& name, const std::vector<double>& values, const std::vector<std::uint64_t>& shape) {
+  return [=](SafetensorsFile& file) { file.tensors[name] = make_tensor(values, shape); };
+}
+Damage statement(const std::string& rest) {
+  return metadata("privacy", R"({"private":true)" + rest + "}");
+}
+Damage person(const std::string& rest) {
+  return statement(R"(,"mu":1,"adjacency":"add-remove","unit":"person")" + rest);
+}
+Damage all_of(const std::vector<Damage>& damages) {
+  return [=](SafetensorsFile& file) {
+    for (const Damage& damage : damages) damage(file);
+  };
 }
 
-void set_weights(SafetensorsFile& file, const std::vector<double>& values, std::vector<std::uint64_t> shape) {
-  file.tensors["weights"] = make_tensor(values, std::move(shape));
+TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
+  const std::pair<Damage, const char*> damages[] = {
+      {[](SafetensorsFile& file) { file.metadata.clear(); }, "no format in its metadata"},
+      {metadata("format", "pt"), "its format is \"pt\""},
+      {metadata("format_version", "0"), "format version 0 is unknown"},
+      {metadata("format_version", "one"), "no number in range"},
+      {metadata("format_version", "99999999999999999999"), "no number"},
+      {without("method"), "no method"},
+      {metadata("method", "L S"), "method"},
+      {without("classes"), "no classes"},
+      {all_of({metadata("classes", "1"), tensor("weights", {1, 2, 3}, {1, 3}), tensor("bias", {1}, {1}),
+               tensor("prototypes", {1, 2, 3}, {1, 3})}),
+       "classes: 1"},
+      {metadata("classes", "3"), "[2, 3] instead of [3, 3]"},
+      {metadata("classes", "-2"), "no number in range"},
+      {metadata("classes", "2 "), "no number in range"},
+      {without("input_dim"), "no input_dim"},
+      {metadata("input_dim", "9"), "[3] instead of [5]"},
+      {metadata("input_dim", "18446744073709551615"), "input_dim"},
+      {without("pool"), "no pool"},
+      {metadata("pool", "0"), "pool"},
+      {metadata("pool", "18446744073709551615"), "pool"},
+      {without("normalize"), "no normalize"},
+      {metadata("normalize", "L2"), "neither l2 nor none"},
+      {without("clip_norm"), "no clip_norm"},
+      {metadata("clip_norm", "nan"), "clip"},
+      {metadata("clip_norm", ""), "no number in range"},
+      {without("privacy"), "no privacy"},
+      {metadata("privacy", "{"), "privacy is no JSON object"},
+      {metadata("privacy", "true"), "privacy is no JSON object"},
+      {metadata("privacy", R"({"private":1})"), "true or false"},
+      {statement(R"(,"adjacency":"add-remove")"), "is needed"},
+      {statement(R"(,"adjacency":"add-remove","epsilon":"1","delta":0)"), "epsilon is no number"},
+      {statement(R"(,"mu":1)"), "adjacency is missing"},
+      {statement(R"(,"mu":1,"adjacency":"x")"), "adjacency must"},
+      {statement(R"(,"mu":1,"adjacency":"add-remove","unit":"house")"), "unit is neither record nor person"},
+      {statement(R"(,"mu":1,"adjacency":"add-remove","unit":1)"), "unit is no text"},
+      {statement(R"(,"mu":1,"adjacency":"add-remove","rows_per_person":2)"), "goes with the unit person"},
+      {person(""), "rows_per_person is no number"},
+      {person(R"(,"rows_per_person":0)"), "rows_per_person is 0"},
+      {person(R"(,"rows_per_person":1,"person_bound":"cut")"), "person_bound is neither weight nor clip"},
+      {person(R"(,"rows_per_person":1,"silos_per_person":-1)"), "silos_per_person is no number"},
+      {without("weights"), "no tensor weights"},
+      {without("bias"), "no tensor bias"},
+      {tensor("weights", {1, 2, 3, 4, 5, 6}, {6}), "two dimensions"},
+      {tensor("weights", {1, 2, 3, 4, 5, 6}, {3, 2}), "[3, 2] instead"},
+      {all_of({tensor("weights", {}, {2, 0}), tensor("prototypes", {}, {2, 0})}), "weights has 0 entries"},
+      {tensor("weights", {1, 2, 3, 4, kNan, 6}, {2, 3}), "weights has nan"},
+      {[](auto& file) {
+         file.tensors["weights"] = Tensor{TensorType::kF32, {2, 3}, std::vector<std::byte>(24)};
+       },
+       "weights is F32, not F64"},
+      {tensor("bias", {1, 2, 3}, {3}), "bias has the shape [3] instead of [2]"},
+      {tensor("bias", {1, kNan}, {2}), "bias has nan"},
+      {tensor("center", {1}, {1}), "center has the shape"},
+      {tensor("center", {kNan, 1, 2}, {3}), "center has nan"},
+      {tensor("prototypes", {1}, {1, 1}), "prototypes has the shape"},
+      {tensor("more", {1}, {1}), "unknown tensor \"more\""},
+  };
+  for (const auto& [damage, complaint] : damages) {
+    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+    damage(file);
+    const std::string message = refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+    EXPECT_THAT(message, StartsWith("some/model: "));
+    EXPECT_THAT(message, HasSubstr(complaint));
+    EXPECT_THAT(message, HasSubstr("was this file written by dpreduce?"));
+  }
 }
 
-const Damage kDamages[] = {
-    {"NoMetadata", [](SafetensorsFile& f) { f.metadata.clear(); }, "no format in its metadata"},
-    {"ForeignFormat", [](SafetensorsFile& f) { f.metadata["format"] = "pt"; }, "its format is \"pt\""},
-    {"VersionZero", [](SafetensorsFile& f) { f.metadata["format_version"] = "0"; }, "format version 0 is unknown"},
-    {"VersionText", [](SafetensorsFile& f) { f.metadata["format_version"] = "one"; }, "no number in range"},
-    {"VersionHuge", [](SafetensorsFile& f) { f.metadata["format_version"] = "99999999999999999999"; }, "no number"},
-    {"NoMethod", [](SafetensorsFile& f) { f.metadata.erase("method"); }, "no method"},
-    {"MethodOfBadText", [](SafetensorsFile& f) { f.metadata["method"] = "L S"; }, "method"},
-    {"NoClasses", [](SafetensorsFile& f) { f.metadata.erase("classes"); }, "no classes"},
-    {"OneClass",
-     [](SafetensorsFile& f) {
-       f.metadata["classes"] = "1";
-       set_weights(f, {1, 2, 3}, {1, 3});
-       f.tensors["bias"] = make_tensor(std::vector<double>{1}, {1});
-       f.tensors["prototypes"] = make_tensor(std::vector<double>{1, 2, 3}, {1, 3});
-     },
-     "classes: 1"},
-    {"ClassesOfAnotherModel", [](SafetensorsFile& f) { f.metadata["classes"] = "3"; }, "[2, 3] instead of [3, 3]"},
-    {"NegativeClasses", [](SafetensorsFile& f) { f.metadata["classes"] = "-2"; }, "no number in range"},
-    {"ClassesWithSpace", [](SafetensorsFile& f) { f.metadata["classes"] = "2 "; }, "no number in range"},
-    {"NoInputDim", [](SafetensorsFile& f) { f.metadata.erase("input_dim"); }, "no input_dim"},
-    {"InputDimOfAnotherModel", [](SafetensorsFile& f) { f.metadata["input_dim"] = "9"; }, "[3] instead of [5]"},
-    {"InputDimHuge", [](SafetensorsFile& f) { f.metadata["input_dim"] = "18446744073709551615"; }, "input_dim"},
-    {"NoPool", [](SafetensorsFile& f) { f.metadata.erase("pool"); }, "no pool"},
-    {"PoolZero", [](SafetensorsFile& f) { f.metadata["pool"] = "0"; }, "pool"},
-    {"PoolHuge", [](SafetensorsFile& f) { f.metadata["pool"] = "18446744073709551615"; }, "pool"},
-    {"NoNormalize", [](SafetensorsFile& f) { f.metadata.erase("normalize"); }, "no normalize"},
-    {"UnknownNormalize", [](SafetensorsFile& f) { f.metadata["normalize"] = "L2"; }, "neither l2 nor none"},
-    {"NoClip", [](SafetensorsFile& f) { f.metadata.erase("clip_norm"); }, "no clip_norm"},
-    {"ClipNan", [](SafetensorsFile& f) { f.metadata["clip_norm"] = "nan"; }, "clip"},
-    {"ClipText", [](SafetensorsFile& f) { f.metadata["clip_norm"] = ""; }, "no number in range"},
-    {"NoPrivacy", [](SafetensorsFile& f) { f.metadata.erase("privacy"); }, "no privacy"},
-    {"PrivacyNotJson", [](SafetensorsFile& f) { f.metadata["privacy"] = "{"; }, "privacy is no JSON object"},
-    {"PrivacyNotAnObject", [](SafetensorsFile& f) { f.metadata["privacy"] = "true"; }, "privacy is no JSON object"},
-    {"PrivacyUndecided", [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":1})"; }, "true or false"},
-    {"PrivacyWithoutFigures",
-     [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"adjacency":"add-remove"})"; }, "is needed"},
-    {"PrivacyOfText",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] = R"({"private":true,"adjacency":"add-remove","epsilon":"1","delta":0})";
-     },
-     "epsilon is no number"},
-    {"PrivacyWithoutAdjacency", [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1})"; },
-     "adjacency is missing"},
-    {"PrivacyOfUnknownAdjacency",
-     [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"x"})"; },
-     "adjacency must"},
-    {"PrivacyOfUnknownUnit",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"house"})";
-     },
-     "unit is neither record nor person"},
-    {"PrivacyOfUnitThatIsNoText",
-     [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":1})"; },
-     "unit is no text"},
-    {"PrivacyOfAPersonWhoIsNotTheUnit",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","rows_per_person":2})";
-     },
-     "rows_per_person goes with the unit person"},
-    {"PersonsWithoutRows",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person"})";
-     },
-     "rows_per_person is no number"},
-    {"PersonsOfNoRows",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] =
-           R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":0})";
-     },
-     "rows_per_person is 0"},
-    {"PersonsHeldByNoKnownBound",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] =
-           R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":1,"person_bound":"cut"})";
-     },
-     "person_bound is neither weight nor clip"},
-    {"PersonsInNegativeSilos",
-     [](SafetensorsFile& f) {
-       f.metadata["privacy"] =
-           R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":1,"silos_per_person":-1})";
-     },
-     "silos_per_person is no number"},
-    {"NoWeights", [](SafetensorsFile& f) { f.tensors.erase("weights"); }, "no tensor weights"},
-    {"NoBias", [](SafetensorsFile& f) { f.tensors.erase("bias"); }, "no tensor bias"},
-    {"WeightsOfOneDimension",
-     [](SafetensorsFile& f) {
-       set_weights(f, {1, 2, 3, 4, 5, 6}, {6});
-     },
-     "two dimensions"},
-    {"WeightsTransposed",
-     [](SafetensorsFile& f) {
-       set_weights(f, {1, 2, 3, 4, 5, 6}, {3, 2});
-     },
-     "[3, 2] instead"},
-    {"WeightsWithoutColumns",
-     [](SafetensorsFile& f) {
-       set_weights(f, {}, {2, 0});
-       f.tensors["prototypes"] = make_tensor({}, {2, 0});
-     },
-     "weights has 0 entries"},
-    {"WeightsNan",
-     [](SafetensorsFile& f) {
-       set_weights(f, {1, 2, 3, 4, kNan, 6}, {2, 3});
-     },
-     "weights has nan"},
-    {"WeightsInSinglePrecision",
-     [](SafetensorsFile& f) {
-       f.tensors["weights"] = {TensorType::kF32, {2, 3}, std::vector<std::byte>(24)};
-     },
-     "weights is F32, not F64"},
-    {"BiasOfAnotherLength",
-     [](SafetensorsFile& f) {
-       f.tensors["bias"] = make_tensor(std::vector<double>{1, 2, 3}, {3});
-     },
-     "bias has the shape [3] instead of [2]"},
-    {"BiasNan",
-     [](SafetensorsFile& f) {
-       f.tensors["bias"] = make_tensor(std::vector<double>{1, kNan}, {2});
-     },
-     "bias has nan"},
-    {"CenterOfAnotherLength",
-     [](SafetensorsFile& f) { f.tensors["center"] = make_tensor(std::vector<double>{1}, {1}); },
-     "center has the shape"},
-    {"CenterNan",
-     [](SafetensorsFile& f) {
-       f.tensors["center"] = make_tensor(std::vector<double>{kNan, 1, 2}, {3});
-     },
-     "center has nan"},
-    {"PrototypesOfAnotherShape",
-     [](SafetensorsFile& f) {
-       f.tensors["prototypes"] = make_tensor(std::vector<double>{1}, {1, 1});
-     },
-     "prototypes has the shape"},
-    {"UnknownTensor", [](SafetensorsFile& f) { f.tensors["more"] = make_tensor(std::vector<double>{1}, {1}); },
-     "unknown tensor \"more\""},
-};
-
-class DamagedClassifier : public ::testing::TestWithParam<Damage> {};
-
-TEST_P(DamagedClassifier, IsRefusedWithItsReasonAndName) {
-  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
-  GetParam().make(file);
-  const std::string message = message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
-  EXPECT_THAT(message, ::testing::StartsWith("some/model: "));
-  EXPECT_THAT(message, HasSubstr(GetParam().complaint));
-  EXPECT_THAT(message, HasSubstr("was this file written by dpreduce?"));
-}
-
-INSTANTIATE_TEST_SUITE_P(Table, DamagedClassifier, ::testing::ValuesIn(kDamages),
-                         [](const auto& param) { return std::string(param.param.name); });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::classifier_file_test

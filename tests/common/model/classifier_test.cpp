@@ -1,21 +1,11 @@
 #include "common/model/classifier.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <random>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/model/byte_file.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using ::testing::HasSubstr;
+namespace dpreduce::classifier_test {
 
 // Two classes, two features, rows taken as they are (norm at most 100).
 ClassifierParts small_parts() {
@@ -205,84 +195,65 @@ TEST(Classifier, TheFirstBadRowIsNamedWhateverTheThreads) {
   rows[2 * 190] = std::numeric_limits<float>::quiet_NaN();
   rows[2 * 77 + 1] = std::numeric_limits<float>::infinity();
   for (const unsigned threads : {1U, 4U}) {
-    EXPECT_THAT(message_of<BadInput>([&] { classifier.predict_labels(rows, threads, 1000); }),
+    EXPECT_THAT(refusal<BadInput>([&] { classifier.predict_labels(rows, threads, 1000); }),
                 HasSubstr("row 1077 has a NaN or an infinity"));
   }
 }
 
 TEST(Classifier, RowsOfAnotherWidthAreRefused) {
-  EXPECT_THAT(message_of<BadInput>([] { Classifier(small_parts()).predict_scores(std::vector<float>(3)); }),
+  EXPECT_THAT(refusal<BadInput>([] { Classifier(small_parts()).predict_scores(std::vector<float>(3)); }),
               HasSubstr("the model takes 2 a row"));
   EXPECT_THROW(Classifier(small_parts()).predict_labels(std::vector<float>(5)), BadInput);
 }
 
-struct Mistake {
-  const char* name;
-  void (*make)(ClassifierParts&);
-  const char* complaint;
-};
-void PrintTo(const Mistake& mistake, std::ostream* out) {
-  *out << mistake.name;
-}
-
 const PrivacyStatement kStatement = {.epsilon = 1.0, .delta = 1e-5, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
 
-const Mistake kMistakes[] = {
-    {"OneClass", [](ClassifierParts& p) { p.classes = 1; }, "classes: 1"},
-    {"TooManyClasses", [](ClassifierParts& p) { p.classes = std::size_t{1} << 40; }, "classes: "},
-    {"NoFeatures", [](ClassifierParts& p) { p.preprocessing.input_dim = 0; }, "at least one feature"},
-    {"TooManyFeatures", [](ClassifierParts& p) { p.preprocessing.input_dim = std::size_t{1} << 40; }, "input_dim"},
-    {"PoolIsZero", [](ClassifierParts& p) { p.preprocessing.pool = 0; }, "pool"},
-    {"PoolOverflows", [](ClassifierParts& p) { p.preprocessing.pool = SIZE_MAX; }, "pool"},
-    {"ClipIsNegative", [](ClassifierParts& p) { p.preprocessing.clip_norm = -1.0; }, "clip"},
-    {"CenterTooLong",
-     [](ClassifierParts& p) {
-       p.preprocessing.center = {1, 2, 3};
-     },
-     "center"},
-    {"CenterInfinite",
-     [](ClassifierParts& p) {
-       p.preprocessing.center = {kInfinity, 0};
-     },
-     "center has inf at entry 0"},
-    {"WeightsTooShort", [](ClassifierParts& p) { p.weights.pop_back(); }, "weights has 3 entries instead of 4"},
-    {"WeightsNan", [](ClassifierParts& p) { p.weights[3] = kNan; }, "weights has nan at entry 3"},
-    {"BiasTooLong", [](ClassifierParts& p) { p.bias.push_back(0); }, "bias has 3"},
-    {"BiasInfinite", [](ClassifierParts& p) { p.bias[1] = kInfinity; }, "bias has inf"},
-    {"PrototypesTooShort", [](ClassifierParts& p) { p.cosine_head = {1.0}; }, "prototypes has 1"},
-    {"PrototypesNan", [](ClassifierParts& p) { p.cosine_head.assign(4, kNan); }, "prototypes has nan"},
-    {"NoMethod", [](ClassifierParts& p) { p.method.clear(); }, "method"},
-    {"MethodTooLong", [](ClassifierParts& p) { p.method.assign(41, 'a'); }, "method"},
-    {"MethodWithNewline", [](ClassifierParts& p) { p.method = "l\ns"; }, "method"},
-    {"EpsilonIsZero", [](ClassifierParts& p) { (p.privacy = kStatement)->epsilon = 0.0; }, "epsilon is 0"},
-    {"EpsilonIsNan", [](ClassifierParts& p) { (p.privacy = kStatement)->epsilon = kNan; }, "epsilon is nan"},
-    {"DeltaIsOne", [](ClassifierParts& p) { (p.privacy = kStatement)->delta = 1.0; }, "delta is 1"},
-    {"DeltaIsNegative", [](ClassifierParts& p) { (p.privacy = kStatement)->delta = -0.5; }, "delta is -0.5"},
-    {"DeltaAlone", [](ClassifierParts& p) { (p.privacy = kStatement)->epsilon.reset(); }, "go together"},
-    {"MuIsInfinite", [](ClassifierParts& p) { (p.privacy = kStatement)->mu = kInfinity; }, "mu is inf"},
-    {"RhoIsNegative", [](ClassifierParts& p) { (p.privacy = kStatement)->rho = -1.0; }, "rho is -1"},
-    {"NoFigure",
-     [](ClassifierParts& p) {
-       p.privacy = PrivacyStatement{{}, {}, {}, {}, "add-remove"};
-     },
-     "is needed"},
-    {"UnknownAdjacency", [](ClassifierParts& p) { (p.privacy = kStatement)->adjacency = "swap"; }, "adjacency"},
-    {"PersonsOfNoRows", [](ClassifierParts& p) { (p.privacy = kStatement)->person = PersonStatement{.rows = 0}; },
-     "rows_per_person is 0"},
-    {"PersonsInNoSilos", [](ClassifierParts& p) { (p.privacy = kStatement)->person = PersonStatement{.silos = 0}; },
-     "silos_per_person is 0"},
-};
-
-class ClassifierMistakes : public ::testing::TestWithParam<Mistake> {};
-
-TEST_P(ClassifierMistakes, AreRefusedWithTheirReason) {
-  ClassifierParts parts = small_parts();
-  GetParam().make(parts);
-  EXPECT_THAT(message_of<UsageError>([&] { Classifier classifier(parts); }), HasSubstr(GetParam().complaint));
+TEST(Classifier, MistakesAreRefusedWithTheirReason) {
+  const Spoils<ClassifierParts> mistakes{
+      {[](auto& p) { p.classes = 1; }, "classes: 1"},
+      {[](auto& p) { p.classes = std::size_t{1} << 40; }, "classes: "},
+      {[](auto& p) { p.preprocessing.input_dim = 0; }, "at least one feature"},
+      {[](auto& p) { p.preprocessing.input_dim = std::size_t{1} << 40; }, "input_dim"},
+      {[](auto& p) { p.preprocessing.pool = 0; }, "pool"},
+      {[](auto& p) { p.preprocessing.pool = SIZE_MAX; }, "pool"},
+      {[](auto& p) { p.preprocessing.clip_norm = -1.0; }, "clip"},
+      {[](auto& p) {
+         p.preprocessing.center = {1, 2, 3};
+       },
+       "center"},
+      {[](auto& p) {
+         p.preprocessing.center = {kInfinity, 0};
+       },
+       "center has inf at entry 0"},
+      {[](auto& p) { p.weights.pop_back(); }, "weights has 3 entries instead of 4"},
+      {[](auto& p) { p.weights[3] = kNan; }, "weights has nan at entry 3"},
+      {[](auto& p) { p.bias.push_back(0); }, "bias has 3"},
+      {[](auto& p) { p.bias[1] = kInfinity; }, "bias has inf"},
+      {[](auto& p) { p.cosine_head = {1.0}; }, "prototypes has 1"},
+      {[](auto& p) { p.cosine_head.assign(4, kNan); }, "prototypes has nan"},
+      {[](auto& p) { p.method.clear(); }, "method"},
+      {[](auto& p) { p.method.assign(41, 'a'); }, "method"},
+      {[](auto& p) { p.method = "l\ns"; }, "method"},
+      {[](auto& p) { (p.privacy = kStatement)->epsilon = 0.0; }, "epsilon is 0"},
+      {[](auto& p) { (p.privacy = kStatement)->epsilon = kNan; }, "epsilon is nan"},
+      {[](auto& p) { (p.privacy = kStatement)->delta = 1.0; }, "delta is 1"},
+      {[](auto& p) { (p.privacy = kStatement)->delta = -0.5; }, "delta is -0.5"},
+      {[](auto& p) { (p.privacy = kStatement)->epsilon.reset(); }, "go together"},
+      {[](auto& p) { (p.privacy = kStatement)->mu = kInfinity; }, "mu is inf"},
+      {[](auto& p) { (p.privacy = kStatement)->rho = -1.0; }, "rho is -1"},
+      {[](auto& p) {
+         p.privacy = PrivacyStatement{{}, {}, {}, {}, "add-remove"};
+       },
+       "is needed"},
+      {[](auto& p) { (p.privacy = kStatement)->adjacency = "swap"; }, "adjacency"},
+      {[](auto& p) { (p.privacy = kStatement)->person = PersonStatement{.rows = 0}; }, "rows_per_person is 0"},
+      {[](auto& p) { (p.privacy = kStatement)->person = PersonStatement{.silos = 0}; }, "silos_per_person is 0"},
+  };
+  for (const auto& [make, complaint] : mistakes) {
+    ClassifierParts parts = small_parts();
+    make(parts);
+    expect_refusal<UsageError>([&] { Classifier classifier(parts); }, {complaint});
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, ClassifierMistakes, ::testing::ValuesIn(kMistakes),
-                         [](const auto& param) { return std::string(param.param.name); });
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::classifier_test

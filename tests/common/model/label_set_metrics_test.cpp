@@ -1,10 +1,10 @@
-#include "common/model/label_set_metrics.hpp"
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace dpreduce {
-namespace {
+#include "common/model/metrics.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::label_set_metrics_test {
 
 TEST(AveragePrecision, ByHand) {
   // Positives at ranks 1 and 3: (1 + 2/3) / 2.
@@ -68,5 +68,4 @@ TEST(LabelSetFigures, WithoutRowsAreNull) {
   EXPECT_TRUE(json["mean_average_precision"].is_null());
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::label_set_metrics_test

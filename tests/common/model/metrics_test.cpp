@@ -1,14 +1,11 @@
 #include "common/model/metrics.hpp"
 
-#include <limits>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::metrics_test {
 
 //            given 0  1  2  3
 // class 0           3  1  0  0     support 4
@@ -140,5 +137,4 @@ TEST(Metrics, SharesThatAreNoSharesAreRefused) {
   EXPECT_THROW(to_json(small_matrix(), std::vector<double>{1.0}), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::metrics_test

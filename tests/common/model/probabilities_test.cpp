@@ -1,13 +1,7 @@
-#include "common/model/probabilities.hpp"
+#include "common/model/class_scores.hpp"
+#include "tests/testing.hpp"
 
-#include <cmath>
-#include <numeric>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::probabilities_test {
 
 TEST(Probabilities, SoftmaxIsOfAllScoresTogether) {
   std::vector<double> scores = {std::log(1.0), std::log(2.0), std::log(5.0)};
@@ -33,5 +27,4 @@ TEST(Probabilities, LargeScoresEndAtZeroAndOne) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::probabilities_test

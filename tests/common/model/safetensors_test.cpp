@@ -1,21 +1,11 @@
 #include "common/model/safetensors.hpp"
 
-#include <cstring>
-#include <fstream>
-#include <limits>
-#include <random>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
-#include "common/model/safetensors_header.hpp"
 #include "tests/common/model/byte_file.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using ::testing::HasSubstr;
+namespace dpreduce::safetensors_test {
 
 // Two float64 values 1.0 and -2.0, metadata {"a": "bc"}: every byte by hand from the format's description.
 const std::string kReferenceHeader =
@@ -27,6 +17,10 @@ std::vector<std::byte> reference_file() {
   for (const std::byte byte : as_bytes(std::string("\0\0\0\0\0\0\xF0\x3F", 8))) bytes.push_back(byte);
   for (const std::byte byte : as_bytes(std::string("\0\0\0\0\0\0\0\xC0", 8))) bytes.push_back(byte);
   return bytes;
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 SafetensorsFile reference_content() {
@@ -127,102 +121,78 @@ TEST(Safetensors, OtherWritersFilesAreRead) {
   EXPECT_EQ(file.tensors.at("a").data.back(), std::byte{8});
 }
 
-struct SafetensorsDamage {
-  const char* name;
-  std::vector<std::byte> bytes;
-  const char* complaint;
-};
-void PrintTo(const SafetensorsDamage& damage, std::ostream* out) {
-  *out << damage.name;
-}
-
-std::vector<SafetensorsDamage> damages() {
+TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
   const auto header = [](const char* text, std::size_t data_size = 8) { return safetensors_bytes(text, data_size); };
   const auto length = [](std::string_view eight) { return as_bytes(std::string(eight) + "{}"); };
   std::vector<std::byte> bad_utf8 =
       safetensors_bytes("{\"\xFF\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0);
   std::vector<std::byte> zero_byte = safetensors_bytes(std::string_view("{}\0{}", 5), 0);
-  return {
-      {"Empty", {}, "too few"},
-      {"SevenBytes", as_bytes("1234567"), "too few"},
-      {"LengthBeyondFile", length(std::string_view("\x03\0\0\0\0\0\0\0", 8)), "does not fit"},
-      {"LengthAbove100MB", length(std::string_view("\x01\xE1\xF5\x05\0\0\0\0", 8)), "does not fit"},
-      {"LengthOverflows", length("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"), "does not fit"},
-      {"NoHeader", header("", 0), "not one JSON object"},
-      {"NotAnObject", header("[1]", 0), "not one JSON object"},
-      {"LeadingSpace", header(" {}", 0), "not one JSON object"},
-      {"ByteOrderMark", header("\xEF\xBB\xBF{}", 0), "not one JSON object"},
-      {"ZeroByteInHeader", zero_byte, "not one JSON object"},
-      {"NotJson", header("{w}", 0), "not valid JSON at its byte"},
-      {"TruncatedJson", header(R"({"w":{"dtype":"F64")"), "not valid JSON"},
-      {"TextAfterJson", header("{}{}", 0), "not valid JSON"},
-      {"Comment", header("{/* */}", 0), "not valid JSON"},
-      {"BadUtf8", bad_utf8, "not valid JSON"},
-      {"DuplicateTensor",
-       header(
+  const std::pair<std::vector<std::byte>, const char*> damages[] = {
+      {{}, "too few"},
+      {as_bytes("1234567"), "too few"},
+      {length(std::string_view("\x03\0\0\0\0\0\0\0", 8)), "does not fit"},
+      {length(std::string_view("\x01\xE1\xF5\x05\0\0\0\0", 8)), "does not fit"},
+      {length("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"), "does not fit"},
+      {header("", 0), "not one JSON object"},
+      {header("[1]", 0), "not one JSON object"},
+      {header(" {}", 0), "not one JSON object"},
+      {header("\xEF\xBB\xBF{}", 0), "not one JSON object"},
+      {zero_byte, "not one JSON object"},
+      {header("{w}", 0), "not valid JSON at its byte"},
+      {header(R"({"w":{"dtype":"F64")"), "not valid JSON"},
+      {header("{}{}", 0), "not valid JSON"},
+      {header("{/* */}", 0), "not valid JSON"},
+      {bad_utf8, "not valid JSON"},
+      {header(
            R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
        "stands twice"},
-      {"DuplicateField", header(R"({"w":{"dtype":"U8","shape":[1],"shape":[8],"data_offsets":[0,8]}})"), "shape twice"},
-      {"DuplicateMetadata", header(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "stands twice"},
-      {"TwoMetadataObjects", header(R"({"__metadata__":{},"__metadata__":{}})", 0), "stands twice"},
-      {"MetadataNotStrings", header(R"({"__metadata__":{"a":1}})", 0), "a metadata string belongs"},
-      {"MetadataNotAnObject", header(R"({"__metadata__":"a"})", 0), "the metadata object belongs"},
-      {"MetadataNested", header(R"({"__metadata__":{"a":{}}})", 0), "a metadata string belongs"},
-      {"TensorIsNull", header(R"({"w":null})", 0), "null where a tensor's object belongs"},
-      {"UnknownField", header(R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"x":1}})"), "unknown field"},
-      {"MissingField", header(R"({"w":{"dtype":"U8","shape":[8]}})"), "lacks one of"},
-      {"UnknownType", header(R"({"w":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})"), "dtype \"BF16\""},
-      {"TypeIsNumber", header(R"({"w":{"dtype":64,"shape":[1],"data_offsets":[0,8]}})"), "the dtype's name belongs"},
-      {"NegativeDimension", header(R"({"w":{"dtype":"F64","shape":[-1],"data_offsets":[0,8]}})"), "negative number -1"},
-      {"FractionalDimension", header(R"({"w":{"dtype":"F64","shape":[1.0],"data_offsets":[0,8]}})"),
-       "no 64-bit integer"},
-      {"HugeDimension", header(R"({"w":{"dtype":"F64","shape":[18446744073709551616],"data_offsets":[0,8]}})"),
-       "no 64-bit integer"},
-      {"StringDimension", header(R"({"w":{"dtype":"F64","shape":["1"],"data_offsets":[0,8]}})"), "a dimension from 0"},
-      {"BooleanDimension", header(R"({"w":{"dtype":"F64","shape":[true],"data_offsets":[0,8]}})"), "a boolean where"},
-      {"NestedShape", header(R"({"w":{"dtype":"F64","shape":[[1]],"data_offsets":[0,8]}})"), "an array where"},
-      {"ShapeOverflows", header(R"({"w":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"),
-       "passes 2^64"},
-      {"ShapeWrapsToTheRightSize",
-       header(R"({"w":{"dtype":"U8","shape":[2305843009213693953,8],"data_offsets":[0,8]}})"), "passes 2^64"},
-      {"OneOffset", header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0]}})"), "1 data_offsets"},
-      {"ThreeOffsets", header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8,8]}})"), "more than two"},
-      {"ReversedOffsets", header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[8,0]}})"), "before its begin"},
-      {"OffsetBeyondData", header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"), "past the data's 8"},
-      {"OffsetsShorterThanShape", header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})"), "needs 16"},
-      {"Overlap",
-       header(
+      {header(R"({"w":{"dtype":"U8","shape":[1],"shape":[8],"data_offsets":[0,8]}})"), "shape twice"},
+      {header(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "stands twice"},
+      {header(R"({"__metadata__":{},"__metadata__":{}})", 0), "stands twice"},
+      {header(R"({"__metadata__":{"a":1}})", 0), "a metadata string belongs"},
+      {header(R"({"__metadata__":"a"})", 0), "the metadata object belongs"},
+      {header(R"({"__metadata__":{"a":{}}})", 0), "a metadata string belongs"},
+      {header(R"({"w":null})", 0), "null where a tensor's object belongs"},
+      {header(R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"x":1}})"), "unknown field"},
+      {header(R"({"w":{"dtype":"U8","shape":[8]}})"), "lacks one of"},
+      {header(R"({"w":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})"), "dtype \"BF16\""},
+      {header(R"({"w":{"dtype":64,"shape":[1],"data_offsets":[0,8]}})"), "the dtype's name belongs"},
+      {header(R"({"w":{"dtype":"F64","shape":[-1],"data_offsets":[0,8]}})"), "negative number -1"},
+      {header(R"({"w":{"dtype":"F64","shape":[1.0],"data_offsets":[0,8]}})"), "no 64-bit integer"},
+      {header(R"({"w":{"dtype":"F64","shape":[18446744073709551616],"data_offsets":[0,8]}})"), "no 64-bit integer"},
+      {header(R"({"w":{"dtype":"F64","shape":["1"],"data_offsets":[0,8]}})"), "a dimension from 0"},
+      {header(R"({"w":{"dtype":"F64","shape":[true],"data_offsets":[0,8]}})"), "a boolean where"},
+      {header(R"({"w":{"dtype":"F64","shape":[[1]],"data_offsets":[0,8]}})"), "an array where"},
+      {header(R"({"w":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"), "passes 2^64"},
+      {header(R"({"w":{"dtype":"U8","shape":[2305843009213693953,8],"data_offsets":[0,8]}})"), "passes 2^64"},
+      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0]}})"), "1 data_offsets"},
+      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8,8]}})"), "more than two"},
+      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[8,0]}})"), "before its begin"},
+      {header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"), "past the data's 8"},
+      {header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})"), "needs 16"},
+      {header(
            R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"),
        "inside another tensor"},
-      {"SameBytesTwice",
-       header(
+      {header(
            R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
        "inside another tensor"},
-      {"Hole",
-       header(
+      {header(
            R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"),
        "after a hole"},
-      {"HoleInFront", header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"), "after a hole"},
-      {"BytesOfNoTensor", header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"), "last 4 bytes"},
-      {"TooManyDimensions",
-       header(
+      {header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"), "after a hole"},
+      {header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"), "last 4 bytes"},
+      {header(
            R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})",
            1),
        "more than 32 dimensions"},
   };
+  for (const auto& [bytes, complaint] : damages) {
+    const std::string message = refusal<BadInput>([&, &damaged = bytes] { parse_safetensors(damaged, "some/file"); });
+    EXPECT_THAT(message, StartsWith("some/file: "));
+    EXPECT_THAT(message, HasSubstr(complaint));
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
+  }
 }
-
-class DamagedSafetensors : public ::testing::TestWithParam<SafetensorsDamage> {};
-
-TEST_P(DamagedSafetensors, IsRefusedWithItsReasonAndName) {
-  const std::string message = message_of<BadInput>([] { parse_safetensors(GetParam().bytes, "some/file"); });
-  EXPECT_THAT(message, ::testing::StartsWith("some/file: "));
-  EXPECT_THAT(message, HasSubstr(GetParam().complaint));
-  EXPECT_THAT(message, ::testing::Not(HasSubstr("\n")));
-}
-
-INSTANTIATE_TEST_SUITE_P(Table, DamagedSafetensors, ::testing::ValuesIn(damages()),
-                         [](const auto& param) { return std::string(param.param.name); });
 
 TEST(Safetensors, EveryTruncationIsRefused) {
   const std::vector<std::byte> whole = reference_file();
@@ -233,7 +203,7 @@ TEST(Safetensors, EveryTruncationIsRefused) {
 
 TEST(Safetensors, DeepNestingIsRefusedAtItsSecondLevel) {
   const std::string deep = R"({"w":)" + std::string(1'000'000, '[');
-  const std::string message = message_of<BadInput>([&] { parse_safetensors(safetensors_bytes(deep, 0), "f"); });
+  const std::string message = refusal<BadInput>([&] { parse_safetensors(safetensors_bytes(deep, 0), "f"); });
   EXPECT_THAT(message, HasSubstr("an array where a tensor's object belongs"));
 }
 
@@ -259,42 +229,17 @@ TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
   EXPECT_THROW(to_doubles({TensorType::kF32, {2}, std::vector<std::byte>(8)}), std::logic_error);
 }
 
-class SafetensorsOnDisk : public ::testing::Test {
- protected:
-  void write(std::span<const std::byte> bytes) const {
-    std::ofstream stream(path_, std::ios::binary);
-    stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-
-  std::filesystem::path path_ =
-      ::testing::TempDir() + "safetensors_test_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-};
-
-TEST_F(SafetensorsOnDisk, AFileIsRead) {
-  write(reference_file());
-  EXPECT_EQ(read_safetensors(path_), reference_content());
+TEST(Safetensors, AFileIsReadOrRefusedByItsName) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "f";
+  EXPECT_THAT(refusal<BadInput>([&] { read_safetensors(path); }), AllOf(HasSubstr(path), HasSubstr("No such file")));
+  EXPECT_THROW(read_safetensors(folder.path()), BadInput);
+  write_bytes(path, text_of(reference_file()));
+  EXPECT_EQ(read_safetensors(path), reference_content());
+  write_bytes(path, "\x93NUMPY\x01 and so on");
+  EXPECT_THAT(refusal<BadInput>([&] { read_safetensors(path); }), HasSubstr("is it a safetensors file"));
+  write_bytes(path, "abc");
+  EXPECT_THAT(refusal<BadInput>([&] { read_safetensors(path); }), HasSubstr("3 bytes are too few"));
 }
 
-TEST_F(SafetensorsOnDisk, AMissingFileIsNamed) {
-  const std::string message = message_of<BadInput>([&] { read_safetensors(path_); });
-  EXPECT_THAT(message, HasSubstr(path_.string()));
-  EXPECT_THAT(message, HasSubstr("No such file"));
-}
-
-TEST_F(SafetensorsOnDisk, AFolderIsRefused) {
-  EXPECT_THROW(read_safetensors(std::filesystem::temp_directory_path()), BadInput);
-}
-
-TEST_F(SafetensorsOnDisk, AForeignFileIsRefusedByItsFirstBytes) {
-  write(as_bytes("\x93NUMPY\x01and so on"));
-  EXPECT_THAT(message_of<BadInput>([&] { read_safetensors(path_); }), HasSubstr("is it a safetensors file"));
-}
-
-TEST_F(SafetensorsOnDisk, AShortFileIsRefused) {
-  write(as_bytes("abc"));
-  EXPECT_THAT(message_of<BadInput>([&] { read_safetensors(path_); }), HasSubstr("3 bytes are too few"));
-}
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::safetensors_test

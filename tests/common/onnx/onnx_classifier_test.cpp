@@ -1,22 +1,13 @@
 // The form of ONNX graphs; what they compute is tested in tests/python/models_elsewhere_test.py.
 #include "common/onnx/onnx_classifier.hpp"
 
-#include <cstdint>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <onnx/checker.h>
 #include <onnx/onnx_pb.h>
 
 #include "common/model/classifier_file.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
+namespace dpreduce::onnx_classifier_test {
 
 // Three classes, five features in groups of two, of which two are kept.
 ClassifierParts all_steps() {
@@ -108,5 +99,4 @@ TEST(OnnxClassifier, BytesAreAFunctionOfTheModel) {
   EXPECT_NE(onnx_bytes(classifier, FloatWidth::kFloat32), onnx_bytes(classifier, FloatWidth::kFloat64));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::onnx_classifier_test

@@ -1,19 +1,12 @@
 #include "common/plan/sampled_plan.hpp"
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/accounting/calibration.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/spending.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::sampled_plan_test {
 
 constexpr std::uint64_t kSensitivity = 1000;
 constexpr double kDelta = 1e-5;
@@ -106,15 +99,6 @@ TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
   }
 }
 
-void expect_refused(const std::function<void()>& make, const std::string& message) {
-  try {
-    make();
-    FAIL() << "accepted: " << message;
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(message));
-  }
-}
-
 TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
   const std::vector<ReleaseRequest> sampled{release("gradient", 1, 10, 0.1)};
   const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = kDelta});
@@ -123,17 +107,21 @@ TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
     return [=] { make_sampled_noise_plan(stated, accountant, adjacency, releases); };
   };
   const Adjacency add_remove = Adjacency::kAddRemove;
-  expect_refused(make(PrivacyBudget::from_mu(1), Accountant::kPld, add_remove, sampled), "as --epsilon and --delta");
-  expect_refused(make(budget, Accountant::kGdp, add_remove, sampled), "use pld or rdp");
-  expect_refused(make(budget, Accountant::kZcdp, add_remove, sampled), "use pld or rdp");
-  expect_refused(make(budget, Accountant::kPld, Adjacency::kReplaceOne, sampled), "use add-remove");
-  expect_refused(make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}), "needs exactly one");
-  expect_refused(make(budget, Accountant::kPld, add_remove, {release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)}),
-                 "needs exactly one");
-  expect_refused(make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}), "sampling rate = 0");
-  expect_refused(make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)}), "share = -1");
-  expect_refused([&] { make_noise_plan(1, add_remove, sampled); }, "no share of mu^2");
+  expect_refusal<UsageError>(make(PrivacyBudget::from_mu(1), Accountant::kPld, add_remove, sampled),
+                             {"as --epsilon and --delta"});
+  expect_refusal<UsageError>(make(budget, Accountant::kGdp, add_remove, sampled), {"use pld or rdp"});
+  expect_refusal<UsageError>(make(budget, Accountant::kZcdp, add_remove, sampled), {"use pld or rdp"});
+  expect_refusal<UsageError>(make(budget, Accountant::kPld, Adjacency::kReplaceOne, sampled), {"use add-remove"});
+  expect_refusal<UsageError>(make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}),
+                             {"needs exactly one"});
+  expect_refusal<UsageError>(
+      make(budget, Accountant::kPld, add_remove, {release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)}),
+      {"needs exactly one"});
+  expect_refusal<UsageError>(make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}),
+                             {"sampling rate = 0"});
+  expect_refusal<UsageError>(make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)}),
+                             {"share = -1"});
+  expect_refusal<UsageError>([&] { make_noise_plan(1, add_remove, sampled); }, {"no share of mu^2"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::sampled_plan_test

@@ -1,19 +1,13 @@
 #include "common/plan/spending.hpp"
 
-#include <array>
-#include <cmath>
-#include <limits>
-
-#include <gtest/gtest.h>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::spending_test {
 
 constexpr double kDeltaOfSpending = 1e-6;
 
@@ -105,5 +99,4 @@ TEST(Spending, AnAccountedNoiseMultiplierIsNeverAboveTheTrueOne) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::spending_test

@@ -1,21 +1,13 @@
 #include "common/plan/statistic.hpp"
 
 #include <concepts>
-#include <cstdint>
-#include <limits>
 #include <ostream>
 #include <type_traits>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
+namespace dpreduce::statistic_test {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
@@ -113,5 +105,4 @@ TEST(Statistic, RefusesUnknownBlocks) {
   EXPECT_THROW(statistic.accumulate(2, std::vector<std::int64_t>{1}), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::statistic_test

@@ -1,15 +1,8 @@
 #include "common/randomness/block_mac.hpp"
 
-#include <array>
-#include <bit>
-#include <cstring>
-#include <string>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace block_mac_test {
+namespace dpreduce::block_mac_test {
 
 std::vector<std::byte> from_hex(const std::string& hex) {
   std::vector<std::byte> bytes;
@@ -61,5 +54,4 @@ TEST(BlockMac, NeedsABlockForEveryMessage) {
   EXPECT_THROW(nist_mac().chain(states, std::vector<RandomBlock>(1)), std::logic_error);
 }
 
-}  // namespace block_mac_test
-}  // namespace dpreduce
+}  // namespace dpreduce::block_mac_test

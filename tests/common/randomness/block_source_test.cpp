@@ -1,13 +1,9 @@
 #include "common/randomness/block_source.hpp"
 
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/common/randomness/tapes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace block_source_test {
+namespace dpreduce::block_source_test {
 
 using oracle::seeded_tape;
 
@@ -55,5 +51,4 @@ TEST(AesBlockSource, ReadsTheLastColumnWithoutTouchingTheNextRow) {
   EXPECT_NE(last, next_row);
 }
 
-}  // namespace block_source_test
-}  // namespace dpreduce
+}  // namespace dpreduce::block_source_test

@@ -1,12 +1,10 @@
 #include "common/randomness/certified_exp.hpp"
 
-#include <random>
-
 #include <boost/multiprecision/cpp_bin_float.hpp>
-#include <gtest/gtest.h>
 
-namespace dpreduce {
-namespace certified_exp_test {
+#include "tests/testing.hpp"
+
+namespace dpreduce::certified_exp_test {
 
 using Real =
     boost::multiprecision::number<boost::multiprecision::cpp_bin_float<1200, boost::multiprecision::digit_base_2>,
@@ -48,5 +46,4 @@ TEST(CertifiedExp, NegativeArgumentIsRefused) {
   EXPECT_THROW(exp_of_minus(-1, 0, 64), std::logic_error);
 }
 
-}  // namespace certified_exp_test
-}  // namespace dpreduce
+}  // namespace dpreduce::certified_exp_test

@@ -1,14 +1,10 @@
 // The bulk sampler once more, from its definition and with long reals: no table, no shortcut, no interval.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <stdexcept>
-#include <vector>
-
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include "common/randomness/block_source.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce::oracle {
 

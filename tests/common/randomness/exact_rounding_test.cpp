@@ -1,14 +1,9 @@
 #include "common/randomness/exact_rounding.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace exact_rounding_test {
+namespace dpreduce::exact_rounding_test {
 
 TEST(ExactSigma, IsTheDoubleItself) {
   for (const double sigma : {0.5, 0.7, 1.0, 1.5, 3.141592653589793, 0x1p20, 0x1.fffffffffffffp44, 0x1p45}) {
@@ -66,5 +61,4 @@ TEST(RoundProduct, ResultThatDoesNotFitIsRefused) {
   EXPECT_THROW(round_product(exact_sigma(1.0), large << 8, (large << 8) + 1, 8), std::logic_error);
 }
 
-}  // namespace exact_rounding_test
-}  // namespace dpreduce
+}  // namespace dpreduce::exact_rounding_test

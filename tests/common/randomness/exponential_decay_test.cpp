@@ -1,16 +1,13 @@
 #include "common/randomness/exponential_decay.hpp"
 
 #include <cfenv>
-#include <limits>
-#include <random>
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace exponential_decay_test {
+namespace dpreduce::exponential_decay_test {
 
 using Real =
     boost::multiprecision::number<boost::multiprecision::cpp_bin_float<600, boost::multiprecision::digit_base_2>,
@@ -110,5 +107,4 @@ TEST(DecidingByDoubles, IsRefusedUnderAnotherRoundingMode) {
   EXPECT_FALSE(upward);
 }
 
-}  // namespace exponential_decay_test
-}  // namespace dpreduce
+}  // namespace dpreduce::exponential_decay_test

@@ -1,18 +1,13 @@
 #include "common/randomness/exponential_mechanism.hpp"
 
 #include <cfenv>
-#include <limits>
-#include <numeric>
-#include <random>
-
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "tests/common/randomness/selection_oracle.hpp"
 #include "tests/common/randomness/tapes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace exponential_mechanism_test {
+namespace dpreduce::exponential_mechanism_test {
 
 using oracle::oracle_selection;
 using oracle::oracle_weights;
@@ -383,5 +378,4 @@ TEST(SelectWeighted, MismatchedOrEmptyCandidatesAreRefused) {
   EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, two, {0, 1, 0}), UsageError);
 }
 
-}  // namespace exponential_mechanism_test
-}  // namespace dpreduce
+}  // namespace dpreduce::exponential_mechanism_test

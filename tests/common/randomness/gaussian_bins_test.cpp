@@ -1,11 +1,9 @@
 #include "common/randomness/gaussian_bins.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/common/randomness/exact_oracle.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace gaussian_bins_test {
+namespace dpreduce::gaussian_bins_test {
 
 using oracle::oracle_lefts;
 using oracle::Real;
@@ -67,5 +65,4 @@ TEST(GaussianBins, SeriesTermsFitTheirFixedPoint) {
   }
 }
 
-}  // namespace gaussian_bins_test
-}  // namespace dpreduce
+}  // namespace dpreduce::gaussian_bins_test

@@ -1,15 +1,9 @@
 #include "common/randomness/multiplicities.hpp"
 
-#include <bit>
-#include <cmath>
-#include <limits>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace multiplicities_test {
+namespace dpreduce::multiplicities_test {
 
 TEST(Multiplicities, HaveTheLeadingDigitsOfTheIntegers) {
   const std::vector<BigInteger> counts{1, 2, 3, 0, (BigInteger(1) << 53) + 1, (BigInteger(7) << 1000) + 5};
@@ -75,5 +69,4 @@ TEST(SubsetsByWorst, SizeZeroIsRefused) {
   EXPECT_THROW(Multiplicities::of_subsets_by_worst(3, 0), UsageError);
 }
 
-}  // namespace multiplicities_test
-}  // namespace dpreduce
+}  // namespace dpreduce::multiplicities_test

@@ -1,18 +1,11 @@
 #include "common/randomness/noise_key.hpp"
 
-#include <algorithm>
-#include <array>
-#include <set>
 #include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace noise_key_test {
+namespace dpreduce::noise_key_test {
 
 static_assert(!std::is_copy_constructible_v<NoiseKey> && !std::is_copy_assignable_v<NoiseKey>);
 
@@ -109,5 +102,4 @@ TEST(NoiseKey, MovedFromKeyDerivesNothing) {
   EXPECT_THROW(key.stream("noise", {}), std::logic_error);  // NOLINT(bugprone-use-after-move)
 }
 
-}  // namespace noise_key_test
-}  // namespace dpreduce
+}  // namespace dpreduce::noise_key_test

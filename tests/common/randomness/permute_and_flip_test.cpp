@@ -1,17 +1,11 @@
 #include "common/randomness/permute_and_flip.hpp"
 
-#include <limits>
-#include <optional>
-#include <random>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/randomness/selection_oracle.hpp"
 #include "tests/common/randomness/tapes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace permute_and_flip_test {
+namespace dpreduce::permute_and_flip_test {
 
 using oracle::seeded_stream;
 using oracle::SelectionReal;
@@ -117,5 +111,4 @@ TEST(PermuteAndFlip, NoCandidatesAndInvalidRatesAreRefused) {
   EXPECT_THROW(permute_and_flip(stream, Utilities{1}, {1, 0, 0}), UsageError);
 }
 
-}  // namespace permute_and_flip_test
-}  // namespace dpreduce
+}  // namespace dpreduce::permute_and_flip_test

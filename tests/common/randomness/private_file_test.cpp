@@ -1,36 +1,20 @@
 #include "common/randomness/private_file.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <string>
-
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace private_file_test {
+namespace dpreduce::private_file_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 class PrivateFile : public testing::Test {
  protected:
-  PrivateFile() {
-    std::string pattern = (fs::temp_directory_path() / "dpreduce-private-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    path_ = folder_ / "secret";
-  }
-  ~PrivateFile() override { fs::remove_all(folder_); }
-
   static std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
   void make(std::string_view text, ExistingFile existing = ExistingFile::kRefused) const {
     make_private_file(path_, "the secret", bytes(text), existing);
@@ -41,17 +25,11 @@ class PrivateFile : public testing::Test {
     return {reinterpret_cast<const char*>(read->data()), read->size()};
   }
   void expect_refusal(const std::function<void()>& action, const std::string& message) const {
-    try {
-      action();
-      FAIL() << "no error";
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr("the secret " + path_.string() + ": "));
-      EXPECT_THAT(error.what(), HasSubstr(message));
-    }
+    dpreduce::expect_refusal<BadInput>(action, {"the secret " + path_.string() + ": ", message});
   }
 
-  fs::path folder_;
-  fs::path path_;
+  const TemporaryFolder folder_;
+  fs::path path_ = folder_ / "secret";
 };
 
 TEST_F(PrivateFile, IsMadeWholeForItsOwnerAlone) {
@@ -62,7 +40,7 @@ TEST_F(PrivateFile, IsMadeWholeForItsOwnerAlone) {
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600U);
   EXPECT_EQ(content(), "twelve bytes");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "nothing else is left";
+  EXPECT_THAT(folder_.names(), ElementsAre("secret"));
 }
 
 TEST_F(PrivateFile, AnExistingOneIsRefusedOrWins) {
@@ -109,7 +87,7 @@ TEST_F(PrivateFile, FoldersAndPipesAreRefusedWithoutWaiting) {
 }
 
 TEST_F(PrivateFile, AFolderThatIsMissingIsNamed) {
-  path_ = folder_ / "missing" / "secret";
+  path_ = folder_ / "missing/secret";
   expect_refusal([&] { make("secret"); }, "cannot be made: No such file");
 }
 
@@ -138,5 +116,4 @@ TEST_F(PrivateFile, ALinkIsNotFollowedToBeDestroyed) {
   EXPECT_EQ(content(), "secret");
 }
 
-}  // namespace private_file_test
-}  // namespace dpreduce
+}  // namespace dpreduce::private_file_test

@@ -1,17 +1,12 @@
 #include "common/randomness/random_stream.hpp"
 
-#include <cstring>
-#include <limits>
 #include <type_traits>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "tests/common/randomness/tapes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace random_stream_test {
+namespace dpreduce::random_stream_test {
 
 using oracle::seeded_stream;
 using oracle::seeded_tape;
@@ -115,5 +110,4 @@ TEST(RandomStream, NeedsATape) {
   EXPECT_THROW(RandomStream(nullptr), std::logic_error);
 }
 
-}  // namespace random_stream_test
-}  // namespace dpreduce
+}  // namespace dpreduce::random_stream_test

@@ -1,21 +1,12 @@
 #include "common/randomness/rounded_gaussian.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/randomness/gaussian_bins.hpp"
 #include "tests/common/randomness/exact_oracle.hpp"
 #include "tests/common/randomness/tapes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace rounded_gaussian_test {
+namespace dpreduce::rounded_gaussian_test {
 
 using oracle::FunctionTape;
 using oracle::LongReal;
@@ -338,5 +329,4 @@ TEST(RoundedGaussian, SigmaOutOfRangeIsRefused) {
   }
 }
 
-}  // namespace rounded_gaussian_test
-}  // namespace dpreduce
+}  // namespace dpreduce::rounded_gaussian_test

@@ -1,17 +1,9 @@
 #include "common/randomness/row_coins.hpp"
 
-#include <array>
-#include <cmath>
-#include <limits>
-#include <stdexcept>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/randomness/noise_key.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace row_coins_test {
+namespace dpreduce::row_coins_test {
 
 using Secret = std::array<std::byte, 32>;
 
@@ -70,7 +62,7 @@ TEST(RowCoins, APersonHasTheCoinOfTheirFirstRow) {
   for (std::uint64_t row = 1000; row < 1200; ++row) first_rows.insert(first_rows.end(), {row, row});
   const Secret secret = secret_of(5);
   RowSample sample{.secret = SecretVector<std::byte>(secret.begin(), secret.end()), .rate = 0.5, .first_row = 0};
-  const std::vector<char> drawn = sample.drawn_persons(first_rows);
+  const std::vector<char> drawn = sample.drawn_units(first_rows);
   for (std::size_t person = 0; person < drawn.size(); ++person) {
     EXPECT_EQ(drawn[person] != 0, all[first_rows[person]]) << person;
   }
@@ -93,5 +85,4 @@ TEST(RowCoins, RatesThatAreNoProbabilityAreRefused) {
   }
 }
 
-}  // namespace row_coins_test
-}  // namespace dpreduce
+}  // namespace dpreduce::row_coins_test

@@ -1,14 +1,9 @@
 #include "common/randomness/secure_bytes.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace secure_bytes_test {
+namespace dpreduce::secure_bytes_test {
 
 TEST(SecureBytes, TwoDrawsDiffer) {  // fails with probability 2^-256
   std::array<std::byte, 32> one{};
@@ -52,5 +47,4 @@ TEST(SecureBytes, CleanseWritesZeros) {
   EXPECT_EQ(secret, (std::array<unsigned, 5>{}));
 }
 
-}  // namespace secure_bytes_test
-}  // namespace dpreduce
+}  // namespace dpreduce::secure_bytes_test

@@ -1,18 +1,12 @@
 // Private selection once more, from its definition and with reals of 300 digits: no interval, no fallback.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <map>
-#include <span>
-#include <stdexcept>
-#include <vector>
-
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include "common/randomness/block_source.hpp"
 #include "common/randomness/certified_exp.hpp"
 #include "common/randomness/selection_rate.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce::oracle {
 

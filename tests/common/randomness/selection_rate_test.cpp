@@ -1,16 +1,10 @@
 #include "common/randomness/selection_rate.hpp"
 
-#include <cmath>
-#include <limits>
-#include <random>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/randomness/certified_exp.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace selection_rate_test {
+namespace dpreduce::selection_rate_test {
 
 // numerator / (denominator * 2^scale_bits) == epsilon / divisor, with epsilon = mantissa * 2^-places exactly
 void expect_exact(const SelectionRate& rate, double epsilon, const BigInteger& divisor) {
@@ -69,5 +63,4 @@ TEST(SelectionGuarantee, OnlyTheExponentialMechanismHasBoundedRange) {
   EXPECT_EQ(selection_guarantee(SelectionMechanism::kPermuteAndFlip), SelectionGuarantee::kPureOnly);
 }
 
-}  // namespace selection_rate_test
-}  // namespace dpreduce
+}  // namespace dpreduce::selection_rate_test

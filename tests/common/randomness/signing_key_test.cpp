@@ -1,13 +1,8 @@
 #include "common/randomness/signing_key.hpp"
 
-#include <span>
-#include <string>
-#include <string_view>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace signing_key_test {
+namespace dpreduce::signing_key_test {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -70,5 +65,4 @@ TEST(SigningKey, TheHashIsSha256) {
   EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-}  // namespace signing_key_test
-}  // namespace dpreduce
+}  // namespace dpreduce::signing_key_test

@@ -1,17 +1,9 @@
 // Random tapes that a test writes itself.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <span>
-#include <utility>
-
 #include "common/randomness/block_source.hpp"
 #include "common/randomness/random_stream.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce::oracle {
 

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <deque>
-#include <map>
-#include <span>
-#include <vector>
 
 #include "common/base/verdict.hpp"
 #include "common/silos/channel.hpp"
 #include "common/silos/handshake.hpp"
-#include "common/silos/plan_agreement.hpp"
 #include "common/silos/silo_session.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

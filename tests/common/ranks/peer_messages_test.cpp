@@ -1,12 +1,10 @@
 // What a relay makes room for, by sender, kind and length.
 #include "common/ranks/peer_messages.hpp"
 
-#include <gtest/gtest.h>
-
 #include "common/silos/frame.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::peer_messages_test {
 
 constexpr int kShortest = static_cast<int>(kHeaderBytes + kTagBytes);
 constexpr int kLongest = static_cast<int>(kLargestFrame);
@@ -30,5 +28,4 @@ TEST(PeerMessages, OnlyWhatRelaysSendIsDue) {
   EXPECT_FALSE(PeerMessages::is_due(2, static_cast<PeerTag>(7), 0));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::peer_messages_test

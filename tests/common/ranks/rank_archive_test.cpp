@@ -1,20 +1,12 @@
 // What ranks of one job exchange is looked at before it is parsed.
 #include "common/ranks/rank_archive.hpp"
 
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::rank_archive_test {
 
-using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
 const Words kWords{"fit", "--mu", "", "1"};
@@ -44,15 +36,9 @@ TEST(RankArchive, AnotherVersionIsRefusedByName) {
   ASSERT_EQ(archive.substr(0, ours.size()), ours);
   for (const std::string& theirs :
        {fmt::format("dpreduce archive 1 {} ", version()), std::string("dpreduce archive 2 9.9 ")}) {
-    try {
-      unarchived<Words>(theirs + archive.substr(ours.size()));
-      ADD_FAILURE() << "no error";
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("this rank runs dpreduce " + version()));
-      EXPECT_THAT(error.what(), HasSubstr("start the same program on all ranks"));
-    }
+    expect_refusal<UsageError>([&] { unarchived<Words>(theirs + archive.substr(ours.size())); },
+                               {"this rank runs dpreduce " + version(), "start the same program on all ranks"});
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::rank_archive_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

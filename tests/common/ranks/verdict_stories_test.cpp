@@ -1,24 +1,14 @@
 // What a silo does when it fails and is told that all is well, or is told of failures that there are not, or hears from
 // somebody else than the coordinator: all stories of three phases, as Communicator and SiloSession play them. A party
 // that can be overruled is planted, and found.
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "common/base/peer_failed.hpp"
+#include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "tests/common/ranks/lying_coordinator.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::verdict_stories_test {
 
 constexpr int kPhases = 3;
 constexpr std::size_t kWords = 4;
@@ -230,5 +220,4 @@ TEST(VerdictStories, APartyThatCanBeOverruledIsFound) {
   EXPECT_THAT(search<ObedientParty>().first_wrong, HasSubstr("own failure 1 in phase 0"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::verdict_stories_test

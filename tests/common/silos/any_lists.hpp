@@ -2,11 +2,8 @@
 // the numbers of silos: for very few of them.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <numeric>
-
 #include "tests/common/silos/story_enumeration.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

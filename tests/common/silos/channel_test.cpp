@@ -1,14 +1,10 @@
 #include "common/silos/channel.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::channel_test {
 
-using testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 
 class ChannelTest : public testing::Test {
@@ -20,12 +16,7 @@ class ChannelTest : public testing::Test {
   Channel coordinator(std::uint32_t silo = 3) { return Channel(secret_, run_, 0, silo); }
   Channel silo(std::uint32_t number = 3) { return Channel(secret_, run_, number, 0); }
   static std::string refusal(Channel& channel, std::uint64_t round, const Bytes& frame) {
-    try {
-      channel.open(round, frame);
-    } catch (const AggregationAborted& error) {
-      return error.what();
-    }
-    return "";
+    return dpreduce::refusal<AggregationAborted>([&] { channel.open(round, frame); });
   }
   SecretVector<std::byte> secret_ = SecretVector<std::byte>(32);
   RunId run_{};
@@ -133,5 +124,4 @@ TEST(AgreementKeys, AgreeInPairsAndAreTheirSecrets) {
   EXPECT_THROW(one.agree(PublicKey{}), AggregationAborted);  // a point of small order
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::channel_test

@@ -1,13 +1,9 @@
 // The stories by which a coordinator opened a silo as long as lists of silos were not agreed on.
 #pragma once
 
-#include <algorithm>
-#include <map>
-#include <set>
-#include <vector>
-
 #include "common/silos/neighbor_graph.hpp"
 #include "tests/common/silos/lied_to_attempt.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

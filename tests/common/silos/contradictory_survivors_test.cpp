@@ -2,17 +2,12 @@
 // are.
 #include "tests/common/silos/contradictory_survivors.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/silos/sealed_box.hpp"
 #include "tests/common/silos/lied_to_run.hpp"
 #include "tests/slow_tests.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::contradictory_survivors_test {
 
 struct Case {
   std::uint32_t silos;
@@ -120,14 +115,11 @@ class OneOfManySilos {
     for (std::size_t place = 0; place < signatures; ++place) {
       quorum.emplace(shown[place], identities_[shown[place]].sign(text));
     }
-    try {
+    return dpreduce::refusal<AggregationAborted>([&] {
       PayloadWriter writer;
       writer.bytes(make_quorum(ListStage::kSharing, quorum));
       give(writer, [&](PayloadReader& reader) { silo.take_sharing_quorum(reader); });
-    } catch (const AggregationAborted& refusal) {
-      return refusal.what();
-    }
-    return "";
+    });
   }
 
  private:
@@ -177,5 +169,4 @@ std::vector<Case> cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Silos, ContradictorySurvivorsTest, testing::ValuesIn(cases()), name_of_case);
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::contradictory_survivors_test

@@ -2,23 +2,11 @@
 // summed.
 #include "common/silos/coordinator_session.hpp"
 
-#include <bit>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/common/silos/memory_wire.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace coordinator_session_test {
+namespace dpreduce::coordinator_session_test {
 
-using testing::HasSubstr;
 using Payload = std::vector<std::byte>;
 
 constexpr std::uint32_t kOdd = 2;
@@ -216,5 +204,4 @@ TEST_F(CoordinatorSessionTest, WithoutOddSilosNobodyIsLost) {
   EXPECT_EQ(largest_, 4.0);
 }
 
-}  // namespace coordinator_session_test
-}  // namespace dpreduce
+}  // namespace dpreduce::coordinator_session_test

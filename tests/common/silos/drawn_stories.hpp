@@ -3,10 +3,8 @@
 // anywhere.
 #pragma once
 
-#include <chrono>
-#include <random>
-
 #include "tests/common/silos/story_enumeration.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

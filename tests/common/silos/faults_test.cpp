@@ -1,19 +1,16 @@
 // Every single fault at every message of a run with 5 silos of which 3 must stay, each ends in a right sum over those
 // that stay, or in a refusal that says why; none hangs. A silo that is alive and late ends the run for all.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+
+#include <future>
 
 #include "common/base/error.hpp"
 #include "tests/common/silos/memory_wire.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::faults_test {
 
 using testing::AnyOf;
 using testing::Eq;
-using testing::HasSubstr;
-using testing::Not;
 
 SiloRunPlan plan_with(Fault fault) {
   SiloRunPlan plan{.terms = {5, 3, 0}, .timeout = std::chrono::milliseconds(2000), .rounds = 2};
@@ -30,6 +27,17 @@ constexpr FrameKind kOfCoordinator[] = {FrameKind::kOffer,    FrameKind::kMember
                                         FrameKind::kDelivery, FrameKind::kUnmask,   FrameKind::kQuorum,
                                         FrameKind::kDone,     FrameKind::kBroadcast};
 
+// Runs one after the other would wait, most of their time, one after the other.
+std::vector<SiloRunResult> results_of(const std::vector<SiloRunPlan>& plans) {
+  std::vector<std::future<SiloRunResult>> runs;
+  for (const SiloRunPlan& plan : plans) {
+    runs.push_back(std::async(std::launch::async, [&plan] { return run_silos(plan); }));
+  }
+  std::vector<SiloRunResult> results;
+  for (auto& run : runs) results.push_back(run.get());
+  return results;
+}
+
 bool ends_the_run(FaultKind of_coordinator) {
   return of_coordinator == FaultKind::kKill || of_coordinator == FaultKind::kHang;
 }
@@ -37,64 +45,70 @@ bool ends_the_run(FaultKind of_coordinator) {
 class FaultsTest : public testing::TestWithParam<FaultKind> {};
 
 TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
+  std::vector<SiloRunPlan> plans;
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kPlan, FrameKind::kStatus, FrameKind::kAdvertise,
                              FrameKind::kShares, FrameKind::kConsent, FrameKind::kMasked, FrameKind::kReveal}) {
     for (const std::uint32_t number : {1U, 2U}) {
       const bool is_sent_once = at == FrameKind::kHello || at == FrameKind::kPlan;
       if (number == 2 && (is_sent_once || GetParam() == FaultKind::kHang)) continue;
-      SCOPED_TRACE(std::string(to_string(at)) + "#" + std::to_string(number));
-      const SiloRunPlan plan = plan_with({2, GetParam(), at, number});
-      const SiloRunResult result = run_silos(plan);
-      if (GetParam() == FaultKind::kHang) {
-        EXPECT_THAT(result.refusal, HasSubstr("silo 2"));
-        EXPECT_THAT(result.refusal, HasSubstr(fmt::format("alive, but no \"{}\" came within", to_string(at))));
-        EXPECT_TRUE(result.lost.empty());
-        EXPECT_TRUE(result.sums.empty());
-        EXPECT_EQ(result.silo_refusals.size(), 4U);  // all but the one that hangs
-        continue;
-      }
-      EXPECT_EQ(result.refusal, "");
-      ASSERT_EQ(result.sums.size(), 2U);
-      EXPECT_TRUE(sums_are_right(result, plan));
-      ASSERT_EQ(result.lost.size(), 1U);
-      EXPECT_EQ(result.lost[0].silo, 2U);
-      EXPECT_EQ(result.lost[0].phase, to_string(at));
-      EXPECT_NE(result.lost[0].reason, "");
-      // What it had sent before it was lost counts only where all of it had.
-      const bool was_summed = at == FrameKind::kReveal || number == 2;
-      EXPECT_EQ(result.summed[0].size(), was_summed ? 5U : 4U);
-      EXPECT_EQ(result.summed[1].size(), at == FrameKind::kReveal && number == 2 ? 5U : 4U);
+      plans.push_back(plan_with({2, GetParam(), at, number}));
     }
+  }
+  const std::vector<SiloRunResult> results = results_of(plans);
+  for (std::size_t run = 0; run < plans.size(); ++run) {
+    const SiloRunPlan& plan = plans[run];
+    const SiloRunResult& result = results[run];
+    const FrameKind at = plan.fault->at;
+    const std::uint32_t number = plan.fault->number;
+    SCOPED_TRACE(std::string(to_string(at)) + "#" + std::to_string(number));
+    if (GetParam() == FaultKind::kHang) {
+      EXPECT_THAT(result.refusal, HasSubstr("silo 2"));
+      EXPECT_THAT(result.refusal, HasSubstr(fmt::format("alive, but no \"{}\" came within", to_string(at))));
+      EXPECT_TRUE(result.lost.empty());
+      EXPECT_TRUE(result.sums.empty());
+      EXPECT_EQ(result.silo_refusals.size(), 4U);  // all but the one that hangs
+      continue;
+    }
+    EXPECT_EQ(result.refusal, "");
+    ASSERT_EQ(result.sums.size(), 2U);
+    EXPECT_TRUE(sums_are_right(result, plan));
+    ASSERT_EQ(result.lost.size(), 1U);
+    EXPECT_EQ(result.lost[0].silo, 2U);
+    EXPECT_EQ(result.lost[0].phase, to_string(at));
+    EXPECT_NE(result.lost[0].reason, "");
+    // What it had sent before it was lost counts only where all of it had.
+    const bool was_summed = at == FrameKind::kReveal || number == 2;
+    EXPECT_EQ(result.summed[0].size(), was_summed ? 5U : 4U);
+    EXPECT_EQ(result.summed[1].size(), at == FrameKind::kReveal && number == 2 ? 5U : 4U);
   }
 }
 
 TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
-  if (ends_the_run(GetParam())) {
-    // Every silo notices: at once where the process is gone, else when it has waited long enough.
-    for (const FrameKind at : kOfCoordinator) {
-      SCOPED_TRACE(std::string(to_string(at)));
-      SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
-      plan.timeout = std::chrono::seconds(20);
-      plan.of_silos = std::chrono::milliseconds(250);  // a busy machine keeps a living silo waiting too
-      const auto began = WireClock::now();
-      const SiloRunResult result = run_silos(plan);
-      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * *plan.of_silos + std::chrono::seconds(5));
+  std::vector<SiloRunPlan> plans;
+  for (const FrameKind at : kOfCoordinator) {
+    plans.push_back(plan_with({0, GetParam(), at, 3}));
+    if (!ends_the_run(GetParam())) continue;
+    plans.back().timeout = std::chrono::seconds(20);
+    plans.back().of_silos = std::chrono::milliseconds(250);  // a busy machine keeps a living silo waiting too
+  }
+  const auto began = WireClock::now();
+  const std::vector<SiloRunResult> results = results_of(plans);
+  for (std::size_t run = 0; run < plans.size(); ++run) {
+    const SiloRunResult& result = results[run];
+    SCOPED_TRACE(std::string(to_string(kOfCoordinator[run])));
+    EXPECT_TRUE(sums_are_right(result, plans[run]));
+    if (ends_the_run(GetParam())) {
+      // Every silo notices: at once where the process is gone, else when it has waited long enough.
+      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * *plans[run].of_silos + std::chrono::seconds(5));
       EXPECT_EQ(result.refusal, "the coordinator was killed");
       EXPECT_EQ(result.silo_refusals.size(), 5U);
       for (const auto& [silo, reason] : result.silo_refusals) {
         EXPECT_THAT(reason, AnyOf(HasSubstr("the coordinator"), Eq("rank 0 failed"), Eq("failed elsewhere"))) << silo;
       }
-      EXPECT_TRUE(sums_are_right(result, plan));
+      continue;
     }
-    return;
-  }
-  for (const FrameKind at : kOfCoordinator) {
-    SCOPED_TRACE(std::string(to_string(at)));
-    const SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
-    const SiloRunResult result = run_silos(plan);
     EXPECT_EQ(result.refusal, "");
     ASSERT_EQ(result.sums.size(), 2U);
-    EXPECT_TRUE(sums_are_right(result, plan));
     ASSERT_EQ(result.lost.size(), 1U);
     ASSERT_EQ(result.silo_refusals.size(), 1U);
     EXPECT_EQ(result.silo_refusals.begin()->first, result.lost[0].silo);
@@ -112,10 +126,16 @@ TEST(Faults, ALateSiloThatIsAliveEndsTheRunForAllAndIsNeverLeftOut) {
   EXPECT_EQ(result.refusal, "");
   EXPECT_TRUE(result.lost.empty());
   EXPECT_TRUE(sums_are_right(result, plan));
-  for (const FrameKind at : {FrameKind::kStatus, FrameKind::kShares, FrameKind::kMasked}) {
-    plan.timeout = std::chrono::milliseconds(500);
-    plan.fault = Fault{1, FaultKind::kSlow, at, 1, 2.0};
-    result = run_silos(plan);
+  std::vector<SiloRunPlan> plans(3, plan);
+  constexpr FrameKind kLate[] = {FrameKind::kStatus, FrameKind::kShares, FrameKind::kMasked};
+  for (std::size_t run = 0; run < plans.size(); ++run) {
+    plans[run].timeout = std::chrono::milliseconds(500);
+    plans[run].fault = Fault{1, FaultKind::kSlow, kLate[run], 1, 2.0};
+  }
+  const std::vector<SiloRunResult> results = results_of(plans);
+  for (std::size_t run = 0; run < plans.size(); ++run) {
+    const FrameKind at = kLate[run];
+    result = results[run];
     EXPECT_THAT(result.refusal, HasSubstr("silo 1"));
     EXPECT_THAT(result.refusal,
                 HasSubstr(fmt::format("alive, but no \"{}\" came within --silo-timeout 0.5 s", to_string(at))));
@@ -254,5 +274,4 @@ TEST(FaultText, WrongFormsAreRefused) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::faults_test

@@ -1,11 +1,9 @@
 #include "common/silos/file_claims.hpp"
 
-#include <gtest/gtest.h>
-
 #include "common/randomness/secure_bytes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::file_claims_test {
 
 RunId new_run() {
   RunId run{};
@@ -58,5 +56,4 @@ TEST(FileClaims, EndWithTheirOwner) {
   EXPECT_EQ(FileClaims(run, 2).earlier_claimant(kFile), std::nullopt);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::file_claims_test

@@ -1,17 +1,11 @@
 // A silo says hello only to an offer of which everything is its own as well: protocol, version, roster, terms, options.
 #include "common/silos/handshake.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
+namespace dpreduce::handshake_test {
 
 class HandshakeTest : public testing::Test {
  protected:
@@ -19,12 +13,7 @@ class HandshakeTest : public testing::Test {
   std::vector<std::byte> frame(const Offer& offer) const { return make_offer(offer, identity_, 1); }
 
   std::string refusal(std::span<const std::byte> frame) const {
-    try {
-      open_offer(frame, 1, terms_, roster_);
-    } catch (const AggregationAborted& error) {
-      return error.what();
-    }
-    return "";
+    return dpreduce::refusal<AggregationAborted>([&] { open_offer(frame, 1, terms_, roster_); });
   }
 
   SiloTerms terms_{3, 2, 0, sha256("method mean\n")};
@@ -80,5 +69,4 @@ TEST_F(HandshakeTest, AHelloIsOfOneOffer) {
   EXPECT_THROW(open_hello(said, other, 1, std::nullopt), AggregationAborted);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::handshake_test

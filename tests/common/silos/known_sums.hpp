@@ -8,21 +8,14 @@
 // a large prime field.
 #pragma once
 
-#include <algorithm>
 #include <compare>
-#include <map>
-#include <numeric>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/prime_field.hpp"
+#include "common/silos/shamir.hpp"
 #include "tests/common/silos/silo_parties.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

@@ -7,20 +7,12 @@
 // the mask key of u or v, and every P_uv with a colluding silo.
 #pragma once
 
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "common/base/error.hpp"
 #include "common/silos/mask_stream.hpp"
 #include "common/silos/silo_sum.hpp"
 #include "tests/common/silos/known_sums.hpp"
 #include "tests/common/silos/story.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

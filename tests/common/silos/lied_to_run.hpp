@@ -7,7 +7,7 @@
 
 #include <list>
 
-#include "common/silos/transcript.hpp"
+#include "common/silos/channel.hpp"
 #include "tests/common/silos/lied_to_attempt.hpp"
 
 namespace dpreduce {

@@ -1,13 +1,9 @@
 // Times are stated, none is waited for.
 #include "common/silos/line.hpp"
 
-#include <cmath>
-#include <random>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::line_test {
 
 using std::chrono::milliseconds;
 
@@ -119,5 +115,4 @@ TEST(Line, ALineThatMovesNothingIsRefused) {
   EXPECT_THROW(line_of({.round_trip = -1.0}), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::line_test

@@ -1,18 +1,11 @@
 // Masked sums over a wire in memory, without faults.
 #include "common/silos/masked_sum.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <numeric>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/silos/mask_stream.hpp"
 #include "tests/common/silos/memory_wire.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::masked_sum_test {
 
 // Whole, in parts of odd lengths, and by the reference: the same words. Counters pass 2^8 and 2^16 on the way.
 TEST(MaskStreams, AreTheSameAtAnyPlaceInAnyPartsAndByAnyInstructions) {
@@ -153,5 +146,4 @@ TEST(MaskedSum, WhatTheCoordinatorGetsIsUniformAndNewInEveryRun) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::masked_sum_test

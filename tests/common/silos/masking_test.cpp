@@ -1,44 +1,26 @@
 // Both sides of a masked sum, message by message: what each refuses, and that no silo's two secrets come together.
-#include <functional>
-#include <map>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/masking_silo.hpp"
 #include "common/silos/sealed_box.hpp"
+#include "tests/common/silos/silo_parties.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::masking_test {
 
 using Bytes = std::vector<std::byte>;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::uint32_t kSilos = 4;
 
 // Four silos of which three must stay, at the point where a sum of 100 words begins.
 class MaskingTest : public testing::Test {
  protected:
-  MaskingTest() : roster_{0, 0, std::vector<Member>(kSilos + 1)}, selves_(kSilos + 1) {
-    for (std::uint32_t party = 0; party <= kSilos; ++party) {
-      identities_.push_back(Identity::generate());
-      keys_.push_back(AgreementKey::generate());
-      roster_.members[party].key = identities_[party].public_key();
-    }
-    for (std::uint32_t silo = 1; silo <= kSilos; ++silo) {
-      selves_[silo].number = silo;
-      selves_[silo].identity = &identities_[silo];
-      selves_[silo].roster = &roster_;
-      for (std::uint32_t other = 1; other <= kSilos; ++other) {
-        if (other != silo) selves_[silo].pair_secrets.emplace(other, keys_[silo].agree(keys_[other].public_key()));
-      }
-      silos_.try_emplace(silo, selves_[silo], attempt_);
-    }
-    coordinator_.emplace(roster_, attempt_);
+  MaskingTest() { begin(); }
+  void begin() {
+    silos_.clear();
+    for (std::uint32_t silo = 1; silo <= kSilos; ++silo) silos_.try_emplace(silo, parties_.self(silo), attempt_);
+    coordinator_.emplace(parties_.roster(), attempt_);
   }
 
   void advertise(const std::vector<std::uint32_t>& who) {
@@ -75,9 +57,12 @@ class MaskingTest : public testing::Test {
     }
     coordinator_->close_masking();
   }
-  void up_to_masked(const std::vector<std::uint32_t>& who) {
+  void up_to_shared() {
     advertise({1, 2, 3, 4});
     share({1, 2, 3, 4});
+  }
+  void up_to_masked(const std::vector<std::uint32_t>& who) {
+    up_to_shared();
     deliver({1, 2, 3, 4});
     mask(who);
   }
@@ -86,12 +71,7 @@ class MaskingTest : public testing::Test {
     take(reader);
   }
   static std::string refusal(const Bytes& message, const std::function<void(PayloadReader&)>& take) {
-    try {
-      give(message, take);
-    } catch (const AggregationAborted& error) {
-      return error.what();
-    }
-    return "";
+    return dpreduce::refusal<AggregationAborted>([&] { give(message, take); });
   }
   void sign_summed(const std::vector<std::uint32_t>& who) {
     for (const std::uint32_t silo : who) {
@@ -124,10 +104,7 @@ class MaskingTest : public testing::Test {
   }
 
   SumAttempt attempt_{{}, 3, 1, 100, 3, 0};
-  Roster roster_;
-  std::vector<Identity> identities_;
-  std::vector<AgreementKey> keys_;
-  std::vector<SiloSelf> selves_;
+  SiloParties parties_{kSilos};
   std::map<std::uint32_t, MaskingSilo> silos_;
   std::optional<MaskingCoordinator> coordinator_;
 };
@@ -178,7 +155,7 @@ TEST_F(MaskingTest, AKeyThatItsSiloHasNotSignedIsRefused) {
 TEST_F(MaskingTest, AnAdvertisementOfAnotherRoundIsRefused) {
   SumAttempt other = attempt_;
   other.round = 2;
-  MaskingSilo late(selves_[2], other);
+  MaskingSilo late(parties_.self(2), other);
   EXPECT_THAT(refusal(late.advertise(), [&](PayloadReader& reader) { coordinator_->take_advertisement(2, reader); }),
               HasSubstr("not signed"));
 }
@@ -191,8 +168,7 @@ TEST_F(MaskingTest, FewerThanTheThresholdDoNotShareTheirSecrets) {
 }
 
 TEST_F(MaskingTest, SharesThatWereChangedOnTheWayAreRefused) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
+  up_to_shared();
   Bytes delivery = coordinator_->delivery_for(3);
   delivery.back() ^= std::byte{1};
   EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(3).take_delivery(reader); }),
@@ -227,7 +203,7 @@ TEST_F(MaskingTest, WhoRevealsAWrongShareIsKnownAndTheSumIsMadeByTheOthers) {
 TEST_F(MaskingTest, ASiloThatSharesOutAnotherSecretThanItAdvertisedIsNamed) {
   advertise({1, 2, 3, 4});
   SumAttempt same = attempt_;
-  MaskingSilo liar(selves_[3], same);  // with a self secret and a mask key that nobody knows of
+  MaskingSilo liar(parties_.self(3), same);  // with a self secret and a mask key that nobody knows of
   liar.advertise();
   for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) {
     Bytes shares;
@@ -245,18 +221,13 @@ TEST_F(MaskingTest, ASiloThatSharesOutAnotherSecretThanItAdvertisedIsNamed) {
     give(reveal(silo), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
   }
   std::vector<std::uint64_t> sum(attempt_.words, 0);
-  try {
-    coordinator_->add_sum_to(sum);
-    FAIL() << "a wrong sum";
-  } catch (const AggregationAborted& error) {
-    EXPECT_THAT(error.what(), HasSubstr("silo 3 has shared out another secret than it advertised"));
-  }
+  expect_refusal<AggregationAborted>([&] { coordinator_->add_sum_to(sum); },
+                                     {"silo 3 has shared out another secret than it advertised"});
 }
 
 // Commitments are bound to the shares that they come with: nobody on the way can exchange them.
 TEST_F(MaskingTest, CommitmentsThatWereChangedOnTheWayAreRefused) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
+  up_to_shared();
   Bytes delivery = coordinator_->delivery_for(3);
   delivery[delivery.size() - kSealedSharesBytes - 1] ^= std::byte{1};
   EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(3).take_delivery(reader); }),
@@ -265,8 +236,7 @@ TEST_F(MaskingTest, CommitmentsThatWereChangedOnTheWayAreRefused) {
 
 // Silo 3 seals for silo 1 what it has not committed itself to, as no honest silo does.
 TEST_F(MaskingTest, SharesThatAreNotThoseCommittedToAreRefusedByTheirHolder) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
+  up_to_shared();
   Bytes delivery = coordinator_->delivery_for(1);
   const std::size_t entry = kShareCommitmentsBytes + kSealedSharesBytes;
   const std::size_t at = delivery.size() - 2 * entry;  // of those from 2, 3 and 4
@@ -274,7 +244,7 @@ TEST_F(MaskingTest, SharesThatAreNotThoseCommittedToAreRefusedByTheirHolder) {
                           delivery.begin() + static_cast<std::ptrdiff_t>(at + kShareCommitmentsBytes));
   const Bytes bound = PayloadWriter().u32(3).u32(1).bytes(commitments).take();
   const Bytes other_shares(2 * kSaltedShareBytes);
-  SealingKey(derive_key(selves_[3].pair_secrets.at(1), attempt_.context("shares", 3, 1)))
+  SealingKey(derive_key(parties_.self(3).pair_secrets.at(1), attempt_.context("shares", 3, 1)))
       .seal(0, bound, other_shares, std::span(delivery).subspan(at + kShareCommitmentsBytes, kSealedSharesBytes));
   EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
               HasSubstr("silo 3 gives this silo other shares than those that it has committed itself to"));
@@ -298,8 +268,7 @@ TEST_F(MaskingTest, EveryShareHasACommitmentOfItsOwn) {
 }
 
 TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
+  up_to_shared();
   const auto piece = [&](std::uint64_t first, std::size_t words) {
     return refusal(PayloadWriter().u64(first).bytes(Bytes(8 * words)).take(),
                    [&](PayloadReader& reader) { coordinator_->add_piece(1, reader); });
@@ -315,8 +284,7 @@ TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
 
 // A silo goes on only where at least t silos have signed what it was told itself.
 TEST_F(MaskingTest, ASiloMasksOnlyWhatEnoughSilosHaveSigned) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
+  up_to_shared();
   for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) sign_sharing(silo, silos_.at(silo));
   const Bytes good = coordinator_->quorum(ListStage::kSharing);
   constexpr std::size_t kEntry = 4 + sizeof(Signature);
@@ -354,8 +322,7 @@ TEST_F(MaskingTest, ASiloRevealsOnlyWhatEnoughSilosHaveSigned) {
 }
 
 TEST_F(MaskingTest, AListIsSignedOnce) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
+  up_to_shared();
   sign_sharing(1, silos_.at(1));
   EXPECT_THAT(
       refusal(coordinator_->delivery_for(1), [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
@@ -386,9 +353,8 @@ TEST_F(MaskingTest, ASignatureFitsNothingElse) {
 }
 
 TEST_F(MaskingTest, ASiloThatSignsAnotherListThanItWasToldIsKnown) {
-  advertise({1, 2, 3, 4});
-  share({1, 2, 3, 4});
-  const Bytes other = make_consent(identities_[2], attempt_, ListStage::kSharing, {{1, 2, 3, 4}, {1, 2, 3}, {}});
+  up_to_shared();
+  const Bytes other = make_consent(parties_.identity(2), attempt_, ListStage::kSharing, {{1, 2, 3, 4}, {1, 2, 3}, {}});
   const auto take = [&](PayloadReader& reader) { coordinator_->take_consent(2, ListStage::kSharing, reader); };
   EXPECT_THAT(refusal(other, take), HasSubstr("it has not signed the list that it was told"));
   EXPECT_TRUE(coordinator_->consenting(ListStage::kSharing).empty());
@@ -399,7 +365,7 @@ TEST_F(MaskingTest, SecretsAreNewInEveryAttemptAndOfEverySilo) {
   std::set<PublicKey> keys;
   for (int time = 0; time < 2; ++time) {
     for (const std::uint32_t silo : {1U, 2U}) {
-      MaskingSilo again(selves_[silo], attempt_);
+      MaskingSilo again(parties_.self(silo), attempt_);
       const Bytes advertised = again.advertise();
       PayloadReader reader(advertised);
       const Advertisement advertisement = read_advertisement(reader);
@@ -448,10 +414,10 @@ TEST_F(MaskingTest, ACoordinatorTakesEachMessageOnceAndInItsTurn) {
     Bytes consent;
     give(coordinator_->delivery_for(silo),
          [&](PayloadReader& reader) { consent = silos_.at(silo).take_delivery(reader); });
-    EXPECT_THAT(take_consent(silo, ListStage::kSummed, consent), Not(testing::IsEmpty()));
+    EXPECT_THAT(take_consent(silo, ListStage::kSummed, consent), Not(IsEmpty()));
     Bytes longer = consent;
     longer.push_back(std::byte{0});
-    EXPECT_THAT(take_consent(silo, ListStage::kSharing, longer), Not(testing::IsEmpty()));
+    EXPECT_THAT(take_consent(silo, ListStage::kSharing, longer), Not(IsEmpty()));
     EXPECT_EQ(take_consent(silo, ListStage::kSharing, consent), "");
     EXPECT_THAT(take_consent(silo, ListStage::kSharing, consent), is_untimely);
     EXPECT_THAT(take_consent(4, ListStage::kSharing, consent), is_untimely);
@@ -489,9 +455,7 @@ TEST_F(MaskingTest, ASiloRefusesMessagesOfAnotherLengthForGood) {
   for (std::size_t phase = 0; phase < std::size(takes); ++phase) {
     for (const bool is_longer : {false, true}) {
       SCOPED_TRACE(testing::Message() << "phase " << phase << (is_longer ? ", longer" : ", shorter"));
-      coordinator_.emplace(roster_, attempt_);
-      silos_.clear();
-      for (std::uint32_t silo = 1; silo <= kSilos; ++silo) silos_.try_emplace(silo, selves_[silo], attempt_);
+      begin();
       advertise({1, 2, 3, 4});
       Bytes message = coordinator_->keys_for(1);
       if (phase >= 1) {
@@ -541,5 +505,4 @@ TEST(Payload, EndsWhereItEnds) {
   EXPECT_THROW(huge.numbers(), AggregationAborted);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::masking_test

@@ -3,18 +3,13 @@
 
 #include <condition_variable>
 #include <deque>
-#include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/base/verdict.hpp"
 #include "common/silos/coordinator_session.hpp"
 #include "common/silos/faulty_wire.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

@@ -1,14 +1,8 @@
 #include "common/silos/neighbor_graph.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <random>
-#include <set>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::neighbor_graph_test {
 
 std::vector<std::uint32_t> first(std::uint32_t count) {
   std::vector<std::uint32_t> parties(count);
@@ -93,5 +87,4 @@ TEST(NeighborGraph, PreconditionsAreAsserted) {
   EXPECT_THROW(NeighborGraph(first(3), 2, 0).neighbors(4), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::neighbor_graph_test

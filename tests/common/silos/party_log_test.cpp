@@ -1,31 +1,23 @@
 #include "common/silos/party_log.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include "tests/common/silos/memory_wire.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::party_log_test {
 
-using testing::HasSubstr;
 using testing::MatchesRegex;
 
 class PartyLogTest : public testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
   std::vector<std::string> lines() const {
     std::ifstream file(path_);
     std::vector<std::string> all;
     for (std::string line; std::getline(file, line);) all.push_back(line);
     return all;
   }
-  std::string path_ = std::filesystem::temp_directory_path() / ("dpreduce_party_log." + std::to_string(getpid()));
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "log";
 };
 
 TEST_F(PartyLogTest, EachLineIsThereAsSoonAsItIsMadeAndHasItsTime) {
@@ -72,13 +64,8 @@ TEST_F(PartyLogTest, WithoutAPathThereIsNone) {
 
 TEST_F(PartyLogTest, WhatCannotBeWrittenIsNamed) {
   const std::string path = path_ + "/a.log";  // nobody has made that folder
-  try {
-    PartyLog log(path);
-    FAIL();
-  } catch (const BadInput& error) {
-    EXPECT_EQ(error.what(), "--log " + path + ": cannot be written: No such file or directory");
-  }
+  EXPECT_EQ(refusal<BadInput>([&] { PartyLog log(path); }),
+            "--log " + path + ": cannot be written: No such file or directory");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::party_log_test

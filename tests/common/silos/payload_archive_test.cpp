@@ -1,23 +1,10 @@
 #include "common/silos/payload_archive.hpp"
 
-#include <limits>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/plan/loss.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::payload_archive_test {
 
 struct Everything {
   bool flag = false;
@@ -104,5 +91,4 @@ TEST(PayloadArchiveTest, WhatIsCutOffDamagedOrOfAnotherKindIsRefused) {
   EXPECT_THROW(read(framed_message("everything", longer)), BadInput);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::payload_archive_test

@@ -1,21 +1,13 @@
 // Nobody masks beside a party whose noise is not that which this silo counts on.
-#include "common/silos/plan_agreement.hpp"
-
 #include <future>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "common/base/peer_failed.hpp"
+#include "common/silos/handshake.hpp"
 #include "tests/common/silos/memory_wire.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::plan_agreement_test {
 
-using testing::AllOf;
-using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 const PublicKey kOther = sha256("a plan with less noise");
@@ -71,12 +63,8 @@ TEST(PlanAgreement, ASignatureIsOfOneRunPartyAndPlan) {
     std::vector<std::byte> bytes = make_signed_plan(identity, run, 2, kOther);
     if (is_changed) bytes.front() ^= std::byte{1};
     PayloadReader reader(bytes);
-    try {
-      take_signed_plan(reader, signer, of_run, party, plan, "silo 2");
-    } catch (const AggregationAborted& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return dpreduce::refusal<AggregationAborted>(
+        [&] { take_signed_plan(reader, signer, of_run, party, plan, "silo 2"); });
   };
   const PublicKey own = identity.public_key();
   EXPECT_EQ(refusal(own, run, 2, kOther), "");
@@ -177,5 +165,4 @@ TEST(PlanAgreement, WhoHasNotShownItsPlanIsNotSummed) {
   EXPECT_THAT(LiedToSilo(2).refusal({}, {{2, {}}}), HasSubstr("names a silo that is not of this run, or no more"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::plan_agreement_test

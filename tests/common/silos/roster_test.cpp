@@ -1,14 +1,9 @@
 #include "common/silos/roster.hpp"
 
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::roster_test {
 
 std::string key(char digit) {
   return std::string(64, digit);
@@ -23,12 +18,7 @@ const std::string kParties =
     member("coordinator", "hub", '0') + member("silo.1", "north", '1') + member("silo.2", "s-2", '2');
 
 std::string refusal(const std::string& text) {
-  try {
-    parse_roster(text, "r.toml");
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "";
+  return dpreduce::refusal<BadInput>([&] { parse_roster(text, "r.toml"); });
 }
 
 TEST(Roster, NamesWhoTakesPart) {
@@ -61,7 +51,6 @@ TEST(Roster, ADigestTellsRostersApart) {
 }
 
 TEST(Roster, FaultsAreNamed) {
-  using testing::HasSubstr;
   EXPECT_THAT(refusal(kParties), HasSubstr("'dim' is missing"));
   EXPECT_THAT(refusal("dim = 3\n" + kParties), HasSubstr("'classes' is missing"));
   EXPECT_THAT(refusal("dim = -3\nclasses = 2\n" + kParties), HasSubstr("dim = -3"));
@@ -91,5 +80,4 @@ TEST(Roster, AFileThatIsNotThereIsNamed) {
   EXPECT_THROW(read_roster("/nonexistent/r.toml"), BadInput);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::roster_test

@@ -1,16 +1,8 @@
 #include "common/silos/shamir.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include "common/silos/prime_field.hpp"
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::shamir_test {
 
 SecretVector<std::byte> secret_of(int seed) {
   SecretVector<std::byte> secret(kSecretBytes);
@@ -90,5 +82,4 @@ TEST(Shamir, PreconditionsAreAsserted) {
   EXPECT_THROW(reconstruct_secret({}), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::shamir_test

@@ -1,11 +1,8 @@
 // Silos 1 to k with identities and pairwise secrets, without the handshake that gives them; serves many runs.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 #include "common/silos/masking_silo.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -37,6 +34,7 @@ class SiloParties {
   }
   std::uint32_t silos() const { return static_cast<std::uint32_t>(selves_.size() - 1); }
   const SiloSelf& self(std::uint32_t silo) const { return selves_.at(silo); }
+  const Roster& roster() const { return roster_; }
   const Identity& identity(std::uint32_t silo) const { return identities_.at(silo); }
 
  private:

@@ -1,16 +1,12 @@
 // A sum as a silo sees it: which messages it takes at which time, in which attempt.
 #include "common/silos/silo_sum.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "tests/common/silos/silo_parties.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::silo_sum_test {
 
-using testing::HasSubstr;
 using Step = SiloSum::Step;
 
 // Silos 1 and 2 of two, both of which must stay.
@@ -27,12 +23,7 @@ class SiloSumTest : public testing::Test {
     return silo(number).take(kind, attempt, reader);
   }
   std::string refusal(std::uint32_t number, FrameKind kind, std::uint32_t attempt, const PayloadWriter& writer = {}) {
-    try {
-      take(number, kind, attempt, writer);
-    } catch (const AggregationAborted& refusal) {
-      return refusal.what();
-    }
-    return "";
+    return dpreduce::refusal<AggregationAborted>([&] { take(number, kind, attempt, writer); });
   }
   static PayloadWriter words(std::uint64_t count) { return PayloadWriter().u64(count); }
 
@@ -146,5 +137,4 @@ TEST_F(SiloSumTest, RefusesASiloThatIsNotLeft) {
   EXPECT_THROW(silos[0].take(FrameKind::kKeys, 1, reader), AggregationAborted);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_sum_test

@@ -11,10 +11,8 @@
 //   - lists that fewer than t - 1 silos have signed. That t - 1 are refused is seen.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
 #include "tests/common/silos/lied_to_run.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

@@ -3,18 +3,13 @@
 //
 // All stories, up to symmetry, for few silos; drawn ones for more. A protocol in which something is planted must be
 // seen to fail by the same search.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/common/silos/any_lists.hpp"
 #include "tests/common/silos/drawn_stories.hpp"
 #include "tests/slow_tests.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::story_search_test {
 
 std::string text_of(const Terms& terms) {
   return fmt::format("{} silos, threshold {}, {} colluding", terms.silos, terms.threshold, terms.colluding);
@@ -162,5 +157,4 @@ TEST(PlantedStorySearch, ThresholdsThatAreTooLowAreCaught) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::story_search_test

@@ -1,11 +1,7 @@
-#include "common/simulation/class_means.hpp"
+#include "common/simulation/synthetic.hpp"
+#include "tests/testing.hpp"
 
-#include <cmath>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::class_means_test {
 
 double inner(const std::vector<double>& rows, std::size_t dim, std::size_t a, std::size_t b) {
   double sum = 0;
@@ -86,5 +82,4 @@ TEST(WorstPerturbations, NoOtherPerturbationOfThatSupNormLeavesASmallerMargin) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::class_means_test

@@ -1,12 +1,8 @@
 #include "common/simulation/counter_random.hpp"
 
-#include <algorithm>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::counter_random_test {
 
 TEST(CounterRandom, TheFinalizerIsSplitMix64) {
   // First outputs of SplitMix64 from state 0 (Vigna's reference code).
@@ -89,5 +85,4 @@ TEST(IndexPermutation, Shuffles) {
   EXPECT_NEAR(in_first_half, 500, 100);  // more than 6 standard deviations
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::counter_random_test

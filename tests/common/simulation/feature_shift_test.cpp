@@ -1,11 +1,7 @@
-#include "common/simulation/feature_shift.hpp"
+#include "common/simulation/silo_files.hpp"
+#include "tests/testing.hpp"
 
-#include <cmath>
-
-#include <gtest/gtest.h>
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::feature_shift_test {
 
 std::vector<double> some_row(std::size_t dim) {
   std::vector<double> row(dim);
@@ -68,5 +64,4 @@ TEST(FeatureShift, RefusesSizesAndRowsThatAreNone) {
   EXPECT_THROW(FeatureShift({}, 4, 0, 0).apply(row), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::feature_shift_test

@@ -1,16 +1,11 @@
 #include "common/simulation/long_tail.hpp"
 
-#include <cmath>
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "common/data/npy_writer.hpp"
 #include "common/data/row_stream.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::long_tail_test {
 
 constexpr std::size_t kDim = 3;
 constexpr std::size_t kClasses = 4;
@@ -139,5 +134,4 @@ TEST_F(LongTailRows, PreconditionsAreAsserted) {
   EXPECT_THROW(keep_long_tail(without_labels, kClasses, {.ratio = 2.0, .seed = 1}), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::long_tail_test

@@ -1,16 +1,9 @@
 #include "common/simulation/silo_assignment.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::silo_assignment_test {
 
 using Counts = std::vector<std::uint64_t>;
 
@@ -154,5 +147,4 @@ TEST(DirichletShares, AreSharesForEveryAlpha) {
   EXPECT_THROW(dirichlet_shares(0, 1.0, CounterRandom(1, 1)), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_assignment_test

@@ -1,16 +1,11 @@
 #include "common/simulation/silo_files.hpp"
 
-#include <map>
-#include <utility>
-
-#include <gtest/gtest.h>
-
-#include "common/data/half_float.hpp"
+#include "common/data/element_conversion.hpp"
 #include "common/data/npy_array.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::silo_files_test {
 
 // n x 3 features k, k + 1, ... (row r starts at 3 r), labels r mod 4, in that element type.
 template <typename Element>
@@ -186,5 +181,4 @@ TEST(SiloFilesTest, FilesOfTwoTypesAreRefused) {
                    {"x.npy holds float32", "x2.npy holds float64"});
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_files_test

@@ -1,12 +1,10 @@
-#include "common/simulation/synthetic_files.hpp"
-
-#include <gtest/gtest.h>
 
 #include "common/data/row_stream.hpp"
+#include "common/simulation/synthetic.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::synthetic_files_test {
 
 SyntheticSpec spec_of(std::uint64_t rows) {
   SyntheticSpec spec;
@@ -90,5 +88,4 @@ TEST(SyntheticFiles, ShardsMustHaveRows) {
   EXPECT_THROW(write_synthetic(SyntheticRows(spec_of(203)), folder.path(), 204), UsageError);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::synthetic_files_test

@@ -1,15 +1,10 @@
 #include "common/simulation/synthetic.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::synthetic_test {
 
 struct Rows {
   std::vector<float> x;
@@ -265,12 +260,7 @@ TEST(Synthetic, NoTestRowsAreAllowed) {
 void expect_usage_error(void (*change)(SyntheticSpec&), const std::string& part) {
   SyntheticSpec spec = small_spec();
   change(spec);
-  try {
-    SyntheticRows source(spec);
-    ADD_FAILURE() << "no UsageError for " << part;
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  expect_refusal<UsageError>([&] { SyntheticRows source(spec); }, {part});
 }
 
 TEST(Synthetic, EachArgumentOutOfRangeIsNamed) {
@@ -287,12 +277,7 @@ TEST(Synthetic, EachArgumentOutOfRangeIsNamed) {
   expect_usage_error([](SyntheticSpec& s) { s.imbalance_ratio = 0.5; }, "imbalance_ratio = 0.5");
   expect_usage_error([](SyntheticSpec& s) { s.first_class_share = 1.0; }, "first_class_share = 1");
   expect_usage_error([](SyntheticSpec& s) { s.first_class_share = 0.0; }, "first_class_share = 0");
-  expect_usage_error(
-      [](SyntheticSpec& s) {
-        s.first_class_share = 0.5;
-        s.imbalance_ratio = 2;
-      },
-      "exclude");
+  expect_usage_error([](SyntheticSpec& s) { s.first_class_share = 0.5, s.imbalance_ratio = 2; }, "exclude");
   expect_usage_error([](SyntheticSpec& s) { s.imbalance_ratio = 1e6; }, "train_rows = 1000: leave class");
   expect_usage_error([](SyntheticSpec& s) { s.train_rows = 9; }, "train_rows = 9");
 }
@@ -306,5 +291,4 @@ TEST(Synthetic, RowsOutsideThePartAreOurOwnMistake) {
   EXPECT_THROW(source.label(SyntheticPart::kTest, 100), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::synthetic_test

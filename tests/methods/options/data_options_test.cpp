@@ -1,17 +1,9 @@
 #include "methods/options/data_options.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::data_options_test {
 
 TEST(DataOptions, GoodOnesAreAccepted) {
   DataOptions data = good_fit().data;
@@ -62,5 +54,4 @@ TEST(DataOptions, AnImbalanceIsARatioFromOne) {
   EXPECT_THAT(refusal_of(data), HasSubstr("--imbalance-ratio 10 with --max-labels"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::data_options_test

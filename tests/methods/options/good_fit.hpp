@@ -6,6 +6,7 @@
 #include "common/base/error.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -24,23 +25,13 @@ inline FitOptions good_fit(const std::string& method = "auto") {
 
 /// What is said against them; empty: nothing.
 inline std::string refusal(const FitOptions& fit) {
-  try {
-    validated(fit);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return refusal<UsageError>([&] { validated(fit); });
 }
 
 /// The same of one part.
 template <typename Part>
 std::string refusal_of(const Part& part) {
-  try {
-    check(part);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return refusal<UsageError>([&] { check(part); });
 }
 
 }  // namespace dpreduce

@@ -1,15 +1,9 @@
-#include "methods/options/machine_options.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "methods/options/fit_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::machine_options_test {
 
 TEST(MachineOptions, ThreadsAndMemoryHaveLimits) {
   EXPECT_THAT(refusal_of(MachineOptions()), IsEmpty());
@@ -18,5 +12,4 @@ TEST(MachineOptions, ThreadsAndMemoryHaveLimits) {
   EXPECT_THAT(refusal_of(MachineOptions{.memory_mib = std::size_t{1} << 30}), HasSubstr("--memory"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::machine_options_test

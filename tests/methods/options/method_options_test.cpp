@@ -1,17 +1,9 @@
 #include "methods/options/method_options.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::method_options_test {
 
 TEST(MethodOptions, DefaultsAreAccepted) {
   EXPECT_THAT(refusal_of(MethodOptions()), IsEmpty());
@@ -86,5 +78,4 @@ TEST(MethodOptions, WhatIsChosenIsNotGiven) {
   EXPECT_THAT(refusal_of(MethodOptions{.choose_share = 0.1}), HasSubstr("--choose-share goes with --choose"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::method_options_test

@@ -1,17 +1,10 @@
-#include "methods/options/output_options.hpp"
 
-#include <cmath>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "methods/options/fit_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::output_options_test {
 
 TEST(OutputOptions, AModelIsWritten) {
   EXPECT_THAT(refusal_of(OutputOptions()), IsEmpty());
@@ -29,5 +22,4 @@ TEST(OutputOptions, ACheckpointIsWrittenEverySoManySeconds) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::output_options_test

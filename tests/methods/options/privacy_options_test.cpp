@@ -1,20 +1,13 @@
-#include "methods/options/privacy_options.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "methods/options/fit_options.hpp"
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::privacy_options_test {
 
 TEST(PrivacyOptions, ALedgerIsKept) {
   EXPECT_THAT(refusal_of(PrivacyOptions()), IsEmpty());
   EXPECT_THAT(refusal_of(PrivacyOptions{.ledger = ""}), HasSubstr("--ledger"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::privacy_options_test

@@ -1,17 +1,9 @@
 #include "methods/options/silo_options.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/methods/options/good_fit.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace dpreduce::silo_options_test {
 
 TEST(SiloOptions, NothingOfSilosGoesWithoutThem) {
   EXPECT_THAT(refusal_of(SiloOptions()), IsEmpty());
@@ -49,5 +41,4 @@ TEST(SiloOptions, TimesAndLinesAreWithinTheirRange) {
   for (const auto& [message, silos] : given) EXPECT_THAT(refusal_of(silos), HasSubstr(message));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_options_test

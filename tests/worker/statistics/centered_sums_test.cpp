@@ -1,13 +1,9 @@
-#include <cmath>
-
-#include <gtest/gtest.h>
-
+#include "common/data/memory_array.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace centered_sums_test {
+namespace dpreduce::centered_sums_test {
 
 constexpr std::size_t kDim = 4;
 constexpr std::size_t kClasses = 2;
@@ -15,15 +11,8 @@ constexpr std::size_t kClasses = 2;
 // Rows (1, 0, 0, 0) and (0, 1, 0, 0) of class 0, (0, 0, -1, 0) of class 1.
 class CenteredSums : public testing::Test {
  protected:
-  CenteredSums() {
-    const std::vector<float> x{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0};
-    const std::vector<std::int32_t> y{0, 0, 1};
-    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(3, 4)")) + element_bytes(x));
-    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(3,)")) + element_bytes(y));
-  }
-
   Statistic sums(const PublicPoint& balls, std::size_t memory = 4096, std::size_t labels = 1) const {
-    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    WorkerRows rows = WorkerRows::in_memory(array_view(x_, kDim), array_view(y_), "x", "y");
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1, labels};
     const OnChunk on_chunk = [](double) {};
@@ -32,7 +21,8 @@ class CenteredSums : public testing::Test {
                          {rows, transform, plan, on_chunk, balls});
   }
 
-  const TemporaryFolder folder_;
+  const std::vector<float> x_{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0};
+  const std::vector<std::int32_t> y_{0, 0, 1};
 };
 
 // A rounding to zero loses less than one, and f a little more.
@@ -83,5 +73,4 @@ TEST_F(CenteredSums, PreconditionsAreAsserted) {
   EXPECT_THROW(sums(balls, 4096, 2), std::logic_error);
 }
 
-}  // namespace centered_sums_test
-}  // namespace dpreduce
+}  // namespace dpreduce::centered_sums_test

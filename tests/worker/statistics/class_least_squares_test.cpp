@@ -1,14 +1,10 @@
-#include <cmath>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/triangle.hpp"
+#include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
 
-namespace dpreduce {
-namespace class_least_squares_test {
+namespace dpreduce::class_least_squares_test {
 
 constexpr std::size_t kClasses = 10;
 constexpr std::size_t kDim = 30;
@@ -95,5 +91,4 @@ TEST(ClassLeastSquares, RefusesImpossibleTerms) {
   EXPECT_THROW(release(1.0, 1.0), std::logic_error);
 }
 
-}  // namespace class_least_squares_test
-}  // namespace dpreduce
+}  // namespace dpreduce::class_least_squares_test

@@ -1,0 +1,349 @@
+#include "fit/resolved_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "aggregator/solvers/public_refit.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+#include "common/base/version.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/sampled_plan.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "common/ranks/rank_archive.hpp"
+#include "fit/row_preparation.hpp"
+#include "methods/class_balance.hpp"
+#include "methods/options/method_options.hpp"
+#include "methods/registry.hpp"
+#include "methods/training_method.hpp"
+#include "run/fit_plan.hpp"
+#include "worker/prototype_utilities.hpp"
+#include "worker/statistic_inputs.hpp"
+
+namespace dpreduce {
+namespace {
+
+// What travels of a ResolvedFit.
+struct DecidedFit {
+  FitOptions options;
+  FitPlan plan;
+};
+
+DPREDUCE_ARCHIVE(DecidedFit, options, plan)
+
+// The least of what ranks have. Collective.
+std::uint64_t least_everywhere(std::uint64_t bytes, Communicator& ranks) {
+  constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
+  return static_cast<std::uint64_t>(-ranks.max_everywhere(-static_cast<double>(std::min(bytes, kExactInDouble))));
+}
+
+// At epsilon 1 this is enough to tell candidates apart that differ by some tens of correct rows.
+constexpr double kChooseShare = 0.02;
+// A mu that is divided into shares is taken a little smaller first, so that roundings cannot add up to more than it.
+constexpr double kBelowOne = 1.0 - 1e-15;
+
+std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
+  nlohmann::json config{{"version", version()},
+                        {"method", method.name()},
+                        {"settings", method.settings()},
+                        {"classes", options.data.classes},
+                        {"max_labels", options.data.most_labels()},
+                        {"input_dim", preprocessing.input_dim},
+                        {"pool", preprocessing.pool},
+                        {"normalize", to_string(preprocessing.normalize)},
+                        {"clip_norm", preprocessing.clip_norm},
+                        {"center", to_string(options.rows.center.value())},
+                        {"center_share", center_share(options)},
+                        {"pca", options.rows.pca},
+                        {"select", options.rows.select},
+                        {"choose", options.method.choose},
+                        {"adjacency", to_string(options.privacy.adjacency)},
+                        {"bad_rows", to_string(options.data.train.bad_rows)}};
+  if (const auto tail = long_tail_of(options.data)) {
+    config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
+  }
+  if (options.data.has_units()) config["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.clips_units()) config["person_bound"] = to_string(UnitBound::kClip);
+  if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
+  if (options.silos.counted_persons) config["count_persons"] = *options.silos.counted_persons;
+  if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
+  return json_text(config);
+}
+
+// The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and solved
+// as a square.
+constexpr std::size_t kCopies = 4;
+// Of a release in parts one matrix is solved at a time, and a few are summed; what is released beside them is copied to
+// every rank.
+constexpr std::size_t kCopiesOfPart = 7 + 2 * kGramsAtOnce;
+constexpr std::size_t kCopiesBesideParts = 5;
+
+std::size_t bytes_of(const ReleaseRequest& request) {
+  std::size_t elements = 0;
+  for (const BlockRequest& block : request.blocks) {
+    if (!request.in_parts) {
+      elements += kCopies * block.elements;
+    } else if (block.triangles > 1) {
+      elements += kCopiesOfPart * (block.elements / block.triangles);
+    } else {
+      elements += kCopiesBesideParts * block.elements;
+    }
+  }
+  return elements * sizeof(std::int64_t);
+}
+
+// A choice by training rows with mu of the budget. Without noise epsilon is 0.
+PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOptions& data) {
+  return {"choice",
+          {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
+          data.has_units() ? kWeightBits : 0};
+}
+
+[[noreturn]] void refuse_clip(const TrainingMethod& method, std::string_view what) {
+  throw UsageError(fmt::format(
+      "--person-bound clip with --method {}: clipping a person is not defined for its {}; use --person-bound "
+      "weight",
+      method.name(), what));
+}
+
+// Sums of which it is defined; what counts rows beside them is weighed.
+void clip_persons(std::vector<ReleaseRequest>& requests, const TrainingMethod& method) {
+  for (ReleaseRequest& request : requests) {
+    switch (registered_statistic(request.name).unit_clip_of(request)) {
+      case UnitClip::kSum:
+        request.unit_bound = UnitBound::kClip;
+        break;
+      case UnitClip::kWeight:
+        break;
+      case UnitClip::kRefused:
+        refuse_clip(method, fmt::format("release {}", request.name));
+    }
+  }
+}
+
+// For the case that one rank holds the utilities of all public rows. A set of prototypes is drawn from the utilities of
+// a class in falling order (selection_sampler.hpp), which takes a big integer for each of them.
+constexpr std::size_t kBytesOfRankedCandidate = 88;
+
+// The digits that a class sum of fewer than 2^48 rows may have (prototype_utilities.hpp).
+constexpr std::size_t kMostDigits = 4;
+
+std::size_t bytes_of(const PlannedSelection& selection) {
+  const SelectionTerms& terms = selection.terms;
+  const std::size_t products = kMostRowsPerChunk * std::max<std::size_t>(kRowsOfPairs, kMostDigits * terms.groups);
+  return (terms.groups * terms.candidates + products) * sizeof(std::int64_t) +
+         (terms.chosen > 1 ? terms.candidates * kBytesOfRankedCandidate : 0);
+}
+
+// Plans a selection that takes the whole budget.
+void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions& options) {
+  DPREDUCE_ASSERT(plan.requests.empty());
+  selection.terms.sensitivity *= options.data.bounded_rows();
+  if (!options.privacy.budget.non_private) {
+    selection.terms.epsilon = selection_epsilon_of(options.privacy.budget);
+    plan.noise = with_selections({.adjacency = options.privacy.adjacency}, {selection});
+    plan.guarantee = selection_guarantee_of(options.privacy.budget, selection.terms.epsilon);
+  }
+  plan.public_selection = std::move(selection);
+}
+
+// Plans the noise of all releases, and sets a share of mu^2 aside where training rows choose among candidates.
+void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMethod& method) {
+  const BudgetOptions& budget = options.privacy.budget;
+  if (options.method.batch) {
+    plan.noise =
+        make_sampled_noise_plan(budget_from(budget), budget.accountant, options.privacy.adjacency, plan.requests);
+    plan.guarantee = sampled_guarantee_of(budget);
+    return;
+  }
+  const double mu = budget_from(budget).mu(budget.accountant);
+  double mu_of_releases = mu;
+  double mu_of_choice = 0.0;
+  if (options.method.choose && options.data.validation.x.empty()) {
+    const double share = options.method.choose_share.value_or(kChooseShare);
+    plan.choice = planned_choice(mu * std::sqrt(share), method.candidates(), options.data);
+    mu_of_choice = selection_mu(plan.choice->terms.epsilon);
+    mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
+  }
+  plan.noise = make_noise_plan(mu_of_releases, options.privacy.adjacency, plan.requests);
+  if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
+  const std::array mus{plan.noise->mu, mu_of_choice};
+  plan.guarantee = guarantee_of(budget, gdp_compose(mus));
+  DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
+}
+
+}  // namespace
+
+ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows,
+                         std::uint64_t bytes_for_rank)
+    : options_(resolved(options, input_dim, public_rows, bytes_for_rank)),
+      plan_(make_fit_plan(options_, input_dim, public_rows)),
+      method_(make_method(options_)) {}
+
+ResolvedFit::ResolvedFit(FitOptions resolved, FitPlan plan)
+    : options_(std::move(resolved)), plan_(std::move(plan)), method_(make_method(options_)) {}
+
+std::optional<PrivacyStatement> ResolvedFit::statement() const {
+  if (!plan_.is_private) return std::nullopt;
+  const Guarantee& g = *plan_.guarantee;
+  PrivacyStatement statement{.epsilon = g.epsilon,
+                             .delta = g.delta,
+                             .mu = g.mu,
+                             .rho = g.rho,
+                             .adjacency = std::string(to_string(options_.privacy.adjacency))};
+  const DataOptions& data = options_.data;
+  if (!data.has_units()) return statement;
+  statement.person = PersonStatement{.rows = data.bounded_rows(),
+                                     .bound = data.unit_bound.value_or(UnitBound::kWeight),
+                                     .silos = options_.silos.silos_per_person};
+  return statement;
+}
+
+RunTerms ResolvedFit::terms() const {
+  const BudgetOptions& budget = options_.privacy.budget;
+  const bool is_stated = budget.epsilon && !plan_.public_selection;
+  return {.method = std::string(method_->name()),
+          .accountant = budget.accountant,
+          .unit = options_.data.unit(),
+          .epsilon = is_stated ? budget.epsilon : std::nullopt,
+          .delta = is_stated ? budget.delta : std::nullopt,
+          .config_digest = plan_.config_digest,
+          .version = version(),
+          .forfeits = beside_seed(plan_.forfeits)};
+}
+
+StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,
+                                    std::optional<std::size_t> memory_bytes) const {
+  return {.classes = options_.data.classes,
+          .bad_rows = options_.data.train.bad_rows,
+          .memory_bytes = memory_bytes.value_or(options_.machine.memory_mib.value() << 20),
+          .threads = threads,
+          .labels_per_row = rows.has_label_sets() ? options_.data.most_labels() : 1};
+}
+
+std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
+                                                    std::uint64_t public_rows, std::uint64_t bytes_for_rank,
+                                                    Communicator& ranks) {
+  const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
+  if (is_shared) bytes_for_rank = least_everywhere(bytes_for_rank, ranks);
+  std::shared_ptr<const ResolvedFit> fit;
+  std::string archive;
+  ranks.together([&] {
+    if (is_shared && !ranks.is_coordinator()) return;
+    fit = std::make_shared<const ResolvedFit>(options, input_dim, public_rows, bytes_for_rank);
+    if (is_shared) archive = archived(DecidedFit{fit->options(), fit->plan()});
+  });
+  if (!is_shared) return fit;
+  archive = ranks.broadcast_message(std::move(archive));
+  ranks.together([&] {
+    if (ranks.is_coordinator()) return;
+    DecidedFit decided = unarchived<DecidedFit>(archive);
+    fit = std::make_shared<const ResolvedFit>(std::move(decided.options), std::move(decided.plan));
+  });
+  return fit;
+}
+
+DataSetBudget data_set_budget(double epsilon, double delta) {
+  if (!(epsilon > 0.0)) throw UsageError(fmt::format("--budget-epsilon {}: must be greater than 0", epsilon));
+  if (!(delta > 0.0 && delta < 1.0))
+    throw UsageError(fmt::format("--budget-delta {}: must lie between 0 and 1", delta));
+  gdp_mu(epsilon, delta);  // throws where no noise meets it
+  return {epsilon, delta};
+}
+
+std::optional<LongTail> long_tail_of(const DataOptions& data) {
+  if (data.imbalance_ratio == 1.0) return std::nullopt;
+  return LongTail{data.imbalance_ratio, data.imbalance_seed.value_or(LongTail{}.seed)};
+}
+
+FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {
+  FitPlan plan;
+  plan.preprocessing = {.input_dim = input_dim,
+                        .pool = options.rows.pool,
+                        .normalize = options.rows.normalize,
+                        .clip_norm = options.rows.clip_norm,
+                        .center = {},
+                        .intercept = 0.0};
+  ReleaseTerms terms;
+  terms.classes = options.data.classes;
+  terms.most_labels = options.data.most_labels();
+  terms.dim = RowTransform(plan.preprocessing).output_dim();
+  terms.adjacency = options.privacy.adjacency;
+  terms.has_units = options.data.has_units();
+  double rest = 1.0;
+  plan.requests = preparation_requests(options, terms);
+  if (adjusts_scores(options)) {
+    plan.requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
+  }
+  for (const ReleaseRequest& request : plan.requests) rest -= request.share;
+  plan.dim = terms.dim;
+  const std::unique_ptr<TrainingMethod> method = make_method(options);
+  for (ReleaseRequest& request : method->requests(terms)) {
+    request.share *= rest;
+    plan.requests.push_back(std::move(request));
+  }
+  for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
+  if (options.data.clips_units()) clip_persons(plan.requests, *method);
+
+  plan.loss = method->loss();
+
+  const BudgetOptions& budget = options.privacy.budget;
+  if (budget.non_private) {
+    if (budget.epsilon || budget.delta || budget.rho || budget.mu) {
+      throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
+    }
+  }
+  if (auto selection = method->selection(terms, public_rows)) {
+    if (options.data.clips_units()) refuse_clip(*method, "utilities of public rows");
+    plan_selection(plan, std::move(*selection), options);
+  } else if (!budget.non_private) {
+    plan_releases(plan, options, *method);
+  }
+  if (!budget.non_private) {
+    if (options.privacy.seed) plan.forfeits.push_back(Forfeit::kSeed);
+    if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
+    plan.is_private = plan.forfeits.empty();
+    if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
+      if (!options.privacy.limit_epsilon || !options.privacy.limit_delta) {
+        throw UsageError("--budget-epsilon and --budget-delta go together");
+      }
+      if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
+        throw UsageError(fmt::format("--budget-epsilon: a run that is not private is within no budget: {}",
+                                     reason_of(other.front())));
+      }
+      plan.limit = data_set_budget(*options.privacy.limit_epsilon, *options.privacy.limit_delta);
+    }
+  }
+  plan.config = config_of(options, plan.preprocessing, *method);
+  plan.config_digest = to_hex(sha256(plan.config));
+
+  std::size_t largest_release = 0;
+  for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
+  if (plan.public_selection) largest_release = bytes_of(*plan.public_selection);
+  const std::size_t pooled_dim = plan.preprocessing.dim();
+  if (options.rows.pca > 0) {
+    largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
+  }
+  plan.projection_elements = (method_entry(options.method).whitens_rows ? plan.dim : options.rows.pca) * pooled_dim;
+  if (options.method.batch) {
+    largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
+  }
+  if (refits_on_public_rows(options, plan.dim, public_rows)) {
+    largest_release = std::max(largest_release, public_refit_bytes(options.data.classes, plan.dim, public_rows));
+  }
+  plan.memory_bytes =
+      (options.machine.memory_mib.value() << 20) + largest_release +
+      plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
+  return plan;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,71 @@
+// A fit that is decided: what was asked, resolved, and what follows from it before a row is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/ledger_record.hpp"
+#include "common/model/classifier.hpp"
+#include "common/ranks/communicator.hpp"
+#include "common/simulation/long_tail.hpp"
+#include "methods/options/fit_options.hpp"
+#include "methods/training_method.hpp"
+#include "run/fit_plan.hpp"
+
+namespace dpreduce {
+
+/// Immutable, so that threads can share it: an audit makes tens of thousands of runs from one plan.
+class ResolvedFit {
+ public:
+  /// For rows of `input_dim` features, with so many public rows to choose from, on ranks that have `bytes_for_rank`
+  /// each. `options` are validated. Throws UsageError where options and features do not fit (resolved, make_fit_plan).
+  ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0,
+              std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
+
+  /// One that was decided elsewhere: resolved options, and the plan that follows from them.
+  ResolvedFit(FitOptions resolved, FitPlan plan);
+
+  const FitOptions& options() const { return options_; }  ///< resolved
+  const FitPlan& plan() const { return plan_; }
+  const TrainingMethod& method() const { return *method_; }
+
+  /// What a model says of its guarantee; nothing where it is not private.
+  std::optional<PrivacyStatement> statement() const;
+
+  /// What the ledger says of its charges.
+  RunTerms terms() const;
+
+  /// How a rank with so many threads goes through `rows`, in `memory_bytes` of row buffers; none: --memory.
+  StreamPlan stream_over(const WorkerRows& rows, unsigned threads,
+                         std::optional<std::size_t> memory_bytes = std::nullopt) const;
+
+ private:
+  FitOptions options_;
+  FitPlan plan_;
+  std::unique_ptr<const TrainingMethod> method_;
+};
+
+/// The fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would differ in
+/// noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to. Arguments as of
+/// ResolvedFit: `options` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective. Throws as
+/// ResolvedFit at rank 0, PeerFailed elsewhere.
+std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
+                                                    std::uint64_t public_rows, std::uint64_t bytes_for_rank,
+                                                    Communicator& ranks);
+
+/// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.
+DataSetBudget data_set_budget(double epsilon, double delta);
+
+/// The part of the training rows that is trained on, where it is not all of them. `data` are validated.
+std::optional<LongTail> long_tail_of(const DataOptions& data);
+
+/// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
+/// UsageError where options and features do not fit.
+FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
+
+}  // namespace dpreduce

@@ -1,0 +1,54 @@
+// A unit's sum, scaled down where it is longer than so many rows may be together.
+//
+// Legend: q_i a lattice row of the unit, |q_i| <= S, Y_i its classes (at most k), r_i its residual, |r_i| <= S; B
+// what a unit's rows count for together; J a whole row, w <= J the unit's weight, s = w / J; [.] weigh_row; p the
+// part of B that is for the rows here (row_units.hpp): 1, but where a unit has rows elsewhere.
+//
+//     sum                  row scaled            squared norm N^2 of what the unit adds                   at most
+//     class sums           q' = [s q]            sum_c |sum_{i : c in Y_i} q'_i|^2                      (B p)^2 k S^2
+//     Gram matrix          q' = [sqrt(s) q]      sum_ij <q'_i, q'_j>^2                                  (B p)^2 S^4
+//     class Gram matrices  q' = [sqrt(s) q]      sum_ij |Y_i and Y_j| <q'_i, q'_j>^2                    (B p)^2 k S^4
+//     gradient             r' = [s r]            sum_ij <r'_i, r'_j> <q_i, q_j>                         (B p)^2 S^4
+//
+// Parts of a unit are at most 1 together, so that by the triangle inequality all their rows add at most B F.
+// All of a unit's rows have one weight: J where N^2 of the rows as they are is within the bound; else about
+// J B p F / N, F^2 what one row adds at most, lowered until N^2 of the scaled rows is within it. N^2 is an exact
+// integer of 128 bits, and it is that of the very integers that are summed: nothing about roundings needs to be proved.
+// A unit of at most B rows is never over it: N <= m F. unit_norms.hpp computes it. The weight is a function of this one
+// unit's rows (and of the public point, of gradients). Proof: as of weighted_rows.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+/// What a unit's rows are summed to.
+enum class UnitSum { kClassSums, kGram, kClassGrams };
+
+/// The weight of every row of the chunk, that of its unit for this sum. `scaled`, n x d where it is wanted, gets the
+/// rows that are not whole, scaled. The same for any number of threads. Preconditions (asserted): has_units(); the
+/// rows of a unit follow one another, and are all in the chunk (not checked); rows_per_unit >= 1; `scaled` is empty
+/// or of that size. Memory: a unit's rows once more, a thread, without `scaled`; d^2 words where a unit has more
+/// than d rows.
+std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, UnitSum sum, std::uint64_t rows_per_unit,
+                                       unsigned threads, std::span<std::int16_t> scaled = {});
+
+/// Products are not remembered of units with more rows.
+inline constexpr std::size_t kMostRemembered = 64;
+/// What is remembered of a row at most, and where it is.
+inline constexpr std::size_t kBytesRememberedOfRow = 4 * (kMostRemembered + 1) / 2 + sizeof(std::size_t);
+
+/// Remembers inner products of units' rows in the chunk, of units that have not very many: 4 bytes each. For rows
+/// that are gone through many times. Preconditions: as of clipped_weights.
+void remember_products(LatticeRows& chunk, unsigned threads);
+
+/// Scales the residuals of one unit's rows [first, first + n) of the chunk, n x `classes` lattice residuals.
+/// Preconditions (asserted): whole residuals; |r| <= S. Memory: that of SquaredGradient.
+void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
+                    std::uint64_t rows_per_unit);
+
+}  // namespace dpreduce
