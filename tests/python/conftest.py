@@ -31,14 +31,17 @@ def heeds_ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+def run_program(folder, *words):
+    """Runs dpreduce with these words in the folder; returns what it printed."""
+    done = subprocess.run([os.environ["DPREDUCE"], *map(str, words)], cwd=folder, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.fixture
 def program(tmp_path):
     """Runs dpreduce with these words in a folder of the test's own; returns what it printed."""
-    def run(*words):
-        done = subprocess.run([os.environ["DPREDUCE"], *map(str, words)], cwd=tmp_path, text=True, capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-    return run
+    return lambda *words: run_program(tmp_path, *words)
 
 
 @pytest.fixture
