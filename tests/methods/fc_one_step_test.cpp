@@ -1,7 +1,7 @@
 // One step from equal scores, against its own equation: (W_1 - W_0) (G + ridge I) = -g, by plain loops over the rows.
 
 #include "common/lattice/row_transform.hpp"
-#include "fit/planned_fit.hpp"
+#include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
