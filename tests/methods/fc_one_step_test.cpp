@@ -66,7 +66,7 @@ TEST_F(FcOneStepTest, EachReleaseGetsHalfOfTheBudget) {
   options_.privacy.budget.mu = 2.0;
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     options_.privacy.adjacency = adjacency;
-    const NoisePlan noise = *plan_fit(options_, kInputDim).noise;
+    const NoisePlan noise = *make_fit_plan(options_, kInputDim).noise;
     ASSERT_EQ(noise.releases.size(), 2U);
     EXPECT_EQ(noise.releases[0].name, "gram");
     EXPECT_EQ(noise.releases[1].name, "gradient");
