@@ -238,9 +238,9 @@ void require_of_model(const ClassifierParts& parts, const ReportedRun& run, cons
   };
   const ReportedGuarantee& promise = *run.guarantee;
   const PrivacyStatement& privacy = *parts.privacy;
-  using Figure = std::optional<double>;
+  using Term = std::optional<double>;
   for (const auto& [name, of_report, of_model] :
-       {std::tuple<const char*, Figure, Figure>{"epsilon", promise.epsilon, privacy.epsilon},
+       {std::tuple<const char*, Term, Term>{"epsilon", promise.epsilon, privacy.epsilon},
         {"delta", promise.delta, privacy.delta},
         {"mu", promise.mu, privacy.mu}}) {
     if (of_report && of_model) compare(name, *of_report, *of_model);
