@@ -1,7 +1,6 @@
 #include "audit/reader_audit.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -84,9 +83,17 @@ std::optional<std::size_t> reader_runs(const Guarantee& claim, double error) {
     const bool refutes_mu = claim.mu && mu_lower_bound(all_right, error / 2) > *claim.mu;
     return !refutes_mu && epsilon_lower_bound(all_right, Side::kAccusals, claim.delta, error / 2) <= claim.epsilon;
   };
-  const auto runs = std::views::iota(kFewestReaderRuns, kMostReaderRuns + 1);
-  const auto enough = std::ranges::partition_point(runs, proves_too_little);
-  return enough == runs.end() ? std::nullopt : std::optional(*enough);
+  if (proves_too_little(kMostReaderRuns)) return std::nullopt;
+  std::size_t enough = kMostReaderRuns;
+  for (std::size_t least = kFewestReaderRuns; least < enough;) {
+    const std::size_t middle = least + (enough - least) / 2;
+    if (proves_too_little(middle)) {
+      least = middle + 1;
+    } else {
+      enough = middle;
+    }
+  }
+  return enough;
 }
 
 ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {

@@ -84,7 +84,7 @@ TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
       {{kAbsent, kAbsent, kAbsent, kNan}, "--mu = nan:"},
       {{kAbsent, kAbsent, kAbsent, 1e5}, "--mu = 1e+05:"}};
   for (const auto& [options, message] : bad) {
-    expect_refusal<UsageError>([&] { PrivacyBudget::from_options(options); }, {message});
+    expect_refusal<UsageError>([&, options = options] { PrivacyBudget::from_options(options); }, {message});
   }
 }
 

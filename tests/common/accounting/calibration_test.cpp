@@ -130,7 +130,8 @@ TEST(Calibration, RefusesWithAUsageErrorThatNamesTheArgument) {
       {{1, 1e-5, 1, 1, {{GaussianMechanism{9}, 0}}}, Accountant::kRdp, "count = 0"},
       {{1e-9, 1e-30, 10000000}, Accountant::kRdp, "does not reach"}};
   for (const auto& [target, accountant, message] : bad) {
-    expect_refusal<UsageError>([&] { calibrated_noise_multiplier(target, accountant); }, {message});
+    expect_refusal<UsageError>(
+        [&, target = target, accountant = accountant] { calibrated_noise_multiplier(target, accountant); }, {message});
   }
 }
 

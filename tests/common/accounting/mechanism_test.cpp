@@ -42,7 +42,7 @@ TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
       {{{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
       {{{GaussianMechanism{1}, 0}}, "count = 0"},
       {{{GaussianMechanism{1}, kLargestCount}, {GaussianMechanism{2}, 1}}, "count = 1 of Gaussian, z = 2"}};
-  for (const auto& [run, message] : bad) expect_refusal<UsageError>([&] { require_run(run); }, {message});
+  for (const auto& [run, message] : bad) expect_refusal<UsageError>([&, run = run] { require_run(run); }, {message});
 }
 
 }  // namespace dpreduce::mechanism_test
