@@ -126,7 +126,7 @@ class RoundsMethod : public TrainingMethod {
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 
  protected:
-  explicit RoundsMethod(RoundSettings settings) : settings_(std::move(settings)) {}
+  explicit RoundsMethod(const RoundSettings& settings) : settings_(settings) {}
 
   RoundSettings settings_;
 };
