@@ -204,26 +204,31 @@ std::string other_releases_sentence(const ReportedRun& run) {
          "(dpreduce ledger show)";
 }
 
+// What one block of a release was noised with, in all its rounds.
+std::string noise_sentence(const ReportedRun& run, std::span<const ReportedBlock> rounds) {
+  const ReportedBlock& block = rounds.front();
+  const bool is_one = rounds.size() == 1;
+  return fmt::format(
+      "{} ({}{}): {} number{}{}, each with {} of standard deviation {} in the block's integer units, {} times the "
+      "most that one change moves the block{}{}",
+      block.name, block.release, is_one ? "" : fmt::format(" to {}", rounds.back().release), block.coordinates,
+      block.coordinates == 1 ? "" : "s", is_one ? "" : fmt::format(", {} times", rounds.size()),
+      run.is_seeded() ? "seeded noise" : "Gaussian noise", lower_figure(block.sigma),
+      lower_figure(block.sigma / block.sensitivity, 4),
+      block.sampling_rate < 1.0
+          ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
+                        run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
+                        block.sampling_rate)
+          : "",
+      block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : "");
+}
+
 std::vector<std::string> released_sentences(const ReportedRun& run) {
   if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
   if (!run.has_noise()) return {"a model of exact sums of the training rows"};
   std::vector<std::string> sentences;
   for (const std::span<const ReportedBlock> rounds : rounds_of(run.blocks)) {
-    const ReportedBlock& block = rounds.front();
-    const bool is_one = rounds.size() == 1;
-    sentences.push_back(fmt::format(
-        "{} ({}{}): {} number{}{}, each with {} of standard deviation {} in the block's integer units, {} times the "
-        "most that one change moves the block{}{}",
-        block.name, block.release, is_one ? "" : fmt::format(" to {}", rounds.back().release), block.coordinates,
-        block.coordinates == 1 ? "" : "s", is_one ? "" : fmt::format(", {} times", rounds.size()),
-        run.is_seeded() ? "seeded noise" : "Gaussian noise", lower_figure(block.sigma),
-        lower_figure(block.sigma / block.sensitivity, 4),
-        block.sampling_rate < 1.0
-            ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
-                          run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
-                          block.sampling_rate)
-            : "",
-        block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
+    sentences.push_back(noise_sentence(run, rounds));
   }
   for (const ReportedSelection& selection : run.selections) {
     const std::string which = selection.groups > 1

@@ -112,6 +112,22 @@ std::string note_of(const Forfeits& forfeits) {
   return note + ": this run is NOT private";
 }
 
+// Figures about the test rows, where they have any.
+void print_test(const nlohmann::json& test) {
+  if (test.contains("hit_rate")) {
+    const auto figure = [&](const char* key) {
+      return test[key].is_number() ? fmt::format("{:.4f}", test[key].get<double>()) : std::string("-");
+    };
+    fmt::print("test       mean average precision {}, hit rate {} (about the test rows, outside the guarantee)\n",
+               figure("mean_average_precision"), figure("hit_rate"));
+  } else if (test["accuracy"].is_number()) {
+    const bool has_minority = test.contains("minority_accuracy") && test["minority_accuracy"].is_number();
+    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f}{} (about the test rows, outside the guarantee)\n",
+               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>(),
+               has_minority ? fmt::format(", minority accuracy {:.4f}", test["minority_accuracy"].get<double>()) : "");
+  }
+}
+
 }  // namespace
 
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads) {
@@ -276,20 +292,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
   }
   if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
   if (!options.output.html.empty()) fmt::print("page       {}\n", options.output.html);
-  if (report.contains("test") && report["test"].contains("hit_rate")) {
-    const nlohmann::json& test = report["test"];
-    const auto figure = [&](const char* key) {
-      return test[key].is_number() ? fmt::format("{:.4f}", test[key].get<double>()) : std::string("-");
-    };
-    fmt::print("test       mean average precision {}, hit rate {} (about the test rows, outside the guarantee)\n",
-               figure("mean_average_precision"), figure("hit_rate"));
-  } else if (report.contains("test") && report["test"]["accuracy"].is_number()) {
-    const nlohmann::json& test = report["test"];
-    const bool has_minority = test.contains("minority_accuracy") && test["minority_accuracy"].is_number();
-    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f}{} (about the test rows, outside the guarantee)\n",
-               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>(),
-               has_minority ? fmt::format(", minority accuracy {:.4f}", test["minority_accuracy"].get<double>()) : "");
-  }
+  if (report.contains("test")) print_test(report["test"]);
   std::string phases;
   for (const auto& [phase, seconds] : run.timings.phases()) {
     phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds);
