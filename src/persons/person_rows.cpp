@@ -55,6 +55,74 @@ SecretVector<std::byte> shared_key(Communicator& ranks) {
   return key;
 }
 
+// Words of an answer: the number of rows and the owner; with first rows, the first of them. A question has one more.
+std::size_t answer_words_of(bool has_first_rows) {
+  return has_first_rows ? 2 : 1;
+}
+
+// A part of a person's rows that a rank has counted; it is answered where it stands.
+struct CountedPart {
+  PersonHash person;
+  std::uint64_t rank;
+  std::uint64_t* answer;  // a number of rows; then, behind the hash, a first row
+};
+
+// Answers the parts of each person, which follow one another: with their sum, the rank that has most, the least first
+// row.
+void answer_each_person(std::vector<CountedPart>& entries, bool has_first_rows) {
+  for (std::size_t first = 0; first < entries.size();) {
+    std::size_t end = first;
+    std::uint64_t rows = 0;
+    std::uint64_t of_rank = 0;
+    std::uint64_t most = 0;
+    std::uint64_t owner = 0;
+    std::uint64_t first_row = std::numeric_limits<std::uint64_t>::max();
+    for (; end < entries.size() && entries[end].person == entries[first].person; ++end) {
+      const CountedPart& entry = entries[end];
+      rows += *entry.answer;
+      of_rank = *entry.answer + (end > first && entries[end - 1].rank == entry.rank ? of_rank : 0);
+      if (of_rank > most) {
+        most = of_rank;
+        owner = entry.rank;
+      }
+      if (has_first_rows) first_row = std::min(first_row, entry.answer[1]);
+    }
+    for (; first < end; ++first) {
+      *entries[first].answer = rows | owner << kOwnerShift;
+      if (has_first_rows) entries[first].answer[1] = first_row;
+    }
+  }
+}
+
+// Turns the questions of every rank, whose persons are this rank's to count, into answers.
+void answer_questions(std::vector<std::vector<std::uint64_t>>& received, bool has_first_rows) {
+  const std::size_t answer_words = answer_words_of(has_first_rows);
+  const std::size_t asked_words = answer_words + 1;
+  std::vector<CountedPart> entries;
+  for (std::size_t rank = 0; rank < received.size(); ++rank) {
+    std::vector<std::uint64_t>& message = received[rank];
+    for (std::size_t word = 0; word + 1 < message.size(); word += asked_words) {
+      entries.push_back({{message[word], message[word + 1] & ~kCountMask}, rank, &message[word]});
+      message[word] = message[word + 1] & kCountMask;
+      if (has_first_rows) message[word + 1] = message[word + 2];
+    }
+  }
+  // The parts that one rank has counted follow one another.
+  std::sort(entries.begin(), entries.end(), [](const CountedPart& a, const CountedPart& b) {
+    return std::tie(a.person, a.rank) < std::tie(b.person, b.rank);
+  });
+  answer_each_person(entries, has_first_rows);
+  for (std::vector<std::uint64_t>& message : received) {
+    const std::size_t answers = message.size() / asked_words;
+    for (std::size_t answer = 0; answer < answers; ++answer) {
+      for (std::size_t word = 0; word < answer_words; ++word) {
+        message[answer * answer_words + word] = message[answer * asked_words + word];
+      }
+    }
+    message.resize(answers * answer_words);
+  }
+}
+
 // Sums the numbers of rows of each person over the ranks, in place, and finds the persons' owners; with first rows,
 // these become those of all ranks. The same choice on every rank.
 void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& ranks) {
@@ -63,8 +131,7 @@ void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& rank
     own.owners.assign(own.persons.size(), 0);
     return;
   }
-  const std::size_t asked_words = has_first_rows ? 3 : 2;
-  const std::size_t answer_words = asked_words - 1;
+  const std::size_t answer_words = answer_words_of(has_first_rows);
   const auto counter_of = [&](const PersonHash& person) { return static_cast<std::size_t>(person.high % size); };
 
   std::vector<std::vector<std::uint64_t>> messages(size);
@@ -80,55 +147,7 @@ void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& rank
   }
   std::vector<std::vector<std::uint64_t>> received = ranks.exchange(std::move(messages));
 
-  // This rank counts the persons of these; each is answered where it stands.
-  struct Entry {
-    PersonHash person;
-    std::uint64_t rank;
-    std::uint64_t* answer;  // a number of rows; then, behind the hash, a first row
-  };
-  std::vector<Entry> entries;
-  for (std::size_t rank = 0; rank < size; ++rank) {
-    std::vector<std::uint64_t>& message = received[rank];
-    for (std::size_t word = 0; word + 1 < message.size(); word += asked_words) {
-      entries.push_back({{message[word], message[word + 1] & ~kCountMask}, rank, &message[word]});
-      message[word] = message[word + 1] & kCountMask;
-      if (has_first_rows) message[word + 1] = message[word + 2];
-    }
-  }
-  // The parts that one rank has counted follow one another.
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return std::tie(a.person, a.rank) < std::tie(b.person, b.rank); });
-  for (std::size_t first = 0; first < entries.size();) {
-    std::size_t end = first;
-    std::uint64_t rows = 0;
-    std::uint64_t of_rank = 0;
-    std::uint64_t most = 0;
-    std::uint64_t owner = 0;
-    std::uint64_t first_row = std::numeric_limits<std::uint64_t>::max();
-    for (; end < entries.size() && entries[end].person == entries[first].person; ++end) {
-      const Entry& entry = entries[end];
-      rows += *entry.answer;
-      of_rank = *entry.answer + (end > first && entries[end - 1].rank == entry.rank ? of_rank : 0);
-      if (of_rank > most) {
-        most = of_rank;
-        owner = entry.rank;
-      }
-      if (has_first_rows) first_row = std::min(first_row, entry.answer[1]);
-    }
-    for (; first < end; ++first) {
-      *entries[first].answer = rows | owner << kOwnerShift;
-      if (has_first_rows) entries[first].answer[1] = first_row;
-    }
-  }
-  for (std::vector<std::uint64_t>& message : received) {
-    const std::size_t answers = message.size() / asked_words;
-    for (std::size_t answer = 0; answer < answers; ++answer) {
-      for (std::size_t word = 0; word < answer_words; ++word) {
-        message[answer * answer_words + word] = message[answer * asked_words + word];
-      }
-    }
-    message.resize(answers * answer_words);
-  }
+  answer_questions(received, has_first_rows);
   const std::vector<std::vector<std::uint64_t>> answers = ranks.exchange(std::move(received));
 
   std::vector<std::size_t> next(size, 0);
