@@ -111,6 +111,33 @@ void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares
   }
 }
 
+// The report of `ranks` ranks, as JSON.
+nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& shares, const Classifier& classifier,
+                         int ranks) {
+  const auto* const matrix = std::get_if<ConfusionMatrix>(&figures);
+  nlohmann::json report = matrix != nullptr ? to_json(*matrix, shares) : to_json(figures);
+  if (matrix != nullptr) report["confusion_matrix"] = confusion_json(*matrix);
+  if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
+  report["method"] = classifier.parts().method;
+  report["ranks"] = ranks;
+  report["version"] = version();
+  report["note"] = "figures about the test rows: outside the privacy guarantee";
+  if (!shares.empty()) {
+    report["minority_note"] =
+        "which classes are a minority is told by the exact sizes of the training classes: for the data's owner only";
+  }
+  return report;
+}
+
+// Refuses options that are about the other form of labels: one class a row, or sets of classes.
+void require_labels_for(const EvaluateOptions& options, bool has_one_class) {
+  if (!has_one_class && !options.train_y.empty()) throw UsageError(kOneClassARow);
+  if (has_one_class && (options.top_k || options.threshold)) {
+    throw UsageError(fmt::format("{}: --y has one class index a row; leave it out, or give zeros and ones, n x K",
+                                 options.top_k ? "--top-k" : "--threshold"));
+  }
+}
+
 void run(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
   std::optional<WorkerRows> rows;
@@ -131,26 +158,10 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads(),
                                                 {options.top_k, options.threshold});
   const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
-  ranks.together([&] {
-    if (matrix == nullptr && !shares.empty()) throw UsageError(kOneClassARow);
-    if (matrix != nullptr && (options.top_k || options.threshold)) {
-      throw UsageError(fmt::format("{}: --y has one class index a row; leave it out, or give zeros and ones, n x K",
-                                   options.top_k ? "--top-k" : "--threshold"));
-    }
-  });
+  ranks.together([&] { require_labels_for(options, matrix != nullptr); });
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    nlohmann::json report = matrix != nullptr ? to_json(*matrix, shares) : to_json(figures);
-    if (matrix != nullptr) report["confusion_matrix"] = confusion_json(*matrix);
-    if (!classifier->parts().class_names.empty()) report["class_names"] = classifier->parts().class_names;
-    report["method"] = classifier->parts().method;
-    report["ranks"] = ranks.size();
-    report["version"] = version();
-    report["note"] = "figures about the test rows: outside the privacy guarantee";
-    if (!shares.empty()) {
-      report["minority_note"] =
-          "which classes are a minority is told by the exact sizes of the training classes: for the data's owner only";
-    }
+    const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
     if (!options.report.empty()) {
       AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
       file.write(json_text(report, 2) + "\n");
