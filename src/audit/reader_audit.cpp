@@ -85,7 +85,7 @@ std::optional<std::size_t> reader_runs(const Guarantee& claim, double error) {
   };
   if (proves_too_little(kMostReaderRuns)) return std::nullopt;
   std::size_t enough = kMostReaderRuns;
-  for (std::size_t least = kFewestReaderRuns; least < enough;) {
+  for (std::size_t least = kRunsToLearn; least < enough;) {
     const std::size_t middle = least + (enough - least) / 2;
     if (proves_too_little(middle)) {
       least = middle + 1;

@@ -21,9 +21,8 @@ namespace dpreduce {
 /// are for every path in them
 ///
 ///     of a number   its value (0 where a run has none); whether it is there
-///     of a word     whether it is the word of the first of those runs; the place of the first word of the same run
-///     that
-///                   is equal to it: which fields are equal, and which are not
+///     of a word     whether it is the word of the first of those runs; the place of the first word of the
+///                   same run that is equal to it: which fields are equal, and which are not
 ///
 /// and over all fields: how many words differ from each other, how many fields there are, and how many have no column.
 class FieldTable {
@@ -60,10 +59,13 @@ struct ReaderLoss {
 };
 
 inline constexpr std::size_t kFewestReaderRuns = 12;  ///< of a world: there is something to learn, to choose, to count
+inline constexpr std::size_t kRunsToLearn =
+    120;  ///< of a world: by a quarter of fewer, a column of thousands is misjudged
 inline constexpr std::size_t kMostReaderRuns = 6000;
 
 /// The smallest number of runs a world after which a reader who tells the worlds apart in every run refutes the claim:
-/// of n runs n - n/2 are counted, all of them rightly (two_world_audit.hpp). None where kMostReaderRuns are too few.
+/// of n runs n - n/2 are counted, all of them rightly (two_world_audit.hpp). At least kRunsToLearn. None where
+/// kMostReaderRuns are too few.
 std::optional<std::size_t> reader_runs(const Guarantee& claim, double error);
 
 /// Precondition (asserted): at least kFewestReaderRuns a world. Throws what a run throws.
