@@ -159,7 +159,9 @@ TEST(ReaderAudit, TakesRunsEnoughToRefuteTheClaimAndNoMore) {
     };
     EXPECT_TRUE(refutes(runs - runs / 2));
     EXPECT_GE(runs, kRunsToLearn);
-    if (runs > kRunsToLearn) EXPECT_FALSE(refutes(runs - 1 - (runs - 1) / 2));
+    if (runs > kRunsToLearn) {
+      EXPECT_FALSE(refutes(runs - 1 - (runs - 1) / 2));
+    }
   }
   EXPECT_FALSE(reader_runs(claim(50, 1e-5, 20), kError));
 }
