@@ -8,9 +8,9 @@ namespace {
 // Adds those that are listed below `parent`, and to each what is listed below it.
 void add_commands(CommandEntry& parent) {
 #define COMMAND(group, file) \
-  if (parent.name == #group) parent.commands.push_back(file##_command());
+  if (parent.name == #group) parent.commands.push_back((file##_command)());
 #define GROUP(command, text) \
-  if (parent.name == "dpreduce") parent.commands.push_back({.name = #command, .help = text, .needs_command = true});
+  if (parent.name == "dpreduce") parent.commands.push_back({.name = #command, .help = (text), .needs_command = true});
 #include "commands/all_commands.inc"
 #undef COMMAND
 #undef GROUP

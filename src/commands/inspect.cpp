@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -103,6 +103,23 @@ struct FirstPass {
   std::vector<std::uint64_t> class_rows;
   std::vector<std::uint64_t> rows_by_labels;  // rows of 0, 1, 2, ... classes
   std::vector<double> class_sums;             // K x d; diagnostics only, so plain doubles serve
+
+  // Collective.
+  void sum_over(Communicator& ranks) {
+    for (std::uint64_t* count : {&rows, &not_finite, &zero, &longer_than_clip}) ranks.sum_everywhere({count, 1});
+    ranks.sum_everywhere(class_rows);
+    ranks.sum_everywhere(rows_by_labels);
+    ranks.sum_everywhere(std::span<double>(class_sums));
+    norms.sum_over(ranks);
+  }
+
+  std::vector<double> class_means(std::size_t dim) const {
+    std::vector<double> means = class_sums;
+    for (std::size_t entry = 0; entry < means.size(); ++entry) {
+      means[entry] /= static_cast<double>(std::max<std::uint64_t>(class_rows[entry / dim], 1));
+    }
+    return means;
+  }
 };
 
 void add_row(FirstPass& pass, std::span<const float> row, std::span<const std::int32_t> labels, const RowTransform& raw,
@@ -154,97 +171,124 @@ std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
   return "class 0 has no row: labels count from 0; if yours count from 1, subtract 1 from each";
 }
 
-void run(const InspectOptions& options, Communicator& ranks) {
-  const bool has_labels = !options.rows.y.empty();
-  const std::size_t classes = has_labels ? options.classes : 0;
-  WorkerRows rows = open_ranked_rows(options.rows, ranks);
-  const std::size_t dim = rows.dim();
-  const bool has_sets = ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0;
-  const std::size_t slots = rows.has_label_sets() ? classes : 1;
-  std::optional<FirstPass> pass;
-  std::optional<RowTransform> raw;
-  std::optional<RowTransform> transform;
-  const auto for_each_row = [&](const auto& visit) {
-    RowStream stream(rows, std::max<std::size_t>(classes, 1), rows_per_chunk(kPredictionMemory, dim, slots), slots);
+// Calls `visit(row, labels)` for each row of this rank.
+class VisitedRows {
+ public:
+  VisitedRows(const InspectOptions& options, Communicator& ranks)
+      : ranks_(ranks),
+        rows_(open_ranked_rows(options.rows, ranks)),
+        classes_(options.rows.y.empty() ? 0 : options.classes),
+        has_sets_(ranks.max_everywhere(rows_.has_label_sets() ? 1.0 : 0.0) > 0.0) {}
+
+  std::size_t classes() const { return classes_; }  // 0: rows without labels
+  std::size_t dim() const { return rows_.dim(); }
+  bool has_label_sets() const { return has_sets_; }
+
+  void for_each(const std::function<void(std::span<const float>, std::span<const std::int32_t>)>& visit) {
+    const std::size_t slots = rows_.has_label_sets() ? classes_ : 1;
+    RowStream stream(rows_, std::max<std::size_t>(classes_, 1), rows_per_chunk(kPredictionMemory, dim(), slots), slots);
     std::vector<float> decoded;
     while (const auto chunk = stream.next()) {
-      ranks.check_peers();
+      ranks_.check_peers();
       for (std::size_t row = 0; row < chunk->rows; ++row) {
-        visit(chunk->features.decoded(row * dim, dim, decoded),
-              has_labels ? chunk->classes_of(row) : std::span<const std::int32_t>());
+        visit(chunk->features.decoded(row * dim(), dim(), decoded),
+              classes_ > 0 ? chunk->classes_of(row) : std::span<const std::int32_t>());
       }
     }
-  };
+  }
 
+ private:
+  Communicator& ranks_;
+  WorkerRows rows_;
+  std::size_t classes_;
+  bool has_sets_;
+};
+
+// The first pass over the rows of all ranks. Collective.
+FirstPass first_pass(const InspectOptions& options, const RowTransform& transform, VisitedRows& rows,
+                     Communicator& ranks) {
+  FirstPass pass(rows.classes(), rows.has_label_sets() ? rows.classes() : 1, rows.dim());
   ranks.together([&] {
-    pass.emplace(classes, has_sets ? classes : 1, dim);
     constexpr double kNoClip = 1e300;
-    raw.emplace(Preprocessing{dim, 1, Normalize::kNone, kNoClip, {}});
-    transform.emplace(Preprocessing{dim, 1, options.normalize, options.clip_norm, {}});
-    std::vector<double> scratch(dim);
-    for_each_row([&](std::span<const float> row, std::span<const std::int32_t> labels) {
-      add_row(*pass, row, labels, *raw, *transform, options.clip_norm, scratch);
+    const RowTransform raw(Preprocessing{rows.dim(), 1, Normalize::kNone, kNoClip, {}});
+    std::vector<double> scratch(rows.dim());
+    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> labels) {
+      add_row(pass, row, labels, raw, transform, options.clip_norm, scratch);
     });
   });
-  std::vector<std::uint64_t> counts{pass->rows, pass->not_finite, pass->zero, pass->longer_than_clip};
-  ranks.sum_everywhere(counts);
-  ranks.sum_everywhere(pass->class_rows);
-  ranks.sum_everywhere(pass->rows_by_labels);
-  ranks.sum_everywhere(std::span<double>(pass->class_sums));
-  pass->norms.sum_over(ranks);
+  pass.sum_over(ranks);
+  return pass;
+}
 
-  std::vector<double>& means = pass->class_sums;
-  for (std::size_t entry = 0; entry < means.size(); ++entry) {
-    means[entry] /= static_cast<double>(std::max<std::uint64_t>(pass->class_rows[entry / dim], 1));
-  }
+// Feature shifts of the rows of all ranks from their class means, which are K x d. Collective.
+LogHistogram feature_shifts(const std::vector<double>& means, const RowTransform& transform, VisitedRows& rows,
+                            Communicator& ranks) {
   LogHistogram shifts;
-  if (has_labels) {
-    ranks.together([&] {
-      std::vector<double> scratch(dim);
-      for_each_row([&](std::span<const float> row, std::span<const std::int32_t> labels) {
-        if (!(*transform)(row, scratch)) return;
-        for (const std::int32_t label : labels) {
-          double beta = 0.0;
-          for (std::size_t a = 0; a < dim; ++a) {
-            beta = std::max(beta, std::abs(scratch[a] - means[static_cast<std::size_t>(label) * dim + a]));
-          }
-          shifts.add(beta);
+  const std::size_t dim = rows.dim();
+  ranks.together([&] {
+    std::vector<double> scratch(dim);
+    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> labels) {
+      if (!transform(row, scratch)) return;
+      for (const std::int32_t label : labels) {
+        double beta = 0.0;
+        for (std::size_t a = 0; a < dim; ++a) {
+          beta = std::max(beta, std::abs(scratch[a] - means[static_cast<std::size_t>(label) * dim + a]));
         }
-      });
+        shifts.add(beta);
+      }
     });
-    shifts.sum_over(ranks);
-  }
+  });
+  shifts.sum_over(ranks);
+  return shifts;
+}
 
-  if (!ranks.is_coordinator()) return;
-  const double n = static_cast<double>(std::max<std::uint64_t>(counts[0], 1));
-  nlohmann::json json{{"notice", "PRIVATE: exact figures of the data, for its owner alone, never for release"},
-                      {"rows", counts[0]},
-                      {"features", dim},
-                      {"rows_not_finite", counts[1]},
-                      {"rows_zero", counts[2]},
-                      {"norms", pass->norms.to_json()},
-                      {"clip_norm", options.clip_norm},
-                      {"share_longer_than_clip", static_cast<double>(counts[3]) / n}};
-  if (has_labels) {
-    if (!options.rows.class_names.empty()) json["class_names"] = options.rows.class_names;
-    json["class_rows"] = pass->class_rows;
-    if (const std::string doubt = doubt_of(pass->class_rows); !doubt.empty()) json["doubt"] = doubt;
-    if (has_sets) {
-      std::vector<std::uint64_t>& rows_by_labels = pass->rows_by_labels;
-      while (rows_by_labels.back() == 0 && rows_by_labels.size() > 1) rows_by_labels.pop_back();
-      json["rows_by_number_of_labels"] = rows_by_labels;
-      json["most_labels"] = rows_by_labels.size() - 1;
-    }
-    json["feature_shift_beta"] = shifts.to_json();
-    json["class_mean_cosines"] = cosine_summary(means, dim, pass->class_rows);
-  }
-  if (options.format == OutputFormat::kJson) {
+nlohmann::json figures_of_rows(const FirstPass& pass, std::size_t dim, double clip_norm) {
+  const double n = static_cast<double>(std::max<std::uint64_t>(pass.rows, 1));
+  return {{"notice", "PRIVATE: exact figures of the data, for its owner alone, never for release"},
+          {"rows", pass.rows},
+          {"features", dim},
+          {"rows_not_finite", pass.not_finite},
+          {"rows_zero", pass.zero},
+          {"norms", pass.norms.to_json()},
+          {"clip_norm", clip_norm},
+          {"share_longer_than_clip", static_cast<double>(pass.longer_than_clip) / n}};
+}
+
+void add_figures_of_labels(nlohmann::json& json, const FirstPass& pass, const std::vector<std::string>& class_names,
+                           bool has_label_sets) {
+  if (!class_names.empty()) json["class_names"] = class_names;
+  json["class_rows"] = pass.class_rows;
+  if (const std::string doubt = doubt_of(pass.class_rows); !doubt.empty()) json["doubt"] = doubt;
+  if (!has_label_sets) return;
+  std::vector<std::uint64_t> rows_by_labels = pass.rows_by_labels;
+  while (rows_by_labels.back() == 0 && rows_by_labels.size() > 1) rows_by_labels.pop_back();
+  json["rows_by_number_of_labels"] = rows_by_labels;
+  json["most_labels"] = rows_by_labels.size() - 1;
+}
+
+void print_figures(nlohmann::json json, OutputFormat format) {
+  if (format == OutputFormat::kJson) {
     fmt::print("{}\n", json_text(json, 2));
     return;
   }
   fmt::print("{}\n", json["notice"].get<std::string>());
   json.erase("notice");
   for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, json_text(value));
+}
+
+void run(const InspectOptions& options, Communicator& ranks) {
+  VisitedRows rows(options, ranks);
+  const RowTransform transform(Preprocessing{rows.dim(), 1, options.normalize, options.clip_norm, {}});
+  const FirstPass pass = first_pass(options, transform, rows, ranks);
+  nlohmann::json json = figures_of_rows(pass, rows.dim(), options.clip_norm);
+  if (rows.classes() > 0) {
+    const std::vector<double> means = pass.class_means(rows.dim());
+    const LogHistogram shifts = feature_shifts(means, transform, rows, ranks);
+    add_figures_of_labels(json, pass, options.rows.class_names, rows.has_label_sets());
+    json["feature_shift_beta"] = shifts.to_json();
+    json["class_mean_cosines"] = cosine_summary(means, rows.dim(), pass.class_rows);
+  }
+  if (ranks.is_coordinator()) print_figures(std::move(json), options.format);
 }
 
 }  // namespace

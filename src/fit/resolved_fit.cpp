@@ -181,6 +181,50 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
 }
 
+void require_one_budget(const BudgetOptions& budget) {
+  if (budget.non_private && (budget.epsilon || budget.delta || budget.rho || budget.mu)) {
+    throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
+  }
+}
+
+// Plans whether the run is private, why it is not, and the budget of its data set.
+void plan_promise(FitPlan& plan, const FitOptions& options) {
+  const PrivacyOptions& privacy = options.privacy;
+  if (privacy.seed) plan.forfeits.push_back(Forfeit::kSeed);
+  if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
+  plan.is_private = plan.forfeits.empty();
+  if (!privacy.limit_epsilon && !privacy.limit_delta) return;
+  if (!privacy.limit_epsilon || !privacy.limit_delta) {
+    throw UsageError("--budget-epsilon and --budget-delta go together");
+  }
+  if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
+    throw UsageError(
+        fmt::format("--budget-epsilon: a run that is not private is within no budget: {}", reason_of(other.front())));
+  }
+  plan.limit = data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);
+}
+
+// Plans the memory of releases and of what rows are multiplied by.
+void plan_memory(FitPlan& plan, const FitOptions& options, std::uint64_t public_rows) {
+  std::size_t largest_release = 0;
+  for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
+  if (plan.public_selection) largest_release = bytes_of(*plan.public_selection);
+  const std::size_t pooled_dim = plan.preprocessing.dim();
+  if (options.rows.pca > 0) {
+    largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
+  }
+  plan.projection_elements = (method_entry(options.method).whitens_rows ? plan.dim : options.rows.pca) * pooled_dim;
+  if (options.method.batch) {
+    largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
+  }
+  if (refits_on_public_rows(options, plan.dim, public_rows)) {
+    largest_release = std::max(largest_release, public_refit_bytes(options.data.classes, plan.dim, public_rows));
+  }
+  plan.memory_bytes =
+      (options.machine.memory_mib.value() << 20) + largest_release +
+      plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
+}
+
 }  // namespace
 
 ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows,
@@ -296,53 +340,19 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
 
   plan.loss = method->loss();
 
-  const BudgetOptions& budget = options.privacy.budget;
-  if (budget.non_private) {
-    if (budget.epsilon || budget.delta || budget.rho || budget.mu) {
-      throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
-    }
-  }
+  const bool is_private = !options.privacy.budget.non_private;
+  require_one_budget(options.privacy.budget);
   if (auto selection = method->selection(terms, public_rows)) {
     if (options.data.clips_units()) refuse_clip(*method, "utilities of public rows");
     plan_selection(plan, std::move(*selection), options);
-  } else if (!budget.non_private) {
+  } else if (is_private) {
     plan_releases(plan, options, *method);
   }
-  if (!budget.non_private) {
-    if (options.privacy.seed) plan.forfeits.push_back(Forfeit::kSeed);
-    if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
-    plan.is_private = plan.forfeits.empty();
-    if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
-      if (!options.privacy.limit_epsilon || !options.privacy.limit_delta) {
-        throw UsageError("--budget-epsilon and --budget-delta go together");
-      }
-      if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
-        throw UsageError(fmt::format("--budget-epsilon: a run that is not private is within no budget: {}",
-                                     reason_of(other.front())));
-      }
-      plan.limit = data_set_budget(*options.privacy.limit_epsilon, *options.privacy.limit_delta);
-    }
-  }
+  if (is_private) plan_promise(plan, options);
   plan.config = config_of(options, plan.preprocessing, *method);
   plan.config_digest = to_hex(sha256(plan.config));
 
-  std::size_t largest_release = 0;
-  for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
-  if (plan.public_selection) largest_release = bytes_of(*plan.public_selection);
-  const std::size_t pooled_dim = plan.preprocessing.dim();
-  if (options.rows.pca > 0) {
-    largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
-  }
-  plan.projection_elements = (method_entry(options.method).whitens_rows ? plan.dim : options.rows.pca) * pooled_dim;
-  if (options.method.batch) {
-    largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
-  }
-  if (refits_on_public_rows(options, plan.dim, public_rows)) {
-    largest_release = std::max(largest_release, public_refit_bytes(options.data.classes, plan.dim, public_rows));
-  }
-  plan.memory_bytes =
-      (options.machine.memory_mib.value() << 20) + largest_release +
-      plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
+  plan_memory(plan, options, public_rows);
   return plan;
 }
 

@@ -135,6 +135,109 @@ class WatchedParts {
   std::map<std::string, double> sigma_;
 };
 
+// The matrices of the classes, a few at a time. One set of them is summed while the next is computed.
+class GramRounds {
+ public:
+  // Called with a round's matrices of this rank's classes, and `advance`, which moves on what is being summed.
+  using OnRound = std::function<void(const PartRelease::Owned&, const std::function<void()>& advance)>;
+
+  GramRounds(Communicator& ranks, Timings& timings, PartRelease& parts, AddedGrams& grams, std::size_t elements)
+      : ranks_(ranks), timings_(timings), parts_(parts), grams_(grams), elements_(elements) {}
+
+  // Collective. Releases the classes of `order`, one of a round for each owner.
+  void release(const std::vector<std::size_t>& order, std::size_t owners, const OnRound& on_round) {
+    for (auto& set : triangles_) {
+      set.resize(std::min({owners, kGramsAtOnce, order.size()}));
+      for (auto& triangle : set) triangle.resize(elements_);
+    }
+    bool ends_round = false;  // of what is pending
+    for (std::size_t round = 0; round < order.size(); round += owners) {
+      const std::size_t round_end = std::min(order.size(), round + owners);
+      for (std::size_t first = round; first < round_end;) {
+        const std::size_t end = std::min(round_end, first + triangles_[0].size());
+        const std::vector<PartRelease::Part> group = computed(order, round, first, end);
+        std::optional<PartRelease::Pending> before = std::exchange(pending_, parts_.start("class_grams", group));
+        if (before) finish(*before, ends_round, on_round);
+        ends_round = end == round_end;
+        first = end;
+      }
+    }
+    if (std::optional<PartRelease::Pending> last = std::exchange(pending_, std::nullopt)) finish(*last, true, on_round);
+  }
+
+ private:
+  // This rank's matrices of the classes at [first, end) of the order, in a set that is not being summed.
+  std::vector<PartRelease::Part> computed(const std::vector<std::size_t>& order, std::size_t round, std::size_t first,
+                                          std::size_t end) {
+    auto& set = triangles_[groups_++ % triangles_.size()];
+    std::vector<PartRelease::Part> group;
+    for (std::size_t place = first; place < end; ++place) {
+      group.push_back({order[place], static_cast<int>(place - round), set[place - first]});
+    }
+    ranks_.together([&] {
+      for (const PartRelease::Part& part : group) {
+        grams_.next(part.local);
+        advance();
+      }
+      ranks_.check_peers();
+    });
+    timings_.end_phase("gram");
+    return group;
+  }
+
+  void finish(PartRelease::Pending& group, bool is_last_of_round, const OnRound& on_round) {
+    for (auto& released : group.finish()) own_.push_back(std::move(released));
+    timings_.end_phase("reduce");
+    if (!is_last_of_round) return;
+    on_round(own_, [this] { advance(); });
+    own_.clear();
+    timings_.end_phase("solve");
+  }
+
+  void advance() {
+    if (pending_) pending_->advance();
+  }
+
+  Communicator& ranks_;
+  Timings& timings_;
+  PartRelease& parts_;
+  AddedGrams& grams_;
+  std::size_t elements_;
+  std::array<std::vector<SecretVector<std::int64_t>>, 2> triangles_;
+  std::size_t groups_ = 0;
+  PartRelease::Owned own_;  // of the round that is being summed
+  std::optional<PartRelease::Pending> pending_;
+};
+
+// What is told of a pass over rows: its share that is done in the first one, nothing in those of the classes.
+class FirstPassShown {
+ public:
+  explicit FirstPassShown(Communicator& ranks)
+      : on_chunk_([this, &ranks](double share) { show_ ? show_(share) : ranks.check_peers(); }) {}
+  FirstPassShown(const FirstPassShown&) = delete;
+  FirstPassShown& operator=(const FirstPassShown&) = delete;
+
+  void begin(const OnChunk& show) { show_ = show; }
+  void end() { show_ = nullptr; }
+  const OnChunk& on_chunk() const { return on_chunk_; }
+
+ private:
+  OnChunk show_;
+  OnChunk on_chunk_;
+};
+
+// The blocks beside the class matrices, as every rank knows them. Collective.
+std::vector<ReleasedBlock> released_sums(Statistic sums, PartRelease& parts, Communicator& ranks) {
+  std::vector<ReleasedBlock> known;
+  for (std::size_t b = 0; b < sums.shape().size(); ++b) {
+    const std::string& block = sums.shape()[b].name;
+    const PartRelease::Part whole{0, 0, sums.block(b)};
+    known.push_back(
+        shared(ranks, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
+  }
+  return known;
+}
+
 }  // namespace
 
 std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
@@ -142,7 +245,6 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
                                                      const OnClassGram& on_gram) {
   const ReleaseRequest& request = plan_.request(name);
   const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
-  const std::size_t elements = triangle_elements(rows_.lattice().dim);
   DPREDUCE_ASSERT(!sides_.watcher || owners == 1);
   ClassSolutions solutions(ranks_, rows_.classes(), width, plan_.noise ? &plan_.noise->release(name) : nullptr, log_,
                            std::exchange(recorded_, 0));
@@ -155,90 +257,44 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
   if (sides_.watcher) watched.emplace(request);
 
   const SecretVector<std::byte> secret = releaser_.row_secret(name);
+  FirstPassShown shown(ranks_);
   std::optional<AddedGrams> grams;
-  OnChunk show;  // in the first pass alone
-  const OnChunk on_chunk = [&](double share) { show ? show(share) : ranks_.check_peers(); };
-  rows_.in_pass(name, [&](const OnChunk& shown) {
-    show = shown;
+  rows_.in_pass(std::string(name), [&](const OnChunk& show) {
     const std::span<const std::byte, 32> of_rows(secret);
     if (sides_.source == nullptr) {
-      grams.emplace(request, rows_.inputs(on_chunk), of_rows, order);
+      shown.begin(show);
+      grams.emplace(request, rows_.inputs(shown.on_chunk()), of_rows, order);
+      shown.end();
     } else {
       const auto sum = [this](const StatisticTask& task) { return sides_.source->sum(task); };
       grams.emplace(sum, task_of(name, rows_.preprocessing(), {}), of_rows, order);
     }
-    show = nullptr;
   });
   RowDigest digest = grams->digest();
   PartRelease parts = releaser_.release_in_parts(name, digest);
 
-  {
-    Statistic sums = grams->take_sums();
-    std::vector<ReleasedBlock> known;
-    for (std::size_t b = 0; b < sums.shape().size(); ++b) {
-      const std::string& block = sums.shape()[b].name;
-      const PartRelease::Part whole{0, 0, sums.block(b)};
-      known.push_back(
-          shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
-      if (watched) watched->add(block, 0, known.back());
-    }
-    ranks_.together([&] {
-      const Release released(std::move(known));
-      show_observer(name, released, {});
-      on_sums(released);
-    });
+  std::vector<ReleasedBlock> sums = released_sums(grams->take_sums(), parts, ranks_);
+  if (watched) {
+    for (const ReleasedBlock& block : sums) watched->add(block.name(), 0, block);
   }
+  ranks_.together([&] {
+    const Release released(std::move(sums));
+    show_observer(name, released, {});
+    on_sums(released);
+  });
   end_phase("sums");
 
-  // One set of matrices is computed while the other is on its way.
-  std::array<std::vector<SecretVector<std::int64_t>>, 2> triangles;
-  for (auto& set : triangles) {
-    set.resize(std::min({owners, kGramsAtOnce, order.size()}));
-    for (auto& triangle : set) triangle.resize(elements);
-  }
-  PartRelease::Owned own;  // of the round that is being summed
-  std::optional<PartRelease::Pending> pending;
-  bool ends_round = false;  // of what is pending
-  const auto finish = [&](PartRelease::Pending& group, bool is_last_of_round) {
-    for (auto& released : group.finish()) own.push_back(std::move(released));
-    end_phase("reduce");
-    if (!is_last_of_round) return;
+  GramRounds rounds(ranks_, timings_, parts, *grams, triangle_elements(rows_.lattice().dim));
+  rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
     ranks_.together([&] {
       for (const auto& [label, gram] : own) {
         if (watched) watched->add(gram.name(), label, gram);
         solutions.add(label, on_gram(label, gram));
-        if (pending) pending->advance();
+        advance();
       }
     });
     solutions.end_round();
-    own.clear();
-    end_phase("solve");
-  };
-  std::size_t groups = 0;
-  for (std::size_t round = 0; round < order.size(); round += owners) {
-    const std::size_t round_end = std::min(order.size(), round + owners);
-    for (std::size_t first = round; first < round_end; ++groups) {
-      auto& set = triangles[groups % triangles.size()];
-      const std::size_t end = std::min(round_end, first + set.size());
-      std::vector<PartRelease::Part> group;
-      for (std::size_t place = first; place < end; ++place) {
-        group.push_back({order[place], static_cast<int>(place - round), set[place - first]});
-      }
-      ranks_.together([&] {
-        for (const PartRelease::Part& part : group) {
-          grams->next(part.local);
-          if (pending) pending->advance();
-        }
-        ranks_.check_peers();
-      });
-      end_phase("gram");
-      std::optional<PartRelease::Pending> before = std::exchange(pending, parts.start("class_grams", group));
-      if (before) finish(*before, ends_round);
-      ends_round = end == round_end;
-      first = end;
-    }
-  }
-  if (std::optional<PartRelease::Pending> last = std::exchange(pending, std::nullopt)) finish(*last, true);
+  });
   if (watched) sides_.watcher({name, watched->whole(), rows_.preprocessing(), {}});
   return solutions.take();
 }

@@ -58,36 +58,49 @@ double log_excess(double epsilon, double target) {
   return std::isfinite(epsilon) ? std::clamp(std::log(epsilon / target), kNear, kFar) : kFar;
 }
 
+// Noise multipliers low <= high and how far their epsilon exceeds the target; that of high does not.
+struct Bracket {
+  double low;
+  double excess_low;
+  double high;
+  double excess_high;
+};
+
+// Found from `start` by growing factors. Low is high where the smallest multiplier meets the target.
+template <typename ExcessAt>
+Bracket bracket_of(double start, double factor, const CalibrationTarget& target, const ExcessAt& excess_at) {
+  const double z = std::clamp(start, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
+  const double excess = excess_at(z);
+  Bracket ends{z, excess, z, excess};
+  if (excess <= 0) {
+    do {
+      ends.high = ends.low;
+      ends.excess_high = ends.excess_low;
+      if (ends.low == kSmallestNoiseMultiplier) return ends;
+      ends.low = std::max(ends.low / factor, kSmallestNoiseMultiplier);
+      ends.excess_low = excess_at(ends.low);
+      factor *= factor;
+    } while (ends.excess_low <= 0);
+  } else {
+    do {
+      if (ends.high == kLargestNoiseMultiplier) refuse(target);
+      ends.low = ends.high;
+      ends.excess_low = ends.excess_high;
+      ends.high = std::min(ends.high * factor, kLargestNoiseMultiplier);
+      ends.excess_high = excess_at(ends.high);
+      factor *= factor;
+    } while (ends.excess_high > 0);
+  }
+  return ends;
+}
+
 // A z with epsilon_of(z) <= target such that some z at most the tolerance below, or the smallest in range, does not
 // have it, as far as a wavy epsilon_of can be trusted; only a z that was seen to have it is returned. Brackets by
 // growing factors, then the Illinois rule in ln z, kept off both ends by a fraction of the tolerance.
 template <typename EpsilonOf>
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a published rule of search
 double search(double start, double factor, double tolerance, const CalibrationTarget& target, EpsilonOf epsilon_of) {
   const auto excess_at = [&](double z) { return log_excess(epsilon_of(z), target.epsilon); };
-  double high = std::clamp(start, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
-  double low = high;
-  double excess_high = excess_at(high);
-  double excess_low = excess_high;
-  if (excess_high <= 0) {
-    do {
-      if (low == kSmallestNoiseMultiplier) return low;
-      high = low;
-      excess_high = excess_low;
-      low = std::max(low / factor, kSmallestNoiseMultiplier);
-      excess_low = excess_at(low);
-      factor *= factor;
-    } while (excess_low <= 0);
-  } else {
-    do {
-      if (high == kLargestNoiseMultiplier) refuse(target);
-      low = high;
-      excess_low = excess_high;
-      high = std::min(high * factor, kLargestNoiseMultiplier);
-      excess_high = excess_at(high);
-      factor *= factor;
-    } while (excess_high > 0);
-  }
+  auto [low, excess_low, high, excess_high] = bracket_of(start, factor, target, excess_at);
   const double log_tolerance = std::log1p(tolerance);
   double weight_low = 1;  // an end that stays twice counts for half, and for half of that if it stays again
   double weight_high = 1;

@@ -56,7 +56,6 @@ class Hdf5Call {
 };
 
 // The type that elements are read as: native, of the same kind and size (a half as a float).
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a table of types
 std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) {
   const auto native = [](hid_t type, DType dtype) { return std::pair(Hdf5Handle(H5Tcopy(type), H5Tclose), dtype); };
   const std::size_t size = H5Tget_size(stored);
@@ -73,17 +72,13 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
   }
   if (kind == H5T_INTEGER) {
     const bool is_signed = H5Tget_sign(stored) == H5T_SGN_2;
-    switch (size) {
-      case 1:
-        return is_signed ? native(H5T_NATIVE_INT8, DType::kInt8) : native(H5T_NATIVE_UINT8, DType::kUint8);
-      case 2:
-        return is_signed ? native(H5T_NATIVE_INT16, DType::kInt16) : native(H5T_NATIVE_UINT16, DType::kUint16);
-      case 4:
-        return is_signed ? native(H5T_NATIVE_INT32, DType::kInt32) : native(H5T_NATIVE_UINT32, DType::kUint32);
-      case 8:
-        return is_signed ? native(H5T_NATIVE_INT64, DType::kInt64) : native(H5T_NATIVE_UINT64, DType::kUint64);
-      default:
-        break;
+    const std::tuple<std::size_t, bool, hid_t, DType> integers[] = {
+        {1, true, H5T_NATIVE_INT8, DType::kInt8},   {1, false, H5T_NATIVE_UINT8, DType::kUint8},
+        {2, true, H5T_NATIVE_INT16, DType::kInt16}, {2, false, H5T_NATIVE_UINT16, DType::kUint16},
+        {4, true, H5T_NATIVE_INT32, DType::kInt32}, {4, false, H5T_NATIVE_UINT32, DType::kUint32},
+        {8, true, H5T_NATIVE_INT64, DType::kInt64}, {8, false, H5T_NATIVE_UINT64, DType::kUint64}};
+    for (const auto& [bytes, has_sign, type, dtype] : integers) {
+      if (bytes == size && has_sign == is_signed) return native(type, dtype);
     }
   }
   throw BadInput(

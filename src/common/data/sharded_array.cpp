@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -79,39 +80,41 @@ std::uint64_t ShardedArray::rows_in_file(std::size_t shard) const {
   return shards_[shard].end - shards_[shard].first;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): pairs of files, sizes before contents
+std::string ShardedArray::bytes_of_rows(std::size_t shard, std::uint64_t first, std::uint64_t count) {
+  std::vector<float> values(count * columns_);
+  opened(shard).read_features(first, count, values);
+  std::string bytes(values.size() * sizeof(float), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+bool ShardedArray::is_file_alike(std::size_t shard, ShardedArray& other, std::size_t other_shard) {
+  const std::uint64_t rows = rows_in_file(shard);
+  if (other.rows_in_file(other_shard) != rows) return false;
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, (std::uint64_t{1} << 20) / (columns_ * sizeof(float)));
+  for (std::uint64_t done = 0; done < rows; done += at_once) {
+    const std::uint64_t count = std::min(at_once, rows - done);
+    if (bytes_of_rows(shard, done, count) != other.bytes_of_rows(other_shard, done, count)) return false;
+  }
+  return true;
+}
+
 std::optional<std::pair<std::size_t, std::size_t>> ShardedArray::files_alike(ShardedArray& other) {
   DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures && other.role_ == ArrayRole::kFeatures);
   if (columns_ != other.columns_) return std::nullopt;
-  const auto rows_read = [this](ArrayFile& file, std::uint64_t first, std::uint64_t count) {
-    std::vector<float> values(count * columns_);
-    file.read_features(first, count, values);
-    std::string bytes(values.size() * sizeof(float), '\0');
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
-  };
-  std::multimap<std::uint64_t, std::size_t> by_rows;
-  for (std::size_t shard = 0; shard < other.files(); ++shard) by_rows.emplace(other.rows_in_file(shard), shard);
+  std::set<std::uint64_t> sizes_of_other;
+  for (std::size_t shard = 0; shard < other.files(); ++shard) sizes_of_other.insert(other.rows_in_file(shard));
   std::multimap<std::string, std::size_t> by_first_row;
   for (std::size_t shard = 0; shard < files(); ++shard) {
     const std::uint64_t rows = rows_in_file(shard);
-    if (rows > 0 && by_rows.contains(rows)) by_first_row.emplace(rows_read(opened(shard), 0, 1), shard);
+    if (rows > 0 && sizes_of_other.contains(rows)) by_first_row.emplace(bytes_of_rows(shard, 0, 1), shard);
   }
   if (by_first_row.empty()) return std::nullopt;
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, (std::uint64_t{1} << 20) / (columns_ * sizeof(float)));
   for (std::size_t shard = 0; shard < other.files(); ++shard) {
-    const std::uint64_t rows = other.rows_in_file(shard);
-    if (rows == 0) continue;
-    const auto [begin, end] = by_first_row.equal_range(rows_read(other.opened(shard), 0, 1));
+    if (other.rows_in_file(shard) == 0) continue;
+    const auto [begin, end] = by_first_row.equal_range(other.bytes_of_rows(shard, 0, 1));
     for (auto own = begin; own != end; ++own) {
-      if (rows_in_file(own->second) != rows) continue;
-      std::uint64_t done = 0;
-      while (done < rows) {
-        const std::uint64_t count = std::min(at_once, rows - done);
-        if (rows_read(opened(own->second), done, count) != rows_read(other.opened(shard), done, count)) break;
-        done += count;
-      }
-      if (done == rows) return std::pair(own->second, shard);
+      if (is_file_alike(own->second, other, shard)) return std::pair(own->second, shard);
     }
   }
   return std::nullopt;

@@ -120,6 +120,8 @@ class ShardedArray {
   Run run_from(std::uint64_t row, std::uint64_t most) const;
   Run hull_of(std::uint64_t first_row, std::uint64_t count) const;
   ArrayFile& opened(std::size_t shard);
+  std::string bytes_of_rows(std::size_t shard, std::uint64_t first, std::uint64_t count);
+  bool is_file_alike(std::size_t shard, ShardedArray& other, std::size_t other_shard);
   template <typename Visit>
   void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
 

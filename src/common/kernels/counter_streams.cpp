@@ -75,7 +75,33 @@ DPREDUCE_TARGET_AES AesSchedule expand_aes256_key(std::span<const std::byte, 32>
   return schedule;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a kernel: loops within loops
+namespace {
+
+// sums +- AES(counters) for one stream.
+DPREDUCE_TARGET_VAES void apply_stream(const CounterStream& stream, const __m512i (&counters)[kVectors],
+                                       __m512i (&sums)[kVectors]) {
+  const auto* keys = reinterpret_cast<const __m128i*>(stream.schedule->round_keys.data());
+  __m512i state[kVectors];
+  const __m512i whitening = _mm512_broadcast_i32x4(_mm_load_si128(keys));
+  for (std::size_t v = 0; v < kVectors; ++v) state[v] = _mm512_xor_si512(counters[v], whitening);
+  for (int round = 1; round < kRounds; ++round) {
+    const __m512i key = _mm512_broadcast_i32x4(_mm_load_si128(keys + round));
+    for (std::size_t v = 0; v < kVectors; ++v) state[v] = _mm512_aesenc_epi128(state[v], key);
+  }
+  const __m512i last = _mm512_broadcast_i32x4(_mm_load_si128(keys + kRounds));
+  if (stream.sign == StreamSign::kAdd) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      sums[v] = _mm512_add_epi64(sums[v], _mm512_aesenclast_epi128(state[v], last));
+    }
+  } else {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      sums[v] = _mm512_sub_epi64(sums[v], _mm512_aesenclast_epi128(state[v], last));
+    }
+  }
+}
+
+}  // namespace
+
 DPREDUCE_TARGET_VAES void apply_counter_streams(std::span<const CounterStream> streams, std::uint64_t first_block,
                                                 std::span<std::uint64_t> words) {
   DPREDUCE_ASSERT(words.size() % kStreamStep == 0);
@@ -91,26 +117,7 @@ DPREDUCE_TARGET_VAES void apply_counter_streams(std::span<const CounterStream> s
       counters[v] = _mm512_shuffle_epi8(_mm512_add_epi64(base, of_lane), reverse);
       sums[v] = _mm512_loadu_si512(words.data() + first + 8 * v);
     }
-    for (const CounterStream& stream : streams) {
-      const auto* keys = reinterpret_cast<const __m128i*>(stream.schedule->round_keys.data());
-      __m512i state[kVectors];
-      const __m512i whitening = _mm512_broadcast_i32x4(_mm_load_si128(keys));
-      for (std::size_t v = 0; v < kVectors; ++v) state[v] = _mm512_xor_si512(counters[v], whitening);
-      for (int round = 1; round < kRounds; ++round) {
-        const __m512i key = _mm512_broadcast_i32x4(_mm_load_si128(keys + round));
-        for (std::size_t v = 0; v < kVectors; ++v) state[v] = _mm512_aesenc_epi128(state[v], key);
-      }
-      const __m512i last = _mm512_broadcast_i32x4(_mm_load_si128(keys + kRounds));
-      if (stream.sign == StreamSign::kAdd) {
-        for (std::size_t v = 0; v < kVectors; ++v) {
-          sums[v] = _mm512_add_epi64(sums[v], _mm512_aesenclast_epi128(state[v], last));
-        }
-      } else {
-        for (std::size_t v = 0; v < kVectors; ++v) {
-          sums[v] = _mm512_sub_epi64(sums[v], _mm512_aesenclast_epi128(state[v], last));
-        }
-      }
-    }
+    for (const CounterStream& stream : streams) apply_stream(stream, counters, sums);
     for (std::size_t v = 0; v < kVectors; ++v) _mm512_storeu_si512(words.data() + first + 8 * v, sums[v]);
   }
 }

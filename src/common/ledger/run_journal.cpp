@@ -213,37 +213,52 @@ bool RunJournal::has_run(const Content& content, const std::string& run_id) {
 }
 
 // Whether it is one that can follow what is there.
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a table of records
 bool RunJournal::parse_record(Content& content, std::string_view record) {
+  using Parser = bool (*)(Content&, std::string_view rest);
+  static const std::map<std::string_view, Parser> parsers{{"binding", parse_binding},
+                                                          {"secret", parse_secret},
+                                                          {"run", parse_run},
+                                                          {"rows", parse_rows},
+                                                          {"charge", parse_charge}};
   const std::size_t space = record.find(' ');
   if (space == std::string_view::npos) return false;
-  const std::string_view kind = record.substr(0, space);
-  const std::string_view rest = record.substr(space + 1);
-  if (kind == "binding") {
-    if (!content.binding.empty() || !is_hex(rest)) return false;
-    content.binding = rest;
-  } else if (kind == "secret") {
-    const bool is_private = rest.starts_with("private ");
-    if (content.secret || (!is_private && !rest.starts_with("seeded "))) return false;
-    const auto bytes = bytes_of(rest.substr(rest.find(' ') + 1));
-    if (!bytes) return false;
-    content.secret.emplace(NoiseKey::from_bytes(std::span<const std::byte, kSecretBytes>(*bytes), is_private));
-  } else if (kind == "run") {
-    if (!is_run_id(rest) || has_run(content, std::string(rest))) return false;
-    content.run_ids.emplace_back(rest);
-  } else if (kind == "rows") {
-    if (!is_hex(rest)) return false;
-    content.rows = rest;
-  } else if (kind == "charge") {
-    const std::size_t end = rest.find(' ');
-    if (content.run_ids.empty() || end == std::string_view::npos || !is_hex(rest.substr(0, end))) return false;
-    const auto added = content.charges.try_emplace({content.run_ids.back(), std::string(rest.substr(end + 1))},
-                                                   std::string(rest.substr(0, end)));
-    if (!added.second) return false;
-  } else {
-    return false;
-  }
+  const auto parser = parsers.find(record.substr(0, space));
+  return parser != parsers.end() && parser->second(content, record.substr(space + 1));
+}
+
+bool RunJournal::parse_binding(Content& content, std::string_view rest) {
+  if (!content.binding.empty() || !is_hex(rest)) return false;
+  content.binding = rest;
   return true;
+}
+
+bool RunJournal::parse_secret(Content& content, std::string_view rest) {
+  const bool is_private = rest.starts_with("private ");
+  if (content.secret || (!is_private && !rest.starts_with("seeded "))) return false;
+  const auto bytes = bytes_of(rest.substr(rest.find(' ') + 1));
+  if (!bytes) return false;
+  content.secret.emplace(NoiseKey::from_bytes(std::span<const std::byte, kSecretBytes>(*bytes), is_private));
+  return true;
+}
+
+bool RunJournal::parse_run(Content& content, std::string_view rest) {
+  if (!is_run_id(rest) || has_run(content, std::string(rest))) return false;
+  content.run_ids.emplace_back(rest);
+  return true;
+}
+
+bool RunJournal::parse_rows(Content& content, std::string_view rest) {
+  if (!is_hex(rest)) return false;
+  content.rows = rest;
+  return true;
+}
+
+bool RunJournal::parse_charge(Content& content, std::string_view rest) {
+  const std::size_t end = rest.find(' ');
+  if (content.run_ids.empty() || end == std::string_view::npos || !is_hex(rest.substr(0, end))) return false;
+  return content.charges
+      .try_emplace({content.run_ids.back(), std::string(rest.substr(end + 1))}, std::string(rest.substr(0, end)))
+      .second;
 }
 
 // How much of the text is whole records. Throws std::invalid_argument where it is no journal.

@@ -117,6 +117,11 @@ class RunJournal {
   explicit RunJournal(Content content) : content_(std::move(content)) {}
   static bool has_run(const Content& content, const std::string& run_id);
   static bool parse_record(Content& content, std::string_view record);
+  static bool parse_binding(Content& content, std::string_view rest);
+  static bool parse_secret(Content& content, std::string_view rest);
+  static bool parse_run(Content& content, std::string_view rest);
+  static bool parse_rows(Content& content, std::string_view rest);
+  static bool parse_charge(Content& content, std::string_view rest);
   static std::size_t parse(Content& content, std::string_view text);
   static std::optional<RunJournal> open(const std::filesystem::path& path);
   static std::optional<RunJournal> find(const std::filesystem::path& ledger, const Fits& fits, LockedJournal locked);

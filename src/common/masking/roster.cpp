@@ -63,6 +63,42 @@ Member member_of(const StatedMember& stated, const std::string& section, const s
   return member;
 }
 
+// A roster as it is read, item by item.
+struct StatedRoster {
+  Roster roster;  // without members
+  StatedMember coordinator;
+  std::map<std::size_t, StatedMember> silos;
+};
+
+void add_item(StatedRoster& stated, const TomlItem& item, const std::string& path) {
+  if (item.values.size() != 1) refuse(path, fmt::format("line {}: '{}' must have one value", item.line, item.key));
+  const std::string& value = item.values.front();
+  if (item.section.empty() && item.key == "dim") {
+    stated.roster.dim = number_of(value, kLargestDim, "dim", path);
+  } else if (item.section.empty() && item.key == "classes") {
+    stated.roster.classes = number_of(value, kMostClasses, "classes", path);
+  } else if (item.section == std::vector<std::string>{"coordinator"}) {
+    stated.coordinator.fields[item.key] = value;
+  } else if (item.section.size() == 2 && item.section[0] == "silo") {
+    const std::size_t number = number_of(item.section[1], kMostSilos, "[silo.N] with N", path);
+    if (!stated.silos[number].fields.emplace(item.key, value).second) {
+      refuse(path, fmt::format("line {}: [silo.{}]: '{}' is there twice", item.line, number, item.key));
+    }
+  } else {
+    refuse(path, fmt::format("line {}: '{}{}{}' is unknown", item.line, fmt::join(item.section, "."),
+                             item.section.empty() ? "" : ".", item.key));
+  }
+}
+
+void require_distinct(const std::vector<Member>& members, const std::string& path) {
+  std::set<std::string> names;
+  std::set<PublicKey> keys;
+  for (const Member& member : members) {
+    if (!names.insert(member.name).second) refuse(path, fmt::format("name \"{}\" is there twice", member.name));
+    if (!keys.insert(member.key).second) refuse(path, fmt::format("key of \"{}\" is there twice", member.name));
+  }
+}
+
 }  // namespace
 
 PublicKey Roster::digest() const {
@@ -71,7 +107,6 @@ PublicKey Roster::digest() const {
   return sha256(text);
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): one refusal after the other
 Roster parse_roster(const std::string& text, const std::string& path) {
   std::vector<TomlItem> items;
   try {
@@ -79,44 +114,20 @@ Roster parse_roster(const std::string& text, const std::string& path) {
   } catch (const TomlError& error) {
     refuse(path, fmt::format("line {}: {}", error.line(), error.what()));
   }
-  Roster roster;
-  StatedMember coordinator;
-  std::map<std::size_t, StatedMember> silos;
-  for (const TomlItem& item : items) {
-    if (item.values.size() != 1) refuse(path, fmt::format("line {}: '{}' must have one value", item.line, item.key));
-    const std::string& value = item.values.front();
-    if (item.section.empty() && item.key == "dim") {
-      roster.dim = number_of(value, kLargestDim, "dim", path);
-    } else if (item.section.empty() && item.key == "classes") {
-      roster.classes = number_of(value, kMostClasses, "classes", path);
-    } else if (item.section == std::vector<std::string>{"coordinator"}) {
-      coordinator.fields[item.key] = value;
-    } else if (item.section.size() == 2 && item.section[0] == "silo") {
-      const std::size_t number = number_of(item.section[1], kMostSilos, "[silo.N] with N", path);
-      if (!silos[number].fields.emplace(item.key, value).second) {
-        refuse(path, fmt::format("line {}: [silo.{}]: '{}' is there twice", item.line, number, item.key));
-      }
-    } else {
-      refuse(path, fmt::format("line {}: '{}{}{}' is unknown", item.line, fmt::join(item.section, "."),
-                               item.section.empty() ? "" : ".", item.key));
-    }
-  }
+  StatedRoster stated;
+  for (const TomlItem& item : items) add_item(stated, item, path);
+  Roster roster = std::move(stated.roster);
   if (roster.dim == 0) refuse(path, "'dim' is missing: how many features a row has");
   if (roster.classes == 0) refuse(path, "'classes' is missing");
-  roster.members.push_back(member_of(coordinator, "coordinator", path));
-  for (const auto& [number, stated] : silos) {
+  roster.members.push_back(member_of(stated.coordinator, "coordinator", path));
+  for (const auto& [number, silo] : stated.silos) {
     if (number != roster.members.size()) {
       refuse(path, fmt::format("[silo.{}] is missing: silos are numbered from 1 without gaps", roster.members.size()));
     }
-    roster.members.push_back(member_of(stated, fmt::format("silo.{}", number), path));
+    roster.members.push_back(member_of(silo, fmt::format("silo.{}", number), path));
   }
   if (roster.silos() < 2) refuse(path, fmt::format("{} silos: must be at least 2", roster.silos()));
-  std::set<std::string> names;
-  std::set<PublicKey> keys;
-  for (const Member& member : roster.members) {
-    if (!names.insert(member.name).second) refuse(path, fmt::format("name \"{}\" is there twice", member.name));
-    if (!keys.insert(member.key).second) refuse(path, fmt::format("key of \"{}\" is there twice", member.name));
-  }
+  require_distinct(roster.members, path);
   return roster;
 }
 

@@ -357,7 +357,6 @@ void SyntheticRows::fill_classes(SyntheticPart which, std::uint64_t row, std::sp
   }
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a loop of seeded draws
 void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
                          std::span<std::int32_t> labels) const {
   DPREDUCE_ASSERT(first_row <= rows(which) && count <= rows(which) - first_row);
@@ -368,20 +367,13 @@ void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint
   const double spread = spec_.means == ClassMeans::kGaussianMixture ? spec_.spread : 0.0;
   const double deviation = std::sqrt(spread * spread + noise * noise);
   const std::size_t dim = spec_.dim;
-  std::vector<double> mean(dim);
   for (std::uint64_t r = 0; r < count; ++r) {
     const std::uint64_t row = first_row + r;
     const std::span<std::int32_t> slots = labels.subspan(r * per_row, per_row);
     fill_classes(which, row, slots);
-    const std::span<const std::int32_t> classes = classes_in(slots);
-    const double divisor = std::sqrt(static_cast<double>(classes.size()));
-    const auto mean_of = [&](std::int32_t c) { return class_mean(static_cast<std::size_t>(c)); };
-    for (std::size_t a = 0; a < dim; ++a) mean[a] = mean_of(classes.front())[a] / divisor;
-    for (const std::int32_t c : classes.subspan(1)) {
-      for (std::size_t a = 0; a < dim; ++a) mean[a] += mean_of(c)[a] / divisor;
-    }
-    const std::span<const double> shift = train ? offset() : adversarial(static_cast<std::size_t>(classes.front()));
-    float* const x = features.data() + r * dim;
+    const std::vector<double> mean = mean_of(classes_in(slots));
+    const std::span<const double> shift = train ? offset() : adversarial(static_cast<std::size_t>(slots.front()));
+    const std::span<float> x = features.subspan(r * dim, dim);
     if (deviation == 0.0) {
       for (std::size_t a = 0; a < dim; ++a) x[a] = static_cast<float>(mean[a] + shift[a]);
       continue;
@@ -393,6 +385,16 @@ void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint
       if (a + 1 < dim) x[a + 1] = static_cast<float>(mean[a + 1] + shift[a + 1] + deviation * odd);
     }
   }
+}
+
+std::vector<double> SyntheticRows::mean_of(std::span<const std::int32_t> classes) const {
+  const double divisor = std::sqrt(static_cast<double>(classes.size()));
+  std::vector<double> mean(spec_.dim, 0.0);
+  for (const std::int32_t c : classes) {
+    const auto of_class = class_mean(static_cast<std::size_t>(c));
+    for (std::size_t a = 0; a < mean.size(); ++a) mean[a] += of_class[a] / divisor;
+  }
+  return mean;
 }
 
 SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards,

@@ -119,6 +119,8 @@ class SyntheticRows {
     IndexPermutation shuffle;
   };
   void fill_classes(SyntheticPart which, std::uint64_t row, std::span<std::int32_t> slots) const;
+  // Of a row of these classes: their means' sum over the root of their number.
+  std::vector<double> mean_of(std::span<const std::int32_t> classes) const;
   const Part& part(SyntheticPart which) const { return which == SyntheticPart::kTrain ? train_ : test_; }
 
   SyntheticSpec spec_;
