@@ -18,6 +18,15 @@ Eigen::MatrixXd covariance(const Eigen::MatrixXd& rows, const Eigen::RowVectorXd
 
 }  // namespace
 
+Runs table_of(const std::vector<std::vector<double>>& runs) {
+  Runs table(static_cast<Eigen::Index>(runs.size()), static_cast<Eigen::Index>(runs.front().size()));
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    DPREDUCE_ASSERT(runs[run].size() == runs.front().size());
+    std::copy(runs[run].begin(), runs[run].end(), table.row(static_cast<Eigen::Index>(run)).begin());
+  }
+  return table;
+}
+
 std::vector<Eigen::Index> strongest_columns(const Runs& world_0, const Runs& world_1, std::size_t most) {
   DPREDUCE_ASSERT(world_0.rows() >= 2 && world_1.rows() >= 2 && world_0.cols() == world_1.cols());
   std::vector<double> strength(static_cast<std::size_t>(world_0.cols()));

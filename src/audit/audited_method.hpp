@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// What a run makes public.
+/// All that a run makes public.
 struct Published {
   std::vector<Release> releases;  ///< in the order in which they were made
   Classifier classifier;
@@ -35,7 +35,6 @@ class AuditedMethod {
 
   const FitOptions& options() const { return fit_->options(); }  ///< resolved
   const FitPlan& plan() const { return fit_->plan(); }
-  std::string_view name() const { return fit_->method().name(); }
 
   /// The exact statistic of `release` over rows as `preprocessing` says, at `point`; of `kept` rows where there are
   /// some, which are these. Throws BadInput as for_each_lattice_chunk does.
@@ -45,7 +44,7 @@ class AuditedMethod {
   /// Rows as `preprocessing` says, for many statistics; none where there are too many to keep. Throws as statistic.
   std::optional<KeptChunks> kept_rows(WorkerRows& rows, const Preprocessing& preprocessing) const;
 
-  /// What charges releases of `plan` to the ledger at `ledger_path`, with a secret of its own.
+  /// A releaser that charges releases of `plan` to the ledger at `ledger_path`, with a secret of its own.
   Releaser releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const;
 
   /// One run over `rows`, with these public ones, charged to a new ledger at `ledger_path`, which is removed again.

@@ -20,7 +20,7 @@ double normal_cdf(double x);
 /// x with Phi(x) = p. Precondition: 0 < p < 1.
 double normal_quantile(double p);
 
-/// What an attack said, in runs that it had not seen before.
+/// Counts of what an attack said, in runs that it had not seen before.
 struct AttackCounts {
   std::size_t true_positives = 0;   ///< of world_1 runs
   std::size_t world_1 = 0;          ///< n_1

@@ -8,6 +8,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <Eigen/QR>
 #include <fmt/format.h>
 
 #include "audit/neighbor_rows.hpp"
@@ -37,19 +38,12 @@ std::mt19937_64 unpredictable_engine() {
   return std::mt19937_64(sequence);
 }
 
-// d directions at right angles, as columns: vectors of normal numbers by Gram and Schmidt. Their lattice rows count, so
-// a second pass leaves no rounding that would.
+// d directions at right angles, as columns: the orthogonal factor of a matrix of normal numbers.
 Eigen::MatrixXd draw_directions(std::size_t dim, std::mt19937_64& engine) {
   std::normal_distribution<double> normal;
-  Eigen::MatrixXd directions(static_cast<Eigen::Index>(dim), static_cast<Eigen::Index>(dim));
-  for (Eigen::Index next = 0; next < directions.cols(); ++next) {
-    const auto before = directions.leftCols(next);
-    auto direction = directions.col(next);
-    for (double& entry : direction) entry = normal(engine);
-    for (int pass = 0; pass < 2; ++pass) direction -= before * (before.transpose() * direction).eval();
-    direction.normalize();
-  }
-  return directions;
+  const auto d = static_cast<Eigen::Index>(dim);
+  const Eigen::MatrixXd numbers = Eigen::MatrixXd::NullaryExpr(d, d, [&] { return normal(engine); });
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(numbers).householderQ();
 }
 
 // The i-th canary of a class gets the i-th direction; beyond d of them, of a new set.
@@ -106,7 +100,7 @@ LabeledRows trained_on(const Canaries& canaries, const FitOptions& options, std:
   return rows;
 }
 
-// What canaries of the rows `rows` add to sums, over S.
+// Each row is what a canary with that row in `rows` adds to sums, over S.
 Eigen::MatrixXd lattice_matrix(const LabeledRows& rows, const RowTransform& transform, const CanaryRows& of_canary) {
   const std::size_t dim = transform.output_dim();
   LatticeRows lattice({transform.preprocessing().clip_norm, dim}, rows.y.size());
@@ -185,7 +179,7 @@ const PlannedRelease& release_of_sums(const AuditedMethod& method) {
     }
   }
   throw UsageError(fmt::format("--one-run: method {} releases no class sums to find canaries in; leave --one-run out",
-                               method.name()));
+                               method.options().method.name));
 }
 
 // The files of both.

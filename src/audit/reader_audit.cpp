@@ -14,14 +14,6 @@ namespace {
 constexpr std::size_t kColumnsOverAll = 3;
 constexpr std::size_t kMostColumns = 256;  // more than are attacked
 
-Runs table_of(const std::vector<std::vector<double>>& rows) {
-  Runs table(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(rows.front().size()));
-  for (std::size_t run = 0; run < rows.size(); ++run) {
-    std::copy(rows[run].begin(), rows[run].end(), table.row(static_cast<Eigen::Index>(run)).begin());
-  }
-  return table;
-}
-
 }  // namespace
 
 FieldTable::FieldTable(const std::vector<const PublicFields*>& runs)

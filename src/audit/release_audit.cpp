@@ -84,12 +84,11 @@ ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& pla
   RepeatedRelease repeated(method, planned, ledger_path);
   Runs worlds[2];
   for (const Statistic* exact : {&without, &with}) {
-    Runs& runs = worlds[exact == &with ? 1 : 0];
+    std::vector<std::vector<double>> observed;
     for (std::size_t trial = 0; trial < trials; ++trial) {
-      const std::vector<double> observed = observe(planned, repeated.next(*exact), without, with);
-      if (trial == 0) runs.resize(static_cast<Eigen::Index>(trials), static_cast<Eigen::Index>(observed.size()));
-      std::copy(observed.begin(), observed.end(), runs.row(static_cast<Eigen::Index>(trial)).begin());
+      observed.push_back(observe(planned, repeated.next(*exact), without, with));
     }
+    worlds[exact == &with ? 1 : 0] = table_of(observed);
   }
   const auto numbers = static_cast<std::size_t>(worlds[0].cols()) - 1;
   const std::vector<View> views{{0, numbers, ViewKind::kNumbers}, {numbers, 1, ViewKind::kScore}};

@@ -143,14 +143,7 @@ Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t run
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
-
-  const std::size_t length = published.empty() ? 0 : published.front().size();
-  Runs matrix(static_cast<Eigen::Index>(runs), static_cast<Eigen::Index>(length));
-  for (std::size_t r = 0; r < runs; ++r) {
-    DPREDUCE_ASSERT(published[r].size() == length);
-    std::copy(published[r].begin(), published[r].end(), matrix.row(static_cast<Eigen::Index>(r)).begin());
-  }
-  return matrix;
+  return table_of(published);
 }
 
 ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vector<View>& views, double delta,

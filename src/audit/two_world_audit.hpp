@@ -57,7 +57,7 @@ struct TwoWorldTerms {
   unsigned threads = 1;
 };
 
-/// What the runs prove. A bound is 0 where they prove nothing.
+/// The losses that the runs prove. A bound is 0 where they prove nothing.
 struct ProvenLoss {
   double epsilon = 0.0;  ///< at terms.delta, whatever the mechanism
   double mu = 0.0;       ///< for a mechanism that claims to be mu-GDP
@@ -66,8 +66,9 @@ struct ProvenLoss {
 /// The runs of one world as rows. `factory` is called once a thread. Throws what a run throws.
 Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t runs, unsigned threads);
 
-/// What the runs prove, by attacks on each view. Preconditions (asserted): at least 12 runs a world; 0 < error < 1;
-/// 0 <= delta < 1; as many numbers in each run; at least one view, of columns that are there, one where it is a score.
+/// Attacks each view, and returns what the runs prove. Preconditions (asserted): at least 12 runs a world; 0 < error <
+/// 1; 0 <= delta < 1; as many numbers in each run; at least one view, of columns that are there, one where it is a
+/// score.
 ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vector<View>& views, double delta,
                        double error);
 

@@ -7,7 +7,7 @@
 namespace dpreduce {
 namespace {
 
-// What one of the ranks, or silos, knows of its rows.
+// One of the ranks, or silos, knows this of its rows.
 struct RowsOfRank {
   std::vector<RowWeight> weights;
   RowUnits persons;

@@ -150,8 +150,8 @@ struct Verdict {
   bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr || !fault.empty(); }
 };
 
-// What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
-// the audit's own, or above a stated mu: an error in the accounting must not move the claim.
+// The claim is what a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a
+// conversion of the audit's own, or above a stated mu: an error in the accounting must not move the claim.
 Guarantee claim_of(const AuditedMethod& method) {
   const BudgetOptions& budget = method.options().privacy.budget;
   Guarantee claim = *method.plan().guarantee;
@@ -255,7 +255,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
                                        .adjacency = fit.privacy.adjacency,
                                        .person_rows = rows_of_canary(method.options().data),
                                        .has_counts = counts_rows(method.plan())});
-  Verdict verdict{.method = std::string(method.name()), .claimed = claim_of(method)};
+  Verdict verdict{.method = method.options().method.name, .claimed = claim_of(method)};
   const std::size_t trials = options.trials.value_or(default_trials(*method.plan().noise));
   const TwoWorldTerms terms{.runs_per_world = trials / (2 * pairs.size()),
                             .delta = verdict.claimed.delta,
@@ -301,7 +301,7 @@ Verdict audit_one_run(const AuditOptions& options) {
     rows = write_synthetic(SyntheticRows(spec), folder.path().string(), 1);
   }
   const AuditedMethod method(fit, WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim());
-  Verdict verdict{.method = std::string(method.name()), .claimed = claim_of(method)};
+  Verdict verdict{.method = method.options().method.name, .claimed = claim_of(method)};
   const OneRunTerms terms{options.canaries, verdict.claimed.delta, 1.0 - options.confidence};
   const OneRunResult result = audit_in_one_run(method, rows.train_x, rows.train_y, terms, folder);
   verdict.take({result.epsilon, result.mu});

@@ -25,7 +25,6 @@ struct ExportOptions {
   bool overwrite = false;
 };
 
-// The files that are written.
 ExportOptions validated(ExportOptions options) {
   if (options.onnx.empty() && options.card.empty()) throw UsageError("export: give --onnx FILE, --card FILE or both");
   if (options.onnx.empty() && options.onnx_width != FloatWidth::kFloat32) {

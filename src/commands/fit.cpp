@@ -143,7 +143,7 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
   }
 }
 
-// What the run will cost, at the coordinator. Collective.
+// Forecasts what the run will cost, at the coordinator. Collective.
 RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, unsigned threads,
                      Communicator& ranks) {
   const JobShape job = shape_of_job(rows.range().count, threads, ranks);
@@ -153,7 +153,7 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
           .phases = phases_of(options, plan, job)};
 }
 
-// What the coordinator shows of the run. Collective.
+// Names the phases that the coordinator shows of the run. Collective.
 ShownRun shown_run(const OpenFit& open, const std::optional<WorkerRows>& test_rows, Communicator& ranks) {
   const FitOptions& options = open.fit->options();
   const FitPlan& plan = open.fit->plan();
@@ -163,7 +163,7 @@ ShownRun shown_run(const OpenFit& open, const std::optional<WorkerRows>& test_ro
   return run;
 }
 
-// What a party of a run among silos writes down for its owner; null elsewhere.
+// Returns the log that a party of a run among silos writes for its owner; null elsewhere.
 PartyLog* log_of(const Communicator& ranks) {
   return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
 }
@@ -362,7 +362,7 @@ class FitSteps {
   std::optional<RunProgress> progress_;
 };
 
-// What a first fit needs, and no more: --help shows these.
+// A first fit needs these options, and no more: --help shows them.
 void put_first(OptionTable& table) {
   table.put_first("--train-x", "features: .npy, file.h5:/dataset, or a pattern");
   table.put_first("--train-y", "labels: one integer from 0 to K-1 a row");

@@ -21,7 +21,6 @@
 namespace dpreduce {
 namespace {
 
-// `synth partition`: one data set as the files of simulated silos.
 struct PartitionOptions {
   std::vector<std::string> x;
   std::vector<std::string> y;

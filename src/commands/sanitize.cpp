@@ -31,7 +31,6 @@
 namespace dpreduce {
 namespace {
 
-// `synth sanitize`: rows that carry their own noise.
 struct SanitizeOptions {
   std::vector<std::string> x;
   std::vector<std::string> y;  // public labels, copied; none: features alone

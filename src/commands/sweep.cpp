@@ -377,7 +377,7 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
   if (const std::string weakness = weakness_of(largest, sweep.delta); !weakness.empty()) json["warning"] = weakness;
   for (const SweptRun& run : runs) {
     json["runs"].push_back({{"method", run.method},
-                            {"trained_by", run.fit->method().name()},
+                            {"trained_by", run.fit->options().method.name},
                             {"settings", run.fit->method().settings()},
                             {"epsilon", or_null(run.epsilon)},
                             {"imbalance_ratio", run.ratio},

@@ -101,8 +101,8 @@ ProgressOf or_silent(ProgressOf progress) {
 }
 
 FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicator& ranks, Accounts accounts,
-                 Onlookers onlookers) {
-  Timings timings;
+                 TrainingTerms terms) {
+  terms.timings = Timings();
   FitOptions options;
   ranks.together([&] {
     options = checked_call(memory == nullptr ? asked : with_rows_in_memory(asked, *memory), ranks, accounts);
@@ -114,17 +114,14 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
   }
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
-  return train(open.fit, open.training, open.public_rows(), ranks, std::move(account),
-               {.threads = open.threads,
-                .timings = std::move(timings),
-                .progress = std::move(onlookers.progress),
-                .warn = std::move(onlookers.warn)});
+  terms.threads = open.threads;
+  return train(open.fit, open.training, open.public_rows(), ranks, std::move(account), std::move(terms));
 }
 
 Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing) {
   const FitOptions& options = fit.options();
   preprocessing.intercept = 0.0;  // folded into the bias
-  ClassifierParts parts{.method = std::string(fit.method().name()),
+  ClassifierParts parts{.method = options.method.name,
                         .privacy = fit.statement(),
                         .preprocessing = std::move(preprocessing),
                         .classes = options.data.classes,
@@ -214,13 +211,13 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
   return std::move(*fitted);
 }
 
-FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts, Onlookers onlookers) {
-  return fit_on(options, nullptr, ranks, accounts, std::move(onlookers));
+FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts, TrainingTerms terms) {
+  return fit_on(options, nullptr, ranks, accounts, std::move(terms));
 }
 
 FittedRun fit(const FitOptions& options, const RowsInMemory& rows, Communicator& ranks, Accounts accounts,
-              Onlookers onlookers) {
-  return fit_on(options, &rows, ranks, accounts, std::move(onlookers));
+              TrainingTerms terms) {
+  return fit_on(options, &rows, ranks, accounts, std::move(terms));
 }
 
 }  // namespace dpreduce

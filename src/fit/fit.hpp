@@ -53,14 +53,18 @@ struct TrainingTerms {
   unsigned threads = 1;
   std::optional<std::size_t> memory_bytes{};  ///< of row buffers; empty: --memory
   Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
-  ProgressOf progress{};                      ///< null: progress is not shown
-  ReleaseWatcher watcher{};                   ///< shown each release; only where a rank is alone
-  ReleaseWatcher observer{};                  ///< shown releases at the coordinator (RunSides)
-  Warn warn{};                                ///< gets a line on how to resume where another rank failed
+  /// Asked at the beginning of each pass over rows for what is called between chunks of them, with the share of rows
+  /// that is done, on the thread that trains; null: progress is not shown. Either may throw, e.g. Interrupted: the fit
+  /// then ends on every rank, here with that exception, elsewhere with PeerFailed; what was charged stays charged, and
+  /// can be resumed.
+  ProgressOf progress{};
+  ReleaseWatcher watcher{};           ///< shown each release; only where a rank is alone
+  ReleaseWatcher observer{};          ///< shown releases at the coordinator (RunSides)
+  Warn warn{};                        ///< gets a line on how to resume where another rank failed
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
 };
 
-/// What a fit made. On every rank, where classifier and preprocessing are the same.
+/// The result of a fit. On every rank, where classifier and preprocessing are the same.
 struct FittedRun {
   std::shared_ptr<const ResolvedFit> fit;
   Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one
@@ -69,7 +73,7 @@ struct FittedRun {
   std::string chosen_setting;                   ///< by --choose; at the coordinator
   Timings timings;                              ///< so far
   std::size_t resumed_releases = 0;             ///< taken from the checkpoint; at the coordinator
-  // What keeps the charges; destroyed in the reverse order.
+  // These keep the charges, and are destroyed in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
   std::unique_ptr<ReleaseLog> log;     ///< the checkpoint, locked; at the coordinator
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
@@ -88,25 +92,17 @@ struct FittedRun {
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 
-/// Who looks on while a fit trains; each may be null.
-struct Onlookers {
-  /// Asked at the beginning of each pass over rows for what is called between chunks of them, with the share of rows
-  /// that is done, on the thread that called `fit`. Either may throw, e.g. Interrupted: the fit then ends on every
-  /// rank, here with that exception, elsewhere with PeerFailed; what was charged stays charged, and can be resumed.
-  ProgressOf progress{};
-  Warn warn{};  ///< told how to resume where another rank failed
-};
-
-/// The whole fit on the files that `options` names. Its outputs, test rows and format are the command's, and not looked
+/// The whole fit on the files that `options` names, trained as `terms` say but for threads, which are --threads, and
+/// timings, which begin with the call. Its outputs, test rows and format are the command's, and not looked
 /// at. Collective. Throws UsageError where the options of ranks are not the same (require_one_call); where
 /// they contradict themselves or each other, name no ledger that a fit with noise could be charged on, want something
 /// of an account kept elsewhere, a dry run, or silos, which the command knows how to join; as open_fit, open_account
 /// and train. Every rank throws, PeerFailed where it is another one's error.
 FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts = Accounts::kLedger,
-              Onlookers onlookers = {});
+              TrainingTerms terms = {});
 
 /// The same on rows in memory; the options name no files of rows. (`options.data` still says classes and --max-labels.)
 FittedRun fit(const FitOptions& options, const RowsInMemory& rows, Communicator& ranks,
-              Accounts accounts = Accounts::kLedger, Onlookers onlookers = {});
+              Accounts accounts = Accounts::kLedger, TrainingTerms terms = {});
 
 }  // namespace dpreduce

@@ -13,6 +13,7 @@
 #include "common/base/json_text.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "common/silos/payload_archive.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {
@@ -56,18 +57,6 @@ RunJournal open_journal(const FitOptions& options, const Communicator& ranks, co
     if (journal) return std::move(*journal);
   }
   return RunJournal::make(options.privacy.ledger, digest, new_secret(options));
-}
-
-nlohmann::json noise_of(const NoisePlan& plan) {
-  nlohmann::json releases = nlohmann::json::array();
-  for (const PlannedRelease& release : plan.releases) {
-    nlohmann::json blocks = nlohmann::json::array();
-    for (const PlannedBlock& block : release.blocks) {
-      blocks.push_back({block.name, block.elements, block.squared_sensitivity, block.sigma});
-    }
-    releases.push_back({release.name, release.rounds, std::move(blocks)});
-  }
-  return releases;
 }
 
 }  // namespace
@@ -120,7 +109,7 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding["guarantee"] = to_json(*plan.guarantee);
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.data.public_x.empty();
-  binding["noise of the releases"] = noise_of(*plan.noise);
+  binding["noise of the releases"] = {to_hex(sha256(message_of("noise plan", *plan.noise)))};
   if (plan.makes_class_grams()) binding["candidates"] = make_method(options)->candidates();  // each is recorded
   if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   binding["seed"] = options.privacy.seed ? nlohmann::json(*options.privacy.seed) : nlohmann::json();

@@ -53,7 +53,7 @@ constexpr double kBelowOne = 1.0 - 1e-15;
 
 std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
   nlohmann::json config{{"version", version()},
-                        {"method", method.name()},
+                        {"method", options.method.name},
                         {"settings", method.settings()},
                         {"classes", options.data.classes},
                         {"max_labels", options.data.most_labels()},
@@ -108,15 +108,15 @@ PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOpt
           data.has_units() ? kWeightBits : 0};
 }
 
-[[noreturn]] void refuse_clip(const TrainingMethod& method, std::string_view what) {
+[[noreturn]] void refuse_clip(std::string_view method, std::string_view what) {
   throw UsageError(fmt::format(
       "--person-bound clip with --method {}: clipping a person is not defined for its {}; use --person-bound "
       "weight",
-      method.name(), what));
+      method, what));
 }
 
 // Sums of which it is defined; what counts rows beside them is weighed.
-void clip_persons(std::vector<ReleaseRequest>& requests, const TrainingMethod& method) {
+void clip_persons(std::vector<ReleaseRequest>& requests, std::string_view method) {
   for (ReleaseRequest& request : requests) {
     switch (registered_statistic(request.name).unit_clip_of(request)) {
       case UnitClip::kSum:
@@ -255,7 +255,7 @@ std::optional<PrivacyStatement> ResolvedFit::statement() const {
 RunTerms ResolvedFit::terms() const {
   const BudgetOptions& budget = options_.privacy.budget;
   const bool is_stated = budget.epsilon && !plan_.public_selection;
-  return {.method = std::string(method_->name()),
+  return {.method = options_.method.name,
           .accountant = budget.accountant,
           .unit = options_.data.unit(),
           .epsilon = is_stated ? budget.epsilon : std::nullopt,
@@ -336,14 +336,14 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
     plan.requests.push_back(std::move(request));
   }
   for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
-  if (options.data.clips_units()) clip_persons(plan.requests, *method);
+  if (options.data.clips_units()) clip_persons(plan.requests, options.method.name);
 
   plan.loss = method->loss();
 
   const bool is_private = !options.privacy.budget.non_private;
   require_one_budget(options.privacy.budget);
   if (auto selection = method->selection(terms, public_rows)) {
-    if (options.data.clips_units()) refuse_clip(*method, "utilities of public rows");
+    if (options.data.clips_units()) refuse_clip(options.method.name, "utilities of public rows");
     plan_selection(plan, std::move(*selection), options);
   } else if (is_private) {
     plan_releases(plan, options, *method);

@@ -2,50 +2,27 @@
 
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "common/accounting/guarantee.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/version.hpp"
 #include "common/ranks/silo_job.hpp"
+#include "common/silos/payload_archive.hpp"
 
 namespace dpreduce {
 namespace {
 
-using nlohmann::json;
+// All that decides on the noise of a run. With shares also what a silo adds, and what those of the silos that must stay
+// guarantee.
+struct DecidedNoise {
+  std::string config;
+  Accountant accountant = Accountant::kGdp;
+  PrivacyUnit unit = PrivacyUnit::kRecord;
+  std::optional<double> epsilon;
+  std::optional<double> delta;
+  bool is_private = false;
+  std::optional<NoisePlan> whole;
+  std::optional<NoisePlan> of_silo;
+  std::optional<NoisePlan> guaranteed;
+};
 
-json json_of(const PlannedBlock& block) {
-  return {block.name,
-          block.elements,
-          block.squared_sensitivity,
-          block.sensitivity,
-          block.sigma,
-          block.mu,
-          block.noise == BlockNoise::kSymmetric,
-          block.triangles,
-          block.fraction_bits};
-}
-
-json json_of(const PlannedRelease& release) {
-  json blocks = json::array();
-  for (const PlannedBlock& block : release.blocks) blocks.push_back(json_of(block));
-  json profiles = json::array();
-  for (const SensitivityProfile& profile : release.profiles) profiles.push_back({profile.change, profile.squared_l2});
-  return {release.name, release.rounds,    release.rows_per_unit, release.sampling_rate,
-          release.mu,   std::move(blocks), std::move(profiles)};
-}
-
-json json_of(const NoisePlan& plan) {
-  json releases = json::array();
-  for (const PlannedRelease& release : plan.releases) releases.push_back(json_of(release));
-  json selections = json::array();
-  for (const PlannedSelection& selection : plan.selections) {
-    const SelectionTerms& terms = selection.terms;
-    selections.push_back({selection.name, to_string(terms.mechanism), terms.epsilon, terms.sensitivity,
-                          terms.candidates, terms.groups, terms.chosen, selection.fraction_bits});
-  }
-  return {to_string(plan.adjacency), plan.budget_mu, plan.mu, std::move(releases), std::move(selections)};
-}
+DPREDUCE_ARCHIVE(DecidedNoise, config, accountant, unit, epsilon, delta, is_private, whole, of_silo, guaranteed)
 
 // The plan with the noise of one silo in the place of the whole.
 NoisePlan plan_of_share(NoisePlan plan, const NoiseShares& shares) {
@@ -64,24 +41,20 @@ std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Comm
 
 PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares) {
   const RunTerms terms = fit.terms();
-  json text{{"domain", "dpreduce noise plan v1"},
-            {"version", version()},
-            {"config", fit.plan().config},
-            {"method", terms.method},
-            {"accountant", to_string(terms.accountant)},
-            {"unit", to_string(terms.unit)},
-            {"epsilon", or_null(terms.epsilon)},
-            {"delta", or_null(terms.delta)},
-            {"private", fit.plan().is_private},
-            {"whole", nullptr},
-            {"shares", nullptr}};
-  if (const std::optional<NoisePlan>& noise = fit.plan().noise) {
-    text["whole"] = json_of(*noise);
-    if (shares) {
-      text["shares"] = {shares->honest, json_of(plan_of_share(*noise, *shares)), json_of(shares->guaranteed(*noise))};
-    }
+  DecidedNoise decided{.config = fit.plan().config,
+                       .accountant = terms.accountant,
+                       .unit = terms.unit,
+                       .epsilon = terms.epsilon,
+                       .delta = terms.delta,
+                       .is_private = fit.plan().is_private,
+                       .whole = fit.plan().noise,
+                       .of_silo = std::nullopt,
+                       .guaranteed = std::nullopt};
+  if (decided.whole && shares) {
+    decided.of_silo = plan_of_share(*decided.whole, *shares);
+    decided.guaranteed = shares->guaranteed(*decided.whole);
   }
-  return sha256(json_text(text));
+  return sha256(message_of("noise plan", decided));
 }
 
 void agree_on_noise(const ResolvedFit& fit, Communicator& ranks) {

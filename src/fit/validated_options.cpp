@@ -229,24 +229,9 @@ void require_used_public_rows(const FitOptions& options) {
   }
 }
 
-void require_distinct_outputs(const FitOptions& options) {
-  if (!options.output.metrics.empty() && options.privacy.budget.non_private) {
-    throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
-  }
-  const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.output.out},
-                                                                 {"--report", options.output.report},
-                                                                 {"--html", options.output.html},
-                                                                 {"--metrics", options.output.metrics},
-                                                                 {"--timings", options.output.timings},
-                                                                 {"--ledger", options.privacy.ledger},
-                                                                 {"--checkpoint", options.output.checkpoint}};
-  for (std::size_t first = 0; first < outputs.size(); ++first) {
-    for (std::size_t second = first + 1; second < outputs.size(); ++second) {
-      if (outputs[first].second.empty() || !is_same_file(outputs[first].second, outputs[second].second)) continue;
-      throw UsageError(fmt::format("{} and {} are both {}: they must be different files", outputs[first].first,
-                                   outputs[second].first, outputs[second].second));
-    }
-  }
+void require_valid_metrics(const FitOptions& options) {
+  if (options.output.metrics.empty() || !options.privacy.budget.non_private) return;
+  throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
 }
 
 }  // namespace
@@ -272,7 +257,7 @@ FitOptions validated(FitOptions options) {
   require_valid_class_shares(options);
   require_valid_choice(options);
   require_valid_label_sets(options);
-  require_distinct_outputs(options);
+  require_valid_metrics(options);
   require_valid_checkpoint(options);
   require_fit_for_silos(options);
   require_unit_of_silos(options);

@@ -15,45 +15,26 @@
 namespace dpreduce {
 namespace {
 
-// The number that follows `key` in a file of "key number" lines.
-std::optional<std::uint64_t> number_after(const std::filesystem::path& file, const std::string& key) {
+// The number behind `beginning` in the first line that has one there; none where that line says a word, "max" or
+// "unlimited".
+std::optional<std::uint64_t> number_after(const std::filesystem::path& file, const std::string& beginning) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string name;
+    if (!line.starts_with(beginning)) continue;
+    std::istringstream rest(line.substr(beginning.size()));
     std::uint64_t number = 0;
-    if (fields >> name >> number && name == key) return number;
+    return rest >> number ? std::optional(number) : std::nullopt;
   }
-  return std::nullopt;
-}
-
-// The number that a file consists of; none where it says "max" instead.
-std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
-  std::ifstream text(file);
-  std::uint64_t number = 0;
-  if (text >> number) return number;
   return std::nullopt;
 }
 
 std::optional<std::uint64_t> left_of_group(const std::filesystem::path& group, const char* limit_file,
                                            const char* use_file, const std::string& file_pages) {
-  const auto limit = number_in(group / limit_file);
-  const auto use = number_in(group / use_file);
+  const auto limit = number_after(group / limit_file, "");
+  const auto use = number_after(group / use_file, "");
   if (!limit || !use) return std::nullopt;
-  const std::uint64_t pages = std::min(*use, number_after(group / "memory.stat", file_pages).value_or(0));
+  const std::uint64_t pages = std::min(*use, number_after(group / "memory.stat", file_pages + " ").value_or(0));
   return *limit - std::min(*limit, *use - pages);
-}
-
-// The soft limit that the line of /proc/self/limits says, in bytes; none where it says "unlimited".
-std::optional<std::uint64_t> limit_of_process(const std::filesystem::path& file, const std::string& name) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(name)) continue;
-    std::istringstream fields(line.substr(name.size()));
-    std::uint64_t number = 0;
-    if (fields >> number) return number;
-  }
-  return std::nullopt;
 }
 
 // The group's path below the mount: "0::/a/b" of version 2, "4:memory:/a/b" of version 1.
@@ -93,7 +74,7 @@ std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root) 
   const std::filesystem::path self = root / "proc/self";
   std::optional<std::uint64_t> least;
   for (const auto& [limit, use] : {std::pair{"Max address space", "VmSize:"}, std::pair{"Max data size", "VmData:"}}) {
-    const std::optional<std::uint64_t> most = limit_of_process(self / "limits", limit);
+    const std::optional<std::uint64_t> most = number_after(self / "limits", limit);
     if (!most) continue;
     const std::uint64_t used = number_after(self / "status", use).value_or(0) << 10;
     least = std::min(least.value_or(*most), *most - std::min(*most, used));

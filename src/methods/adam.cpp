@@ -57,34 +57,16 @@ class AdamStep : public StepRule {
 
 class AdamMethod : public RoundsMethod {
  public:
-  explicit AdamMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options.method, kAdamRounds)), learning_rate_(options.method.learning_rate) {}
-
-  std::string_view name() const override { return "adam"; }
-
-  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
-    ++terms.dim;
-    terms.rounds = settings_.rounds;
-    return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
-  }
-
-  nlohmann::json settings() const override {
-    nlohmann::json json = to_json(settings_);
-    if (learning_rate_) json["learning_rate"] = *learning_rate_;
-    return json;
-  }
+  explicit AdamMethod(const FitOptions& options) : RoundsMethod(round_settings(options.method, kAdamRounds)) {}
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
     const Lattice lattice = run.rows().lattice();
-    const double rate =
-        learning_rate_.value_or(kAdamScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
+    const double rate = settings_.learning_rate.value_or(
+        kAdamScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
     AdamStep rule(rate, settings_.rounds, run.rows().classes() * lattice.dim, lattice.clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
-
- private:
-  std::optional<double> learning_rate_;
 };
 
 }  // namespace

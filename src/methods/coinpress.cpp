@@ -30,8 +30,6 @@ class CoinPressMethod : public TrainingMethod {
  public:
   explicit CoinPressMethod(const FitOptions& options) : rounds_(options.method.rounds.value_or(kCoinpressRounds)) {}
 
-  std::string_view name() const override { return "coinpress"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.rounds = rounds_;
     return {registered_statistic("centred_sums").request(terms, 1.0)};

@@ -53,43 +53,26 @@ constexpr std::uint64_t kDescentRounds = 300;
 
 class GradientDescentMethod : public RoundsMethod {
  public:
-  GradientDescentMethod(std::string_view name, const FitOptions& options, Bound bound)
-      : RoundsMethod(round_settings(options.method, kDescentRounds)),
-        name_(name),
-        descent_{bound, options.method.learning_rate, options.method.radius} {
+  GradientDescentMethod(const FitOptions& options, Bound bound)
+      : RoundsMethod(round_settings(options.method, kDescentRounds)), bound_(bound) {
     if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
-  }
-
-  std::string_view name() const override { return name_; }
-
-  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
-    ++terms.dim;
-    terms.rounds = settings_.rounds;
-    return with_warm_start(settings_, terms, {registered_statistic(settings_.release).request(terms, 1.0)});
-  }
-
-  nlohmann::json settings() const override {
-    nlohmann::json json = to_json(settings_);
-    if (descent_.learning_rate) json["learning_rate"] = *descent_.learning_rate;
-    if (descent_.radius) json["radius"] = *descent_.radius;
-    return json;
   }
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
-    DescentStep rule(descent_, settings_.rounds, run.rows().classes(), run.rows().lattice().clip_norm);
+    DescentStep rule({bound_, settings_.learning_rate, settings_.radius}, settings_.rounds, run.rows().classes(),
+                     run.rows().lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 
  private:
-  std::string_view name_;
-  DescentSettings descent_;
+  Bound bound_;
 };
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_gradient_descent(std::string_view name, const FitOptions& options, Bound bound) {
-  return std::make_unique<GradientDescentMethod>(name, options, bound);
+std::unique_ptr<TrainingMethod> make_gradient_descent(const FitOptions& options, Bound bound) {
+  return std::make_unique<GradientDescentMethod>(options, bound);
 }
 
 }  // namespace dpreduce

@@ -30,7 +30,7 @@
 
 namespace dpreduce {
 
-/// What a round clips residuals to.
+/// The norm that a round clips residuals to.
 enum class Bound { kOne, kAdaptive };
 
 struct DescentSettings {
@@ -60,8 +60,7 @@ class DescentStep : public StepRule {
   double squares_ = 0.0;  // of gradients so far, without their noise
 };
 
-/// The method `name` (which outlives it): 300 rounds, unless the user says otherwise, of descent with residuals bounded
-/// so.
-std::unique_ptr<TrainingMethod> make_gradient_descent(std::string_view name, const FitOptions& options, Bound bound);
+/// The method of 300 rounds, unless the user says otherwise, of descent with residuals bounded so.
+std::unique_ptr<TrainingMethod> make_gradient_descent(const FitOptions& options, Bound bound);
 
 }  // namespace dpreduce

@@ -114,8 +114,6 @@ class WhitenedDescentMethod : public RoundsMethod {
     settings_.initial_score = 0.0;  // also of sigmoids: too few rounds to come back from -10
   }
 
-  std::string_view name() const override { return "fc"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.rounds = settings_.rounds;
     const ReleaseRequest gram = registered_statistic("gram").request(terms, gram_share_);

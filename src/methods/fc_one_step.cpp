@@ -60,8 +60,6 @@ class OneStepMethod : public TrainingMethod {
   explicit OneStepMethod(const FitOptions& options)
       : gram_share_(options.method.gram_share.value_or(kGramShareOfOneStep)), lambda_(options.method.lambda) {}
 
-  std::string_view name() const override { return "fc-one-step"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     ++terms.dim;
     return {registered_statistic("gram").request(terms, gram_share_),

@@ -64,15 +64,12 @@ class FederatedAveragingMethod : public RoundsMethod {
  public:
   explicit FederatedAveragingMethod(const FitOptions& options)
       : RoundsMethod(round_settings(options.method, kFedavgRounds)),
-        local_steps_(options.method.local_steps.value_or(kLocalSteps)),
-        learning_rate_(options.method.learning_rate) {
+        local_steps_(options.method.local_steps.value_or(kLocalSteps)) {
     if (settings_.rounds > kMostSteps / local_steps_) {
       throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in all",
                                    settings_.rounds, local_steps_, kMostSteps));
     }
   }
-
-  std::string_view name() const override { return "fedavg"; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     ++terms.dim;
@@ -86,7 +83,6 @@ class FederatedAveragingMethod : public RoundsMethod {
     nlohmann::json json = to_json(settings_);
     json["local_steps"] = local_steps_;
     json["noise"] = "each silo's own";
-    if (learning_rate_) json["learning_rate"] = *learning_rate_;
     return json;
   }
 
@@ -96,7 +92,7 @@ class FederatedAveragingMethod : public RoundsMethod {
     const Lattice lattice = run.rows().lattice();
     const double unit = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale();
     const auto silos = static_cast<std::size_t>(run.ranks().size());
-    DescentStep rule({.learning_rate = learning_rate_, .radius = {}, .averaged = silos},
+    DescentStep rule({.learning_rate = settings_.learning_rate, .radius = {}, .averaged = silos},
                      settings_.rounds * local_steps_, run.rows().classes(), lattice.clip_norm);
     return iterate_rounds(run, settings_, [&](std::uint64_t round, std::vector<double>& weights) {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
@@ -115,7 +111,6 @@ class FederatedAveragingMethod : public RoundsMethod {
 
  private:
   std::uint64_t local_steps_;
-  std::optional<double> learning_rate_;
 };
 
 }  // namespace

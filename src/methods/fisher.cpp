@@ -12,8 +12,6 @@ class FisherMethod : public TrainingMethod {
   explicit FisherMethod(const FitOptions& options)
       : select_(options.rows.select), select_by_(options.rows.select_by.value_or(SelectBy::kDistance)) {}
 
-  std::string_view name() const override { return "fisher"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     return {registered_statistic("fisher").request(terms, 1.0)};
   }

@@ -9,9 +9,7 @@ const MethodEntry& global_adapt_method() {
       .name = "global-adapt",
       .help = "gradient descent whose bound on residuals adapts",
       .takes = {{"--rounds", "300"}, {"--loss"}, {"--iterate"}, {"--choose"}, {"--choose-share"}},
-      .make = [](const FitOptions& options) {
-        return make_gradient_descent("global-adapt", options, Bound::kAdaptive);
-      }};
+      .make = [](const FitOptions& options) { return make_gradient_descent(options, Bound::kAdaptive); }};
   return entry;
 }
 

@@ -107,7 +107,9 @@ RoundSettings round_settings(const MethodOptions& options, std::uint64_t default
           .warm_start_share =
               options.warm_start ? std::optional(options.warm_start_share.value_or(kWarmStartShare)) : std::nullopt,
           .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0,
-          .sampling_rate = rate};
+          .sampling_rate = rate,
+          .learning_rate = options.learning_rate,
+          .radius = options.radius};
 }
 
 std::size_t iterates_to_choose_among(const RoundSettings& settings) {
@@ -145,6 +147,8 @@ nlohmann::json to_json(const RoundSettings& settings) {
                       {"intercept", settings.intercept_share}};
   if (settings.sampling_rate < 1.0) json["batch"] = settings.sampling_rate;
   if (settings.warm_start_share) json["warm_start_share"] = *settings.warm_start_share;
+  if (settings.learning_rate) json["learning_rate"] = *settings.learning_rate;
+  if (settings.radius) json["radius"] = *settings.radius;
   return json;
 }
 
@@ -155,6 +159,16 @@ std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const
   for (ReleaseRequest& request : own) request.share *= 1.0 - *settings.warm_start_share;
   own.insert(own.end() - 1, registered_statistic("class_means").request(terms, *settings.warm_start_share));
   return own;
+}
+
+std::vector<ReleaseRequest> RoundsMethod::requests(ReleaseTerms terms) const {
+  ++terms.dim;
+  terms.rounds = settings_.rounds;
+  return with_warm_start(settings_, terms, {registered_statistic(settings_.release).request(terms, 1.0)});
+}
+
+nlohmann::json RoundsMethod::settings() const {
+  return to_json(settings_);
 }
 
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,

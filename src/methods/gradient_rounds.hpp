@@ -72,7 +72,9 @@ struct RoundSettings {
   double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
   std::string_view release = "gradient";   ///< its block "gradient" is K x d
   double intercept_share = kInterceptShare;
-  double sampling_rate = 1.0;  ///< q: a row enters a round by a coin of its own; 1: all do
+  double sampling_rate = 1.0;             ///< q: a row enters a round by a coin of its own; 1: all do
+  std::optional<double> learning_rate{};  ///< the user's; empty: the step rule's own
+  std::optional<double> radius{};         ///< Frobenius norm that W is kept within; empty: none
 };
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
@@ -86,11 +88,11 @@ std::size_t iterates_to_choose_among(const RoundSettings& settings);
 /// The score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, none of softmax.
 std::optional<double> decision_threshold(Loss loss);
 
-/// What the loss takes the probability of a class to be; none of squares.
+/// The function of a score that the loss takes for a class's probability; none of squares.
 std::optional<Link> link_of(Loss loss);
 
-/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch": for reports,
-/// and for what a ledger line is bound to.
+/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch", and what the
+/// user gave of "learning_rate" and "radius": for reports, and for what a ledger line is bound to.
 nlohmann::json to_json(const RoundSettings& settings);
 
 /// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.
@@ -117,9 +119,12 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
 /// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 
-/// A method that trains in rounds: what follows from their settings.
+/// A method that trains in rounds: what follows from their settings. Unless it says otherwise it releases what they
+/// name, of rows with an intercept.
 class RoundsMethod : public TrainingMethod {
  public:
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override;
+  nlohmann::json settings() const override;
   std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
   std::optional<Loss> loss() const override { return settings_.loss; }
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }

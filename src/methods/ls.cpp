@@ -16,8 +16,6 @@
 
 namespace dpreduce {
 
-const MethodEntry& ls_method();
-
 namespace {
 
 // The Gram matrix has d^2 / 2 noised entries, the class sums have K d: the more classes there are, the larger the share
@@ -53,8 +51,6 @@ class LeastSquaresMethod : public TrainingMethod {
       : gram_share_(least_squares_gram_share(options)),
         factors_(std::span(kRidgeFactors).first(options.method.choose ? kRidgeFactors.size() : 1)),
         intercept_(least_squares_intercept(options)) {}
-
-  std::string_view name() const override { return ls_method().name; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.gram_share = gram_share_;
@@ -126,8 +122,6 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         alpha_(options.method.alpha ? *options.method.alpha : usual_alpha(options)),
         lambda_(options.method.lambda),
         ridges_(ridges_to_try(alpha_, lambda_, options.method.choose)) {}
-
-  std::string_view name() const override { return ls_method().name; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.gram_share = gram_share_;

@@ -11,8 +11,6 @@ class MeanMethod : public TrainingMethod {
  public:
   MeanMethod(Metric metric, std::size_t select) : metric_(metric), select_(select) {}
 
-  std::string_view name() const override { return "mean"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.metric = metric_;
     return {registered_statistic("class_means").request(terms, 1.0)};

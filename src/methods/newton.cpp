@@ -69,21 +69,17 @@ class NewtonMethod : public RoundsMethod {
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }
 
-  std::string_view name() const override { return "newton"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
-    ++terms.dim;
-    const std::size_t bytes = terms.classes * triangle_elements(terms.dim) * sizeof(std::int64_t);
+    const std::size_t bytes = terms.classes * triangle_elements(terms.dim + 1) * sizeof(std::int64_t);
     if (bytes >> 20 >= memory_mib_) {
       throw UsageError(
           fmt::format("--method newton: its {} Hessians of {} features take {} MiB a rank, and --memory is {}; raise "
                       "--memory, reduce features with --pool, or use a method whose one matrix serves all classes",
-                      terms.classes, terms.dim, (bytes >> 20) + 1, memory_mib_));
+                      terms.classes, terms.dim + 1, (bytes >> 20) + 1, memory_mib_));
     }
-    terms.rounds = settings_.rounds;
     terms.loss = settings_.loss;
     terms.hessian_share = kHessianShare;
-    return with_warm_start(settings_, terms, {registered_statistic("newton").request(terms, 1.0)});
+    return RoundsMethod::requests(terms);
   }
 
   nlohmann::json settings() const override {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLogsOfCandidates = 7.0;
 
-// What both rules look at.
+// The figures that both rules look at.
 struct Outlook {
   double mu;
   double smallest;       // mu n_s: the smallest class in standard deviations of the noise

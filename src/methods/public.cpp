@@ -22,8 +22,6 @@ class PublicRowsMethod : public TrainingMethod {
         d_max_(options.method.d_max.value_or(2.0)),
         clip_(cosine_clip(d_min_, d_max_)) {}
 
-  std::string_view name() const override { return "public"; }
-
   std::vector<ReleaseRequest> requests(ReleaseTerms) const override { return {}; }
 
   std::optional<PlannedSelection> selection(const ReleaseTerms& terms, std::uint64_t public_rows) const override {

@@ -22,9 +22,6 @@ class TrainingMethod {
  public:
   virtual ~TrainingMethod() = default;
 
-  /// The name, as --method, reports, models and ledgers spell it.
-  virtual std::string_view name() const = 0;
-
   /// What is released of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of
   /// mu^2 add up to 1. None with a selection.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;

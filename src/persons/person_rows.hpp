@@ -33,7 +33,7 @@ namespace dpreduce {
 std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
                                          const std::optional<ArrayView>& in_memory = {});
 
-/// What a fit needs to know of persons beside weights.
+/// A fit may need to know more of persons than weights.
 struct PersonNeeds {
   bool coins = false;  ///< samples are drawn person by person
   bool whole = false;  ///< all rows of a person on one rank: they are clipped together

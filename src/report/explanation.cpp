@@ -204,7 +204,7 @@ std::string other_releases_sentence(const ReportedRun& run) {
          "(dpreduce ledger show)";
 }
 
-// What one block of a release was noised with, in all its rounds.
+// Tells what one block of a release was noised with, in all its rounds.
 std::string noise_sentence(const ReportedRun& run, std::span<const ReportedBlock> rounds) {
   const ReportedBlock& block = rounds.front();
   const bool is_one = rounds.size() == 1;

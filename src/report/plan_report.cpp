@@ -273,7 +273,7 @@ void print_cost(const RunEstimate& cost) {
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
   if (options.output.format == OutputFormat::kJson) {
     const nlohmann::json json{{"dry_run", true},
-                              {"method", make_method(options)->name()},
+                              {"method", options.method.name},
                               {"private", plan.is_private},
                               {"privacy", privacy_json(plan, options)},
                               {"expected_error", expected_error_json(plan)},

@@ -39,8 +39,8 @@ std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budg
 /// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
-/// What a run will cost. It depends on the number of rows, which is private: for the data's owner alone, never part of
-/// a report.
+/// A forecast of what a run will cost. It depends on the number of rows, which is private: for the data's owner alone,
+/// never part of a report.
 struct RunEstimate {
   JobShape job;
   std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs most

@@ -37,7 +37,7 @@ struct CountedPartition {
   PersonsDigest digest{};  ///< keyed, of its persons and their numbers of rows
 };
 
-/// What a worker must know to weigh the rows of its partition. As secret as the plan.
+/// A worker must know this to weigh the rows of its partition. As secret as the plan.
 struct PersonTable {
   std::vector<CountedPartition> partitions;  ///< sorted by name
   CountedPersons shared;                     ///< m(u) of those in several partitions; others have their rows in one

@@ -32,7 +32,7 @@ namespace {
   throw UsageError(fmt::format("{}: {}; a fit from partial sums goes without it", option, reason));
 }
 
-// What needs more of the rows than sums over all of them.
+// Refuses what needs more of the rows than sums over all of them.
 void require_sums_alone(const ResolvedFit& fit) {
   const FitOptions& options = fit.options();
   const FitPlan& plan = fit.plan();

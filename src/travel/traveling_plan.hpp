@@ -28,7 +28,7 @@
 
 namespace dpreduce {
 
-/// What workers must know. It has the secret that opens the session's partial sums.
+/// The plan that all workers must know. It has the secret that opens the session's partial sums.
 struct TravelingPlan {
   FitOptions options;                    ///< validated; no files, no outputs
   std::size_t dim = 0;                   ///< features of a row

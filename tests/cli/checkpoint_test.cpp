@@ -419,7 +419,7 @@ TEST_F(CheckpointRefusalTest, OptionsThatDoNotFitAreUsage) {
   refused("--non-private --checkpoint new", "--checkpoint with --non-private");
   refused("--mu 1 --checkpoint-every 3", "--checkpoint-every goes with --checkpoint");
   refused("--mu 1 --checkpoint new --checkpoint-every -1", "--checkpoint-every -1");
-  refused("--mu 1 --checkpoint model.safetensors", "--out and --checkpoint are both");
+  refused("--mu 1 --checkpoint model.safetensors", "--checkpoint and --out are both");
 }
 
 // Public values only: not the secret, no digest of rows, not how many there are.

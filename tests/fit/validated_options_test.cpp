@@ -66,7 +66,6 @@ TEST(FitOptions, ContradictionsAreRefused) {
         "--smallest-share 0.6: must be greater than 0, and at most 1 / 10"},
        {"prototypes", [](auto& fit) { fit.method.smallest_share = 0.01, fit.data.imbalance_ratio = 10.0; },
         "--smallest-share with --imbalance-ratio"},
-       {"mean", [](auto& fit) { fit.output.out = "f", fit.output.report = "./f"; }, "--out and --report are both"},
        {"mean", [](auto& fit) { without_noise(fit), fit.output.checkpoint = "folder"; },
         "--checkpoint with --non-private"},
        {"mean", [](auto& fit) { fit.silos.secure_aggregation = true; }, "write {rank} in --train-x"}},

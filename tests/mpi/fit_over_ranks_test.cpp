@@ -55,8 +55,8 @@ TEST(FitOverRanks, GivesTheModelOfOneRank) {
 
 // What only some ranks were asked for would leave the others waiting, or clip rows by a norm that no noise is made for.
 void expect_refused_on_every_rank(const FitOptions& options, const RowsInMemory& rows,
-                                  Accounts accounts = Accounts::kElsewhere, Onlookers onlookers = {}) {
-  EXPECT_THROW(fit(options, rows, test_ranks(), accounts, std::move(onlookers)), Error);
+                                  Accounts accounts = Accounts::kElsewhere, TrainingTerms terms = {}) {
+  EXPECT_THROW(fit(options, rows, test_ranks(), accounts, std::move(terms)), Error);
   const double rank = test_ranks().rank();
   EXPECT_EQ(test_ranks().max_everywhere(rank), test_ranks().size() - 1.0);  // nobody is somewhere else
   const TemporaryFolder folder;
@@ -121,11 +121,11 @@ TEST(FitOverRanksFailure, AccountsAreKeptInOnePlace) {
 TEST(FitOverRanksFailure, AnOnlookerOfOneRankEndsTheFitOnAll) {
   const TemporaryFolder folder;
   const FittedRows rows(60, 3);
-  Onlookers onlookers;
+  TrainingTerms terms;
   if (test_ranks().rank() == 0) {
-    onlookers.progress = [](std::string_view) -> OnChunk { return [](double) { throw Interrupted("stop"); }; };
+    terms.progress = [](std::string_view) -> OnChunk { return [](double) { throw Interrupted("stop"); }; };
   }
-  expect_refused_on_every_rank(seeded_fit("gd", folder), rows.all(), Accounts::kElsewhere, onlookers);
+  expect_refused_on_every_rank(seeded_fit("gd", folder), rows.all(), Accounts::kElsewhere, terms);
 }
 
 TEST(FitOverRanksFailure, ALedgerThatCannotBeEndedIsToldOnEveryRank) {

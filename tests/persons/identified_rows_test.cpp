@@ -46,7 +46,6 @@ TEST(IdentifiedRows, APersonIsTheSameInFilesOfAnyType) {
   EXPECT_EQ(rows.persons.rows_of(rows.persons.persons[rows.of_rows[10]]), 1u);
 }
 
-// More rows than are looked up together, and a part of them.
 TEST(IdentifiedRows, ARangeIsOfItsRowsAlone) {
   const TemporaryFolder folder;
   std::vector<std::int64_t> all;

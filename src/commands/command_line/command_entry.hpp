@@ -37,7 +37,7 @@ struct PrintText {
   void operator()(Communicator& ranks) const;
 };
 
-/// What was read of a command line.
+/// A command line, as it was read.
 struct ParsedCommand {
   const OptionTable& options;  ///< of the command
   bool rows_are_own = false;   ///< training rows are those that a party's own file names, or none at a coordinator
@@ -70,7 +70,7 @@ struct NamedCommand {
 };
 NamedCommand named_command(const CommandEntry& root, const std::vector<std::string>& words);
 
-/// What the program ends with, in words.
+/// The codes that the program ends with, in words.
 inline constexpr std::string_view kExitCodes =
     "0 done, 2 usage, 3 bad input, 4 budget refused,\n"
     "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted";

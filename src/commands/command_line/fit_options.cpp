@@ -113,7 +113,8 @@ void declare_output(OptionTable& table, OutputOptions& output) {
   table
       .text("--checkpoint", output.checkpoint,
             "folder that keeps each release as it becomes public, so that --resume need not make it again")
-      .typed("DIR");
+      .typed("DIR")
+      .written();
   table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
       .typed("SECONDS");
   table.file("--out", output.out, "the model").written().of_command_alone(SaidBy::kCoordinator);

@@ -25,8 +25,8 @@ struct OptionArguments {
   std::vector<std::string> arguments = {};  ///< none of a flag
 };
 
-/// What the item gives its option. Throws UsageError where a flag is neither true nor false, or an option of one value
-/// has a list.
+/// The arguments that the item gives its option. Throws UsageError where a flag is neither true nor false, or an option
+/// of one value has a list.
 OptionArguments arguments_of(const Option& option, const TomlItem& item, const std::string& place);
 
 /// A fit on rows that the program holds, as `keywords` ask for it. Not validated: fit() does that, with its rows.
@@ -34,7 +34,7 @@ OptionArguments arguments_of(const Option& option, const TomlItem& item, const s
 /// command's alone (fit_keywords).
 FitOptions fit_options_of(std::span<const TomlItem> keywords);
 
-/// What such a fit takes: an option's name, with _ between words, and its help.
+/// A keyword that such a fit takes: an option's name, with _ between words, and its help.
 struct KeywordHelp {
   std::string name;
   std::string help;

@@ -110,20 +110,6 @@ double ComposedLoss::bound_at(std::size_t index, double hockey) const {
   return std::max(0.0, (hockey * (1 - relative_margin_) - error) * scale_);
 }
 
-double ComposedLoss::delta_at(double epsilon) const {
-  const double moved = side_ == Side::kUpper ? epsilon - loss_error_ : epsilon + loss_error_;
-  if (side_ == Side::kUpper && moved > largest_loss_ + 1e-12 * std::abs(largest_loss_))
-    return std::min(1.0, infinite_mass_);
-  if (moved < node(0)) return side_ == Side::kUpper ? 1.0 : bound_at(0, hockey_[0]);
-  const double cell = std::floor((moved - node(0)) / step_);
-  if (cell >= static_cast<double>(hockey_.size() - 1)) {
-    return side_ == Side::kUpper ? bound_at(hockey_.size() - 1, 0) : 0.0;
-  }
-  const auto index = static_cast<std::size_t>(cell);
-  const double share = std::clamp(std::expm1(moved - node(index)) / std::expm1(step_), 0.0, 1.0);
-  return bound_at(index, hockey_[index] + share * (hockey_[index + 1] - hockey_[index]));
-}
-
 double ComposedLoss::epsilon_at(double delta) const {
   // The last node whose bound is above delta; the bounds fall with epsilon.
   std::size_t above = hockey_.size();

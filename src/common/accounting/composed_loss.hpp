@@ -37,9 +37,6 @@ class ComposedLoss {
   /// equal; side kLower needs parts without infinite mass to mean anything.
   ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow& window, Side side);
 
-  /// A number in [0, 1] that is at least (at most) delta(epsilon).
-  double delta_at(double epsilon) const;
-
   /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta; where the window holds none, the sum of all largest
   /// losses. Side kLower: one that is at most the smallest such epsilon.
   double epsilon_at(double delta) const;

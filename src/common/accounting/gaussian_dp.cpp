@@ -14,9 +14,6 @@
 namespace dpreduce {
 namespace {
 
-// exp(epsilon) must stay far inside the exponent range, 2^31 ln 2 = 1.5e9.
-constexpr double kLargestEpsilonOfDelta = 1e9;
-
 // Bounds the relative error of every root and tail below, with room: erfc is good to 44 digits up to arguments of 1e4,
 // the difference of the two tails cancels at most 22 of them (at mu = 1e-20, delta > 1e-308).
 const HighPrecision kTailError("1e-20");
@@ -99,19 +96,6 @@ double attack_cdf(double x) {
   return boost::math::cdf(boost::math::normal(), x);
 }
 
-}  // namespace
-
-double gdp_delta(double epsilon, double mu) {
-  require_between("epsilon", epsilon, 0, kLargestEpsilonOfDelta);
-  require_between("mu", mu, kSmallestMu, kLargestMu);
-  const HighPrecision delta = hockey_stick(epsilon, mu).delta * (1 + kTailError);
-  constexpr double kSmallestDelta = std::numeric_limits<double>::denorm_min();
-  if (delta <= HighPrecision(kSmallestDelta)) return kSmallestDelta;
-  return delta >= 1 ? 1.0 : round_up(delta);
-}
-
-namespace {
-
 double computed_epsilon(double mu, double delta) {
   require_between("mu", mu, kSmallestMu, kLargestMu);
   require_probability("delta", delta);
@@ -124,19 +108,15 @@ double computed_epsilon(double mu, double delta) {
   return epsilon;
 }
 
-HighPrecision calibrated_mu(double epsilon, double delta, const HighPrecision& target) {
+double computed_mu(double epsilon, double delta) {
+  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
   require_between("epsilon", epsilon, 0, kLargestEpsilon);
   require_probability("delta", delta);
   if (hockey_stick(epsilon, kSmallestMu).delta > target) {
     throw UsageError("epsilon = " + print_number(epsilon) + ", delta = " + print_number(delta) +
                      ": so small a budget needs noise beyond 1e20 times the sensitivity; give a larger one");
   }
-  return solve_mu(epsilon, target);
-}
-
-double computed_mu(double epsilon, double delta) {
-  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
-  double mu = round_down(calibrated_mu(epsilon, delta, target));
+  double mu = round_down(solve_mu(epsilon, target));
   while (hockey_stick(epsilon, mu).delta > target) mu = std::nextafter(mu, 0.0);
   return mu;
 }
@@ -151,18 +131,6 @@ double gdp_epsilon(double mu, double delta) {
 double gdp_mu(double epsilon, double delta) {
   static Remembered<std::pair<double, double>, double> answers;
   return answers.to({epsilon, delta}, [&] { return computed_mu(epsilon, delta); });
-}
-
-double gaussian_sigma(double epsilon, double delta, double sensitivity) {
-  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
-  const HighPrecision mu = calibrated_mu(epsilon, delta, target);
-  require_positive("sensitivity", sensitivity);
-  double sigma = round_up(HighPrecision(sensitivity) / mu);
-  while (hockey_stick(epsilon, HighPrecision(sensitivity) / HighPrecision(sigma)).delta > target) {
-    sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
-  }
-  require_positive("sigma", sigma);
-  return sigma;
 }
 
 double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps) {

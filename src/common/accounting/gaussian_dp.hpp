@@ -6,8 +6,10 @@
 //   mu = D / sigma   the GDP parameter; releases compose as mu^2 = sum_r mu_r^2, also when chosen adaptively
 //   rho = mu^2 / 2   the same noise as zero-concentrated DP (zcdp.hpp)
 //
+//   delta(epsilon, mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
+//
 // For every mu and every pair (epsilon, delta), mu-GDP is (epsilon, delta)-DP if and only if delta >= delta(epsilon,
-// mu) below, so nothing smaller exists for Gaussian noise. Adjacency enters only through D.
+// mu), so nothing smaller exists for Gaussian noise. Adjacency enters only through D.
 //
 // All functions compute with 50 digits and round once, to the safe side: what they return is always true, and at most
 // about an ulp away from the best true double.
@@ -25,12 +27,6 @@ inline constexpr double kSmallestMu = 1e-20;
 inline constexpr double kLargestMu = 1e4;
 inline constexpr double kLargestEpsilon = 1e6;
 
-/// delta(epsilon, mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), rounded up (never 0).
-///
-/// Preconditions: 0 <= epsilon <= 1e9, finite; kSmallestMu <= mu <= kLargestMu. Throws UsageError naming the argument
-/// and its value.
-double gdp_delta(double epsilon, double mu);
-
 /// The smallest epsilon >= 0 with delta(epsilon, mu) <= delta, rounded up; 0 where delta(0, mu) <= delta.
 ///
 /// Preconditions: kSmallestMu <= mu <= kLargestMu; 0 < delta < 1. Throws UsageError naming the argument and its value.
@@ -41,13 +37,6 @@ double gdp_epsilon(double mu, double delta);
 /// Preconditions: 0 <= epsilon <= kLargestEpsilon; 0 < delta < 1; the result is at least kSmallestMu. Throws UsageError
 /// naming the argument and its value.
 double gdp_mu(double epsilon, double delta);
-
-/// sigma = sensitivity / mu, the smallest noise that makes the release (epsilon, delta)-DP, rounded up.
-///
-/// The unit is the sensitivity's. For a joint release of blocks, sensitivity is the joint one: a class sum of rows with
-/// norm at most 1 together with its count has sqrt(2), not 1. Preconditions: as gdp_mu; sensitivity > 0 and finite.
-/// Throws UsageError naming the argument and its value.
-double gaussian_sigma(double epsilon, double delta, double sensitivity);
 
 /// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
 ///

@@ -169,19 +169,6 @@ Plan plan_for_delta(std::span<const RepeatedMechanism> parts, Direction directio
   return plan;
 }
 
-Plan plan_for_epsilon(std::span<const RepeatedMechanism> parts, Direction direction, double epsilon,
-                      std::size_t cells) {
-  const Totals all = totals(parts);
-  const std::vector<LossSketch> wide = sketches(parts, direction, kSmallestTail);
-  const double tilt_guess = tilt_for_epsilon(wide, epsilon);
-  const double log_delta = std::min(0.0, log_delta_of_moment(log_moment(wide, tilt_guess), tilt_guess, epsilon)) - 5;
-  const double tail = tail_for(log_delta, all.count);
-  const std::vector<LossSketch> losses = sketches(parts, direction, tail);
-  const LossWindow window = window_at(losses, epsilon);
-  const double scale = std::max(epsilon, 1e-3 * (window.high - window.low));
-  return {direction, tail, window, choose_step(losses, all, window, scale, cells)};
-}
-
 std::vector<Direction> directions(std::span<const RepeatedMechanism> parts) {
   const bool symmetric = std::all_of(parts.begin(), parts.end(),
                                      [](const RepeatedMechanism& part) { return is_symmetric(part.mechanism); });
@@ -235,21 +222,6 @@ double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, s
   static Remembered<Question, double> answers;
   return answers.to({{run.begin(), run.end()}, delta, cells},
                     [&] { return epsilon_bounds(run, delta, cells, Sides::kUpper).upper; });
-}
-
-PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsilon, std::size_t cells) {
-  require_run(run);
-  require_between("epsilon", epsilon, 0, 1e6);
-  require_cells(cells);
-  const std::vector<RepeatedMechanism> parts = merged(run);
-  PrivacyLossBounds bounds{0, 0};
-  for (const Direction direction : directions(parts)) {
-    const Plan plan = plan_for_epsilon(parts, direction, epsilon, cells);
-    const Grids grids = discretized(parts, plan, Sides::kBoth);
-    bounds.upper = std::max(bounds.upper, ComposedLoss(grids.upper, plan.window, Side::kUpper).delta_at(epsilon));
-    bounds.lower = std::max(bounds.lower, ComposedLoss(grids.lower, plan.window, Side::kLower).delta_at(epsilon));
-  }
-  return bounds;
 }
 
 }  // namespace dpreduce

@@ -1,4 +1,4 @@
-// Privacy loss distributions: epsilon and delta of a whole run, between two certain bounds.
+// Privacy loss distributions: epsilon of a whole run, between two certain bounds.
 //
 // The upper bound holds for the adaptive composition of the run's mechanisms, in both directions of add/remove. The
 // lower bound is attained by a run of these kinds and parameters: exactly those mechanisms for Gaussian, sampled
@@ -36,9 +36,5 @@ PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double del
 
 /// The upper bound alone, at half the cost.
 double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, std::size_t cells = kPldCells);
-
-/// lower <= delta(epsilon) <= upper, of the distribution alone. Preconditions: require_run; 0 <= epsilon <= 1e6; cells
-/// as above. Throws UsageError naming the argument.
-PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsilon, std::size_t cells = kPldCells);
 
 }  // namespace dpreduce

@@ -42,15 +42,6 @@ double selection_epsilon(double mu) {
   return epsilon;
 }
 
-double selection_delta(double epsilon, double e) {
-  require_selection_epsilon(epsilon);
-  if (!(e >= 0)) throw UsageError("epsilon = " + print_number(e) + ": must be a number of at least 0");
-  if (e >= epsilon) return 0;
-  const HighPrecision range(epsilon);
-  const HighPrecision gap = -expm1((HighPrecision(e) - range) / 2);
-  return round_up(gap * gap / -expm1(-range) * (1 + kCancellationError));
-}
-
 std::string fault_of(const SelectionTerms& terms) {
   if (!(terms.epsilon >= kSmallestPureEpsilon && terms.epsilon <= kLargestPureEpsilon)) {
     return "epsilon = " + print_number(terms.epsilon) + " must be from " + print_number(kSmallestPureEpsilon) + " to " +

@@ -29,6 +29,7 @@ struct SelectionCharge {
   double epsilon;  ///< of one use: epsilon + 2 ln(1 - sqrt(delta (1 - e^-epsilon))), rounded up, at least 0
 };
 
+/// The exact delta of one use at e is (e^(E/2) - e^(e/2))^2 / (e^E - 1) for 0 <= e <= E, else 0; E = epsilon.
 /// Preconditions: 0 < epsilon <= kLargestPureEpsilon; 0 < delta < 1. Throws UsageError naming the argument.
 SelectionCharge selection_charge(double epsilon, double delta);
 
@@ -39,10 +40,6 @@ double selection_mu(double epsilon);
 /// The largest epsilon with selection_mu(epsilon) <= mu: 2 ln(Phi(mu/2) / Phi(-mu/2)); rounded down. Precondition: mu >
 /// 0, and the result is at most kLargestPureEpsilon. Throws UsageError naming the argument.
 double selection_epsilon(double mu);
-
-/// The exact delta of one use at e: (e^(E/2) - e^(e/2))^2 / (e^E - 1) for 0 <= e <= E, else 0; rounded up. E = epsilon.
-/// Preconditions: as above; e >= 0. Throws UsageError naming the argument.
-double selection_delta(double epsilon, double e);
 
 // What a private selection is, in public numbers: its plan and its ledger line state the same ones.
 //

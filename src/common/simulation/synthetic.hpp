@@ -67,8 +67,8 @@ struct SyntheticSpec {
   double test_noise = 0.0;       ///< test rows: the same
   double adversarial = 0.0;      ///< test rows: sup-norm of w_y
   double imbalance_ratio = 1.0;  ///< training rows: n_c proportional to IR^(-c / (K-1))
-  std::optional<std::size_t> max_labels;    ///< classes of a row at most; empty: one class a row, and no sets
-  std::optional<double> first_class_share;  ///< training rows: alpha, the share of class 0; the others share the rest
+  std::optional<std::size_t> max_labels{};    ///< classes of a row at most; empty: one class a row, and no sets
+  std::optional<double> first_class_share{};  ///< training rows: alpha, the share of class 0; the others share the rest
   /// Training rows: R, how many a person has on average; empty: no persons.
   std::optional<std::uint64_t> rows_per_person{};
   std::uint64_t seed = 0;

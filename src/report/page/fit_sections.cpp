@@ -23,7 +23,7 @@ std::string facts_of(const ReportedGuarantee& guarantee) {
   return facts_html(facts);
 }
 
-// What was promised, and to whom: the words of `privacy explain`.
+// Says what was promised, and to whom, in the words of `privacy explain`.
 Section promise_section(const ReportedRun& run) {
   std::string body;
   if (!run.is_private) body += "<p class=\"alarm\">This run is not private.</p>\n";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
@@ -34,20 +35,6 @@ bool is_ledger(std::string_view text) {
 
 std::string name_of_file(const std::string& path) {
   return std::filesystem::path(path).filename().string();
-}
-
-std::string base64(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t first = 0; first < bytes.size(); first += 3) {
-    std::uint32_t word = 0;
-    for (std::size_t i = first; i < first + 3; ++i) {
-      word = word << 8 | (i < bytes.size() ? std::to_integer<std::uint32_t>(bytes[i]) : 0);
-    }
-    for (int shift = 18; shift >= 0; shift -= 6) text += kDigits[word >> shift & 63];
-  }
-  for (std::size_t pad = 0; pad < (3 - bytes.size() % 3) % 3; ++pad) text[text.size() - 1 - pad] = '=';
-  return text;
 }
 
 std::vector<Section> sections_of_document(const PageDocument& document) {
@@ -157,7 +144,12 @@ PageDocument document_of_file(const std::string& path) {
 }
 
 std::string source_hash(std::string_view text) {
-  return "'sha256-" + base64(sha256(text)) + "'";
+  const auto digest = sha256(text);
+  std::string base64(4 * ((digest.size() + 2) / 3) + 1, '\0');  // a zero behind it
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(base64.data()),
+                  reinterpret_cast<const unsigned char*>(digest.data()), static_cast<int>(digest.size()));
+  base64.pop_back();
+  return "'sha256-" + base64 + "'";
 }
 
 std::string page_of(std::span<const PageDocument> documents, Audience audience) {

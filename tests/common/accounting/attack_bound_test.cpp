@@ -1,6 +1,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
+#include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::attack_bound_test {
@@ -30,7 +31,7 @@ TEST(AttackBound, TheGaussianCurveIsTheEnvelopeOfItsLines) {
       const double power = gdp_attack_power(mu, alpha);
       double least = 1;
       for (double epsilon = 0; epsilon < 8 * mu + 1; epsilon += mu / 50) {
-        const double line = attack_power(epsilon, gdp_delta(epsilon, mu), alpha);
+        const double line = attack_power(epsilon, gaussian_delta(epsilon, mu), alpha);
         ASSERT_GE(line, power * (1 - 1e-9)) << mu << " " << alpha << " " << epsilon;
         least = std::min(least, line);
       }

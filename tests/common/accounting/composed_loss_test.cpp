@@ -35,23 +35,21 @@ TEST(ComposedLoss, RandomizedResponseIsBinomial) {
     for (const double epsilon : {0.0, 0.3, 1.0, 2.6, 6.9, 9.9}) {
       SCOPED_TRACE(testing::Message() << tilt << " " << epsilon);
       const double exact = repeated_response_delta(0.5, 20, epsilon);
-      EXPECT_GE(upper.delta_at(epsilon), exact * (1 - 1e-13));
-      EXPECT_LE(lower.delta_at(epsilon), exact * (1 + 2e-11));  // the grid's masses are rounded up
-      EXPECT_LE(upper.delta_at(epsilon), exact * (1 + 1e-9) + 1e-7);
-      EXPECT_GE(lower.delta_at(epsilon), exact * (1 - 1e-9) - 1e-7);
+      EXPECT_GE(upper.epsilon_at(exact * (1 - 1e-12)), epsilon - 1e-9);
+      EXPECT_LE(lower.epsilon_at(exact * (1 + 1e-10)), epsilon + 1e-9);  // the grid's masses are rounded up
+      EXPECT_LE(upper.epsilon_at(exact * (1 + 1e-9) + 1e-7), epsilon + 1e-9);
+      if (exact > 2e-7) {
+        EXPECT_GE(lower.epsilon_at(exact * (1 - 1e-9) - 1e-7), epsilon - 1e-9);
+      }
     }
-    EXPECT_LE(lower.delta_at(11), 0);
   }
 }
 
-TEST(ComposedLoss, EpsilonAndDeltaAreInverse) {
+TEST(ComposedLoss, BoundsDoNotCross) {
   const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
   const ComposedLoss upper(parts, wide_window(1), Side::kUpper);
   const ComposedLoss lower(parts, wide_window(1), Side::kLower);
   for (const double delta : {1e-7, 1e-4, 0.01, 0.3}) {
-    EXPECT_LE(upper.delta_at(upper.epsilon_at(delta)), delta * (1 + 1e-9));
-    EXPECT_GE(upper.delta_at(upper.epsilon_at(delta) - 1e-6), delta * (1 - 1e-9));
-    EXPECT_GE(lower.delta_at(lower.epsilon_at(delta)), delta * (1 - 1e-9));
     EXPECT_LE(lower.epsilon_at(delta), upper.epsilon_at(delta));
   }
   EXPECT_EQ(upper.epsilon_at(0.999), 0);
@@ -66,8 +64,8 @@ TEST(ComposedLoss, NarrowWindowsStayTrue) {
     const ComposedLoss lower(parts, window, Side::kLower);
     for (const double epsilon : {0.0, 0.9, 2.5, 5.0}) {
       const double exact = repeated_response_delta(0.5, 20, epsilon);
-      EXPECT_GE(upper.delta_at(epsilon), exact);
-      EXPECT_LE(lower.delta_at(epsilon), exact);
+      EXPECT_GE(upper.epsilon_at(exact * (1 - 1e-12)), epsilon - 1e-9);
+      EXPECT_LE(lower.epsilon_at(exact * (1 + 1e-12)), epsilon + 1e-9);
     }
   }
 }
@@ -79,7 +77,7 @@ TEST(ComposedLoss, InfiniteMassAddsUp) {
   grid.infinite_mass = 0.01;
   const std::vector<RepeatedGrid> parts{{grid, 3}};
   const ComposedLoss upper(parts, wide_window(0), Side::kUpper);
-  EXPECT_NEAR(upper.delta_at(5), 0.03, 1e-9);
+  EXPECT_LE(upper.epsilon_at(0.03 + 1e-9), 5);
   EXPECT_TRUE(std::isinf(upper.epsilon_at(0.02)));
   EXPECT_EQ(upper.epsilon_at(0.1), 0);
 }

@@ -4,6 +4,7 @@
 
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::guarantee_test {

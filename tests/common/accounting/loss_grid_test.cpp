@@ -11,7 +11,8 @@ struct Case {
 };
 
 double exact_delta(const Mechanism& mechanism, Direction direction, double epsilon) {
-  if (const auto* m = std::get_if<GaussianMechanism>(&mechanism)) return gdp_delta(epsilon, 1 / m->noise_multiplier);
+  if (const auto* m = std::get_if<GaussianMechanism>(&mechanism))
+    return gaussian_delta(epsilon, 1 / m->noise_multiplier);
   if (const auto* m = std::get_if<SubsampledGaussian>(&mechanism)) {
     return sampled_gaussian_delta(m->noise_multiplier, m->sampling_rate, epsilon, direction);
   }

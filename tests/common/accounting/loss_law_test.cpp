@@ -49,8 +49,8 @@ TEST(LossLaw, HockeySticksAreTheClosedForms) {
     const auto delta = [&](const Mechanism& mechanism, Direction direction) {
       return moments(pessimistic_law(mechanism, direction, 1e-14), epsilon).delta;
     };
-    EXPECT_NEAR(delta(GaussianMechanism{1.1}, Direction::kRemove), gdp_delta(epsilon, 1 / 1.1), 1e-7);
-    EXPECT_NEAR(delta(GaussianMechanism{1.1}, Direction::kAdd), gdp_delta(epsilon, 1 / 1.1), 1e-7);
+    EXPECT_NEAR(delta(GaussianMechanism{1.1}, Direction::kRemove), gaussian_delta(epsilon, 1 / 1.1), 1e-7);
+    EXPECT_NEAR(delta(GaussianMechanism{1.1}, Direction::kAdd), gaussian_delta(epsilon, 1 / 1.1), 1e-7);
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       EXPECT_NEAR(delta(SubsampledGaussian{0.8, 0.2}, direction), sampled_gaussian_delta(0.8, 0.2, epsilon, direction),
                   1e-7);

@@ -86,10 +86,10 @@ TEST(PrivacyLoss, OneStepIsTheClosedForm) {
         const double exact = std::max(sampled_gaussian_delta(z, q, epsilon, Direction::kRemove),
                                       sampled_gaussian_delta(z, q, epsilon, Direction::kAdd));
         if (exact < 1e-10) continue;  // the closed form has lost its digits
-        const PrivacyLossBounds delta = pld_delta(repeated(SubsampledGaussian{z, q}, 1), epsilon, kFewCells);
-        EXPECT_LE(delta.lower, exact * (1 + 1e-12) + 1e-14);
-        EXPECT_GE(delta.upper, exact * (1 - 1e-12) - 1e-14);
-        EXPECT_LE(delta.upper - delta.lower, 1e-4 * exact);
+        const PrivacyLossBounds bounds = pld_epsilon(repeated(SubsampledGaussian{z, q}, 1), exact, kFewCells);
+        EXPECT_LE(bounds.lower, epsilon * (1 + 1e-4));
+        EXPECT_GE(bounds.upper, epsilon * (1 - 1e-4));
+        EXPECT_LE(bounds.upper - bounds.lower, 1e-3 * epsilon);
       }
     }
   }
@@ -111,16 +111,17 @@ TEST(PrivacyLoss, RareLossesStayBracketed) {
 
 TEST(PrivacyLoss, LaplaceAndPureDpAreTheClosedFormsOnce) {
   for (const double range : {0.01, 1.0, 6.0}) {
-    for (const double share : {0.0, 0.3, 0.9}) {
+    for (const double share : {0.3, 0.9}) {
       const double epsilon = share * range;
-      expect_bracket(pld_delta(repeated(LaplaceMechanism{range}, 1), epsilon, kFewCells), laplace_delta(range, epsilon),
-                     1e-5);
-      expect_bracket(pld_delta(repeated(PureMechanism{range}, 1), epsilon), randomized_response_delta(range, epsilon),
-                     1e-5);
-      const PrivacyLossBounds selection = pld_delta(repeated(ExponentialMechanism{range}, 1), epsilon);
-      EXPECT_GE(selection.upper, selection_delta(range, epsilon) * (1 - 1e-12));
-      EXPECT_LE(selection.upper, selection_delta(range, epsilon) * (1 + 1e-5));
-      EXPECT_LE(selection.lower, selection_delta(range, epsilon));
+      const auto expect_at = [&](const Mechanism& mechanism, double delta) {
+        const PrivacyLossBounds bounds = pld_epsilon(repeated(mechanism, 1), delta);
+        EXPECT_LE(bounds.lower, epsilon * (1 + 1e-9));
+        EXPECT_GE(bounds.upper, epsilon * (1 - 1e-9));
+        EXPECT_LE(bounds.upper, epsilon * (1 + 1e-4));
+      };
+      expect_at(LaplaceMechanism{range}, laplace_delta(range, epsilon));
+      expect_at(PureMechanism{range}, randomized_response_delta(range, epsilon));
+      expect_at(ExponentialMechanism{range}, selection_delta(range, epsilon));
     }
   }
 }
@@ -145,19 +146,6 @@ TEST(PrivacyLoss, OneUseOfAnExponentialMechanismIsExact) {
     const double exact = row.number("eps_at_delta_exact_bounded_range_single");
     EXPECT_GE(upper, exact * (1 - 1e-12));
     EXPECT_LE(upper, exact * (1 + 1e-5) + 1e-9);
-  }
-}
-
-TEST(PrivacyLoss, DeltaAndEpsilonAgree) {
-  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{20}), Mechanism(SubsampledGaussian{1, 0.01}),
-                                     Mechanism(LaplaceMechanism{0.05}), Mechanism(PureMechanism{0.05})}) {
-    SCOPED_TRACE(describe(mechanism));
-    const auto run = repeated(mechanism, 300);
-    const PrivacyLossBounds epsilon = pld_epsilon(run, 1e-6, kFewCells);
-    EXPECT_LE(pld_delta(run, epsilon.lower, kFewCells).lower, 1e-6 * (1 + 1e-2));
-    EXPECT_GE(pld_delta(run, epsilon.lower, kFewCells).upper, 1e-6);
-    EXPECT_LE(pld_delta(run, epsilon.upper, kFewCells).lower, 1e-6);
-    EXPECT_LE(pld_delta(run, epsilon.upper, kFewCells).upper, 1e-6 * (1 + 1e-2));
   }
 }
 
@@ -208,9 +196,6 @@ TEST(PrivacyLoss, RefusesBadArguments) {
   EXPECT_THROW(pld_epsilon(run, kNan), UsageError);
   EXPECT_THROW(pld_epsilon(run, 1e-5, 1), UsageError);
   EXPECT_THROW(pld_epsilon_upper(run, 1e-5, std::size_t{1} << 40), UsageError);
-  EXPECT_THROW(pld_delta(run, -1), UsageError);
-  EXPECT_THROW(pld_delta(run, kNan), UsageError);
-  EXPECT_THROW(pld_delta(run, 1e7), UsageError);
 }
 
 }  // namespace dpreduce::privacy_loss_test

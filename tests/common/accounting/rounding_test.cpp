@@ -55,11 +55,6 @@ std::vector<Rounded> all_rounded() {
        [](double x) { return x + 2 * log(1 - sqrt(Exact(1e-20) * -expm1(-Exact(x)))); }},
       {"epsilon of a selection of that mu", Side::kAtMost, [](double x) { return selection_epsilon(x); },
        [](double x) { return range_of_mu(x); }},
-      {"delta of a selection", Side::kAtLeast, [](double x) { return selection_delta(2 * x, x); },
-       [](double x) {
-         const Exact gap = exp(Exact(x)) - exp(Exact(x) / 2);
-         return gap * gap / expm1(2 * Exact(x));
-       }},
       {"mu of rho", Side::kAtMost, [](double x) { return mu_from_zcdp(x); },
        [](double x) { return sqrt(2 * Exact(x)); }},
       {"rho of mu", Side::kAtLeast, [](double x) { return zcdp_from_mu(x); },
