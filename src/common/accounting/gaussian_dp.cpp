@@ -124,19 +124,15 @@ double computed_epsilon(double mu, double delta) {
   return epsilon;
 }
 
-HighPrecision calibrated_mu(double epsilon, double delta, const HighPrecision& target) {
+double computed_mu(double epsilon, double delta) {
   require_between("epsilon", epsilon, 0, kLargestEpsilon);
   require_probability("delta", delta);
+  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
   if (hockey_stick(epsilon, kSmallestMu).delta > target) {
     throw UsageError("epsilon = " + print_number(epsilon) + ", delta = " + print_number(delta) +
                      ": so small a budget needs noise beyond 1e20 times the sensitivity; give a larger one");
   }
-  return solve_mu(epsilon, target);
-}
-
-double computed_mu(double epsilon, double delta) {
-  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
-  double mu = round_down(calibrated_mu(epsilon, delta, target));
+  double mu = round_down(solve_mu(epsilon, target));
   while (hockey_stick(epsilon, mu).delta > target) mu = std::nextafter(mu, 0.0);
   return mu;
 }
@@ -151,18 +147,6 @@ double gdp_epsilon(double mu, double delta) {
 double gdp_mu(double epsilon, double delta) {
   static Remembered<std::pair<double, double>, double> answers;
   return answers.to({epsilon, delta}, [&] { return computed_mu(epsilon, delta); });
-}
-
-double gaussian_sigma(double epsilon, double delta, double sensitivity) {
-  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
-  const HighPrecision mu = calibrated_mu(epsilon, delta, target);
-  require_positive("sensitivity", sensitivity);
-  double sigma = round_up(HighPrecision(sensitivity) / mu);
-  while (hockey_stick(epsilon, HighPrecision(sensitivity) / HighPrecision(sigma)).delta > target) {
-    sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
-  }
-  require_positive("sigma", sigma);
-  return sigma;
 }
 
 double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps) {

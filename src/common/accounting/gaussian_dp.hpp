@@ -42,14 +42,10 @@ double gdp_epsilon(double mu, double delta);
 /// naming the argument and its value.
 double gdp_mu(double epsilon, double delta);
 
-/// sigma = sensitivity / mu, the smallest noise that makes the release (epsilon, delta)-DP, rounded up.
+/// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
 ///
 /// The unit is the sensitivity's. For a joint release of blocks, sensitivity is the joint one: a class sum of rows with
-/// norm at most 1 together with its count has sqrt(2), not 1. Preconditions: as gdp_mu; sensitivity > 0 and finite.
-/// Throws UsageError naming the argument and its value.
-double gaussian_sigma(double epsilon, double delta, double sensitivity);
-
-/// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
+/// norm at most 1 together with its count has sqrt(2), not 1.
 ///
 /// Preconditions: kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1; sigma is a finite double.
 /// Throws UsageError naming the argument and its value.
