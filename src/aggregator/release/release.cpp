@@ -16,22 +16,34 @@ namespace dpreduce {
 namespace {
 
 void require_chosen(const PlannedSelection& selection) {
-  DPREDUCE_ASSERT(selection.terms.chosen > 0 && selection.terms.chosen <= selection.terms.candidates);
+  if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
+    throw UsageError(fmt::format("selection {}: cannot choose {} of {} candidates", selection.name,
+                                 selection.terms.chosen, selection.terms.candidates));
+  }
 }
 
 // Rank r has the widths[r] candidates after those of lower ranks.
 void require_part(const PlannedSelection& selection, std::uint64_t first, std::size_t elements,
                   std::span<const std::uint64_t> widths, int rank) {
-  DPREDUCE_ASSERT(elements % selection.terms.groups == 0);
-  DPREDUCE_ASSERT(first == std::accumulate(widths.begin(), widths.begin() + rank, std::uint64_t{0}));
-  DPREDUCE_ASSERT(std::accumulate(widths.begin(), widths.end(), std::uint64_t{0}) == selection.terms.candidates);
+  const SelectionTerms& terms = selection.terms;
+  const auto before = std::accumulate(widths.begin(), widths.begin() + rank, std::uint64_t{0});
+  const auto all = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+  if (elements % terms.groups == 0 && first == before && all == terms.candidates) return;
+  throw UsageError(fmt::format(
+      "selection {}: {} utilities from candidate {} on, where {} are next, and {} on all ranks; it takes {} candidates "
+      "in each of {} groups",
+      selection.name, elements, first, before, all, terms.candidates, terms.groups));
 }
 
 void require_utilities(const PlannedSelection& selection, const Statistic& local) {
   require_chosen(selection);
-  DPREDUCE_ASSERT(local.shape().size() == 1);
-  DPREDUCE_ASSERT(local.shape()[0].elements == selection.terms.groups * selection.terms.candidates);
-  DPREDUCE_ASSERT(local.shape()[0].fraction_bits == selection.fraction_bits);
+  const std::vector<BlockShape>& shape = local.shape();
+  const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
+  if (shape.size() == 1 && shape[0].elements == expected && shape[0].fraction_bits == selection.fraction_bits) return;
+  throw UsageError(fmt::format(
+      "selection {}: {} blocks of utilities, the first of {} elements; it takes one of {} ({} "
+      "candidates in each of {} groups)",
+      selection.name, shape.size(), shape[0].elements, expected, selection.terms.candidates, selection.terms.groups));
 }
 
 // Stands in for a fingerprint where there must not be one.
