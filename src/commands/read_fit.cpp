@@ -17,9 +17,9 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/output_format.hpp"
+#include "common/base/utf8.hpp"
 #include "common/data/row_files.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/model/safetensors.hpp"
 #include "common/onnx/onnx_classifier.hpp"
 #include "methods/registry.hpp"
 #include "report/model_card.hpp"
@@ -150,7 +150,7 @@ std::string first_difference(const std::map<std::string, std::string>& one,
     for (const auto& [name, unused] : *files) {
       if (!one.contains(name) || !other.contains(name)) return name;
       const std::string difference = first_difference(one.at(name), other.at(name));
-      if (!difference.empty()) return printable_name(name + ": " + difference);
+      if (!difference.empty()) return in_quotes(name + ": " + difference);
     }
   }
   return {};

@@ -40,35 +40,35 @@ CommandEntry synth_command() {
   const auto options = std::make_shared<SynthOptions>();
   CommandEntry command{.name = "synth", .help = "write synthetic features and labels as .npy"};
   OptionTable& table = command.options;
+  SyntheticSpec& rows = options->rows;
   table
       .text("--out", options->out_dir,
             "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy")
       .typed("DIR");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
-  table.choice("--kind", options->rows.means, "simplex frame with perturbations, or Gaussians around class means");
-  table.count("--rows", options->rows.train_rows, "training rows");
-  table.count("--test-rows", options->rows.test_rows, "test rows");
-  table.count("--dim", options->rows.dim, "features");
-  table.count("--classes", options->rows.classes, "K");
+  table.choice("--kind", rows.means, "simplex frame with perturbations, or Gaussians around class means");
+  table.count("--rows", rows.train_rows, "training rows");
+  table.count("--test-rows", rows.test_rows, "test rows");
+  table.count("--dim", rows.dim, "features");
+  table.count("--classes", rows.classes, "K");
   table.count("--shards", options->shards, "files for the training rows");
-  table.number("--imbalance-ratio", options->rows.imbalance_ratio,
-               "largest over smallest class, exponential long tail");
-  table.number("--majority-share", options->rows.first_class_share, "alpha: share of class 0, the other classes equal");
-  table.number("--offset", options->rows.offset, "sup-norm of a vector added to every training row");
-  table.number("--stochastic", options->rows.train_noise, "standard deviation of noise on training rows");
-  table.number("--test-stochastic", options->rows.test_noise, "the same on test rows");
-  table.number("--adversarial", options->rows.adversarial, "sup-norm of a worst-case shift of test rows");
-  table.number("--separation", options->rows.separation, "Gaussian mixture: norm of the class means");
-  table.number("--spread", options->rows.spread, "Gaussian mixture: standard deviation a feature");
+  table.number("--imbalance-ratio", rows.imbalance_ratio, "largest over smallest class, exponential long tail");
+  table.number("--majority-share", rows.first_class_share, "alpha: share of class 0, the other classes equal");
+  table.number("--offset", rows.offset, "sup-norm of a vector added to every training row");
+  table.number("--stochastic", rows.train_noise, "standard deviation of noise on training rows");
+  table.number("--test-stochastic", rows.test_noise, "the same on test rows");
+  table.number("--adversarial", rows.adversarial, "sup-norm of a worst-case shift of test rows");
+  table.number("--separation", rows.separation, "Gaussian mixture: norm of the class means");
+  table.number("--spread", rows.spread, "Gaussian mixture: standard deviation a feature");
   table.count(
-      "--max-labels", options->rows.max_labels,
+      "--max-labels", rows.max_labels,
       "labels as n x K zeros and ones, 1 to k classes a row, features the sum of their means; default: a class index");
   table
-      .count("--rows-per-person", options->rows.rows_per_person,
+      .count("--rows-per-person", rows.rows_per_person,
              "train_person.npy as well: whose each training row is, with so many rows a person on average, and a long "
              "tail")
       .typed("R");
-  table.count("--seed", options->rows.seed, "same seed, same bytes");
+  table.count("--seed", rows.seed, "same seed, same bytes");
   declare_config(table);
   command.footer =
       "Examples:\n"

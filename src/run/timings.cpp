@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <boost/serialization/utility.hpp>
-
 #include "common/ranks/rank_archive.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,7 @@
 namespace dpreduce {
 namespace {
 
-// What many passes over a chunk that is kept would else do again and again.
+// Done once for a chunk that is kept: many passes over it would else do it again and again.
 void prepare_for_rounds(LatticeRows& chunk, const WorkerRows& rows, const StreamPlan& plan) {
   chunk.measure_energies(plan.threads);
   if (rows.goes_by_unit()) remember_products(chunk, plan.threads);

@@ -1,4 +1,4 @@
-// What a statistic is computed from: rows, and what it is taken at, which is public and the same on every rank of a
+// A statistic is computed from rows, and from what it is taken at, which is public and the same on every rank of a
 // sum.
 #pragma once
 

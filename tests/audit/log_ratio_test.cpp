@@ -25,7 +25,7 @@ PlannedRelease planned(BlockNoise noise) {
 
 Statistic statistic(std::int64_t a, std::int64_t b, std::int64_t c) {
   Statistic result({{"gram", 3}});
-  result.accumulate(0, std::vector<std::int64_t>{a, b, c});
+  std::ranges::copy(std::vector<std::int64_t>{a, b, c}, result.block(0).begin());
   return result;
 }
 
@@ -58,7 +58,7 @@ TEST(LogRatio, OfCountsInFractionsIsInWholeUnits) {
   fractions.blocks[0].fraction_bits = 2;
   const Statistic without({{"gram", 3, 2}});
   Statistic with({{"gram", 3, 2}});
-  with.accumulate(0, std::vector<std::int64_t>{4 * 4, 6, 0});
+  std::ranges::copy(std::vector<std::int64_t>{4 * 4, 6, 0}, with.block(0).begin());
   EXPECT_DOUBLE_EQ(planned_distance(fractions, without, with), std::sqrt((4.0 * 4.0 + 1.5 * 1.5) / 16.0));
   const double by_hand = (4.0 * (7 - 2.0) + 1.5 * (1 - 0.75)) / 16.0;
   EXPECT_NEAR(log_ratio(fractions, released(7, 1, 5), without, with), by_hand, 1e-12);

@@ -73,7 +73,8 @@ std::vector<BadCase> bad_training_files() {
       {"TruncatedFile", kFitOfFeatures + "bad.npy", 3, "bad.npy: holds 187 bytes of elements where its shape (12, 4)",
        cut_short("bad.npy")},
       {"WrongMagic", kFitOfFeatures + "bad.npy", 3, "bad.npy: is not an .npy file", bytes("bad.npy", "PK\3\4 a zip")},
-      {"ObjectFeatures", kFitOfFeatures + "bad.npy", 3, "elements of type '|O'", npy("bad.npy", "|O", "(12, 4)", 384)},
+      {"ObjectFeatures", kFitOfFeatures + "bad.npy", 3, "elements of type \"|O\"",
+       npy("bad.npy", "|O", "(12, 4)", 384)},
       {"StringLabels", kFitOfLabels + "bad.npy", 3,
        "labels are names; list all classes in a file, one name a line, and give it to fit as --class-names FILE",
        npy("bad.npy", "<U3", "(12,)", 144)},
@@ -103,7 +104,8 @@ std::vector<BadCase> bad_training_files() {
                             element_bytes(std::vector<std::int64_t>{7, std::numeric_limits<std::int64_t>::min(), 7, 7,
                                                                     7, 7, 7, 7, 7, 7, 7, 7}))},
       {"PersonsThatAreObjects", kGoodFit + "--train-person bad.npy", 3,
-       "bad.npy: holds elements of type '|O'; save features as float16, float32 or float64, labels as integers, or as "
+       "bad.npy: holds elements of type \"|O\"; save features as float16, float32 or float64, labels as integers, or "
+       "as "
        "names of classes by numpy.save(file, labels.astype(str)), and identifiers of persons as integers or strings, "
        "e.g. ids.astype(str)",
        npy("bad.npy", "|O", "(12,)", 96)},

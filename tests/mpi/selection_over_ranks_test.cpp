@@ -60,7 +60,7 @@ Statistic part_of(const PlannedSelection& selection, const Utilities& whole, uns
 // All of it on one rank.
 Statistic whole_on(int rank, const PlannedSelection& selection, const Utilities& whole) {
   Statistic local = empty_utilities(selection);
-  if (test_ranks().rank() == rank) local.accumulate(0, whole);
+  if (test_ranks().rank() == rank) std::ranges::copy(whole, local.block(0).begin());
   return local;
 }
 

@@ -182,7 +182,8 @@ double proven_against_printed_claim(double epsilon) {
       std::vector<std::int64_t> noise(statistic.block(index).size());
       RandomStream stream = key.stream(block, std::as_bytes(std::span(context)));
       fill_rounded_gaussian(stream, block_sigma, noise);
-      statistic.accumulate(index, noise);
+      const std::span<std::int64_t> values = statistic.block(index);
+      std::ranges::transform(values, noise, values.begin(), std::plus<>());
     }
     return best_tests(statistic.block(statistic.index_of("class_sums")),
                       statistic.block(statistic.index_of("class_counts")), sum_sigma, count_sigma);

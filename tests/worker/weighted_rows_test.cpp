@@ -2,6 +2,9 @@
 // number of rows, weighed or clipped.
 #include "worker/weighted_rows.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "common/data/memory_array.hpp"
 #include "common/lattice/cosine_clip.hpp"
 #include "tests/testing.hpp"
@@ -128,7 +131,7 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
       sum.emplace(std::move(of_silo));
       continue;
     }
-    for (std::size_t block = 0; block < of_silo.shape().size(); ++block) sum->accumulate(block, of_silo.block(block));
+    std::ranges::transform(sum->words(), of_silo.words(), sum->words().begin(), std::plus());
   }
   return std::move(*sum);
 }

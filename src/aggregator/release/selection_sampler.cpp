@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/permute_and_flip.hpp"
@@ -55,10 +53,7 @@ SelectionSampler::SelectionSampler(const SelectionTerms& terms, Adjacency adjace
 }
 
 std::vector<std::uint64_t> SelectionSampler::draw(RandomStream& stream, std::span<const std::int64_t> utilities) const {
-  if (utilities.size() != terms_.candidates) {
-    throw UsageError(
-        fmt::format("selection of {} candidates cannot take {} utilities", terms_.candidates, utilities.size()));
-  }
+  DPREDUCE_ASSERT(utilities.size() == terms_.candidates);
   if (terms_.mechanism == SelectionMechanism::kPermuteAndFlip) return {permute_and_flip(stream, utilities, rate_)};
   if (!sets_by_worst_) return {select_exponential(stream, utilities, rate_)};
 

@@ -33,7 +33,7 @@ class SelectionSampler {
   SelectionSampler(const SelectionTerms& terms, Adjacency adjacency);
 
   /// K candidates, in rising order: the order says nothing of their utilities. One call for one group, each with a
-  /// stream of its own. Preconditions: as many utilities as the terms have candidates. Throws UsageError; as
+  /// stream of its own. Preconditions: as many utilities as the terms have candidates. Throws as
   /// select_exponential. Cost: that of the mechanism, for K > 1 also of sorting.
   std::vector<std::uint64_t> draw(RandomStream& stream, std::span<const std::int64_t> utilities) const;
 

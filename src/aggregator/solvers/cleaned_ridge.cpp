@@ -45,7 +45,6 @@ class Krylov {
     cblas_dscal(order_, 1.0 / norm_, basis_.data(), 1);
   }
 
-  double start_norm() const { return norm_; }
   std::size_t steps() const { return diagonal_.size(); }
 
   // False where the space is complete: every further vector would be 0.

@@ -1,4 +1,4 @@
-// What solvers end in: scores that are linear in a row.
+// Solvers end in scores that are linear in a row.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What public rows add to a trained classifier: one step of expectation and maximization on rows without labels.
+// Public rows improve a trained classifier by one step of expectation and maximization on rows without labels.
 //
 //     p_zc ~ pi_c exp(s_c(z)),  pi_c = (sum_z p_zc + 1) / (m + K)          20 times, from pi_c = 1 / K
 //     N_c = sum_z p_zc,  mu_c = sum_z p_zc z / N_c,  D = (sum_z z z^T - sum_c N_c mu_c mu_c^T) / m

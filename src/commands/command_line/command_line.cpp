@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include <boost/serialization/map.hpp>
 #include <fmt/format.h>
 
 #include "commands/command_line/config_file.hpp"

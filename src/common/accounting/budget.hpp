@@ -1,4 +1,4 @@
-// What a run may spend: one of (epsilon, delta), rho or mu, and which neighbors it protects.
+// A run may spend one of (epsilon, delta), rho or mu; it protects neighbors of one kind.
 #pragma once
 
 #include <optional>

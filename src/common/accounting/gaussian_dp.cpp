@@ -109,9 +109,9 @@ double computed_epsilon(double mu, double delta) {
 }
 
 double computed_mu(double epsilon, double delta) {
-  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
   require_between("epsilon", epsilon, 0, kLargestEpsilon);
   require_probability("delta", delta);
+  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
   if (hockey_stick(epsilon, kSmallestMu).delta > target) {
     throw UsageError("epsilon = " + print_number(epsilon) + ", delta = " + print_number(delta) +
                      ": so small a budget needs noise beyond 1e20 times the sensitivity; give a larger one");

@@ -40,6 +40,9 @@ double gdp_mu(double epsilon, double delta);
 
 /// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
 ///
+/// The unit is the sensitivity's. For a joint release of blocks, sensitivity is the joint one: a class sum of rows with
+/// norm at most 1 together with its count has sqrt(2), not 1.
+///
 /// Preconditions: kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1; sigma is a finite double.
 /// Throws UsageError naming the argument and its value.
 double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps = 1);

@@ -1,4 +1,4 @@
-// What a user's budget options mean, and what a run may then claim.
+// Budget options of a user become a budget, and a run's budget a claim.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,8 @@ const nlohmann::json kNoMembers = nlohmann::json::object();
 JsonFields::JsonFields(const nlohmann::json& object, std::string document, std::string advice, std::string place)
     : object_(&object), document_(std::move(document)), advice_(std::move(advice)), place_(std::move(place)) {
   if (object.is_object()) return;
-  refuse(place_.empty() ? "must be an object" : fmt::format("'{}' must be an object", place_));
+  refuse(place_.empty() ? "must be an object"
+                        : fmt::format("'{}' must be an object", place_.substr(0, place_.size() - 1)));
 }
 
 void JsonFields::refuse(const std::string& name, const std::string& reason) const {
@@ -103,6 +104,15 @@ double JsonFields::number_within(const std::string& name, double low, double hig
     refuse(name, fmt::format("is {}, and must be from {} to {}", figure, low, high));
   }
   return figure;
+}
+
+std::vector<std::uint64_t> JsonFields::counts(const std::string& name) const {
+  std::vector<std::uint64_t> counts;
+  for (const nlohmann::json& entry : with(name).list(name)) {
+    if (!entry.is_number_unsigned()) refuse(name, "must hold whole numbers from 0 up");
+    counts.push_back(entry.get<std::uint64_t>());
+  }
+  return counts;
 }
 
 std::uint64_t JsonFields::count(const std::string& name, std::uint64_t least) const {

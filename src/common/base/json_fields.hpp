@@ -41,6 +41,8 @@ class JsonFields {
   double number_within(const std::string& name, double low, double high) const;
   /// A whole number, at least `least`.
   std::uint64_t count(const std::string& name, std::uint64_t least = 1) const;
+  /// A list of whole numbers.
+  std::vector<std::uint64_t> counts(const std::string& name) const;
   /// A text for the terminal: at most 80 bytes of it; quotes, control characters and all beyond ASCII are escaped.
   std::string printable_text(const std::string& name) const;
   /// A value of an enum by its spelling.

@@ -1,4 +1,4 @@
-// What makes probabilities of a classifier's scores.
+// A link makes probabilities of a classifier's scores.
 #pragma once
 
 #include "common/base/spelling.hpp"

@@ -1,4 +1,4 @@
-// What checks of several commands' options share: each throws UsageError naming option, value and limit.
+// Several commands check options alike: each check throws UsageError naming option, value and limit.
 #pragma once
 
 #include <cstddef>

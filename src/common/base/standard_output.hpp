@@ -1,4 +1,4 @@
-// What a command prints reaches its reader, or the command fails.
+// All that a command prints reaches its reader, or the command fails.
 //
 // stdio keeps text until its buffer is full, and a print that fails then is seen by nobody, or throws in the middle of
 // a run. Here no print fails: text that cannot be written is dropped, the first reason is kept, and the end of the

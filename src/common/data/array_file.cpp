@@ -101,22 +101,27 @@ void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   }
 }
 
+template <typename Visit>
+void ArrayFile::for_each_block(std::uint64_t first_row, std::uint64_t count, const Visit& visit) {
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kBlockBytes / std::max<std::uint64_t>(1, row_bytes()));
+  for (std::uint64_t done = 0; done < count; done += at_once) {
+    const std::uint64_t block = std::min(at_once, count - done);
+    visit(done, block, stored_rows(first_row + done, block, scratch_));
+  }
+}
+
 void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
   DPREDUCE_ASSERT(is_float(dtype_) && shape_.size() == 2);
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   DPREDUCE_ASSERT(out.size() == count * columns_);
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(rows_per_block(), count - done);
-    convert_features(stored_rows(first_row + done, block, scratch_), dtype_, byte_order_,
-                     out.subspan(done * columns_, block * columns_));
-    done += block;
-  }
+  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
+    convert_features(stored, dtype_, byte_order_, out.subspan(done * columns_, block * columns_));
+  });
 }
 
 void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                             std::span<std::int32_t> out, const NamedClasses* names) {
   DPREDUCE_ASSERT(!is_float(dtype_) && columns_ >= 1);
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   DPREDUCE_ASSERT(names == nullptr || names->size() == classes);
   if (columns_ > 1) return read_label_sets(first_row, count, classes, out);
   DPREDUCE_ASSERT(out.size() == count);
@@ -124,16 +129,12 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
     DPREDUCE_ASSERT(names != nullptr);
     return read_named_labels(first_row, count, *names, out);
   }
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(rows_per_block(), count - done);
-    const auto bad = convert_labels(stored_rows(first_row + done, block, scratch_), dtype_, byte_order_, classes,
-                                    out.subspan(done, block));
-    if (bad) {
-      throw BadInput(fmt::format("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + bad->index,
-                                 bad->value, classes - 1, cure_of(*bad, classes), kForOwnerOnly));
-    }
-    done += block;
-  }
+  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
+    const auto bad = convert_labels(stored, dtype_, byte_order_, classes, out.subspan(done, block));
+    if (!bad) return;
+    throw BadInput(fmt::format("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + bad->index,
+                               bad->value, classes - 1, cure_of(*bad, classes), kForOwnerOnly));
+  });
 }
 
 void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
@@ -147,15 +148,12 @@ void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, 
 
 void ArrayFile::visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {
   std::string buffer;
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(rows_per_block(), count - done);
-    const std::span<const std::byte> stored = stored_rows(first_row + done, block, scratch_);
+  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto element = stored.subspan(row * element_bytes_, element_bytes_);
       visit(first_row + done + row, stored_name(element, dtype_, byte_order_, buffer));
     }
-    done += block;
-  }
+  });
 }
 
 void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
@@ -167,9 +165,7 @@ void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, st
   const std::uint64_t per_row = count == 0 ? 1 : out.size() / count;
   DPREDUCE_ASSERT(out.size() == count * per_row && per_row >= 1);
   std::vector<std::int32_t> entries(columns_);
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(rows_per_block(), count - done);
-    const std::span<const std::byte> stored = stored_rows(first_row + done, block, scratch_);
+  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto bad = convert_labels(stored.subspan(row * row_bytes(), row_bytes()), dtype_, byte_order_, 2, entries);
       if (bad) {
@@ -178,24 +174,17 @@ void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, st
       }
       fill_slots(entries, out.subspan((done + row) * per_row, per_row));
     }
-    done += block;
-  }
+  });
 }
 
 void ArrayFile::read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out) {
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   DPREDUCE_ASSERT(out.size() == count * row_bytes());
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(rows_per_block(), count - done);
-    const std::span<const std::byte> stored = stored_rows(first_row + done, block, scratch_);
-    std::copy(stored.begin(), stored.end(), out.begin() + static_cast<std::ptrdiff_t>(done * row_bytes()));
-    done += block;
-  }
+  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t, std::span<const std::byte> stored) {
+    std::ranges::copy(stored, out.subspan(done * row_bytes()).begin());
+  });
   if (byte_order_ == ByteOrder::kLittle) return;
-  const std::size_t element = element_bytes_;
-  for (auto first = out.begin(); first != out.end(); first += static_cast<std::ptrdiff_t>(element)) {
-    std::reverse(first, first + static_cast<std::ptrdiff_t>(element));
-  }
+  const auto element = static_cast<std::ptrdiff_t>(element_bytes_);
+  for (auto first = out.begin(); first != out.end(); first += element) std::reverse(first, first + element);
 }
 
 StoredFloats ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
@@ -203,10 +192,6 @@ StoredFloats ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
 }
 void ArrayFile::expect_rows(std::uint64_t, std::uint64_t) const {}
 void ArrayFile::release_rows(std::uint64_t, std::uint64_t) const {}
-
-std::uint64_t ArrayFile::rows_per_block() const {
-  return std::max<std::uint64_t>(1, kBlockBytes / std::max<std::uint64_t>(1, row_bytes()));
-}
 
 std::unique_ptr<ArrayFile> open_array(const std::string& path) {
   const ArrayPath parts = split_array_path(path);

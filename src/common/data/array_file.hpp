@@ -113,7 +113,9 @@ class ArrayFile {
                          std::span<std::int32_t> out);
   void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                        std::span<std::int32_t> out);
-  std::uint64_t rows_per_block() const;
+  // Calls visit(rows before, rows, their bytes) for one block of those rows after the other.
+  template <typename Visit>
+  void for_each_block(std::uint64_t first_row, std::uint64_t count, const Visit& visit);
 
   std::string name_;
   DType dtype_;

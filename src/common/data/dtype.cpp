@@ -1,6 +1,6 @@
 #include "common/data/dtype.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -17,34 +17,19 @@ constexpr std::size_t kCodePointBytes = 4;
 std::uint32_t code_point_at(const std::byte* place, ByteOrder order) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, place, kCodePointBytes);  // files promise no alignment
-  return order == kNativeByteOrder ? bits : __builtin_bswap32(bits);
+  return order == kNativeByteOrder ? bits : byte_swapped(bits);
 }
 
 }  // namespace
 
+const NumberType& number_type(DType dtype) {
+  const auto found = std::ranges::find(kNumberTypes, dtype, &NumberType::dtype);
+  DPREDUCE_ASSERT(found != kNumberTypes.end());
+  return *found;
+}
+
 std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kInt8:
-    case DType::kUint8:
-      return 1;
-    case DType::kInt16:
-    case DType::kUint16:
-    case DType::kFloat16:
-      return 2;
-    case DType::kInt32:
-    case DType::kUint32:
-    case DType::kFloat32:
-      return 4;
-    case DType::kInt64:
-    case DType::kUint64:
-    case DType::kFloat64:
-      return 8;
-    case DType::kBytes:
-    case DType::kUnicode:
-      break;
-  }
-  throw std::logic_error("dpreduce: internal error: a DType without a size");
+  return number_type(dtype).bytes;
 }
 
 bool is_float(DType dtype) {
@@ -56,36 +41,7 @@ bool is_string(DType dtype) {
 }
 
 std::string_view to_string(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return "bool";
-    case DType::kInt8:
-      return "int8";
-    case DType::kInt16:
-      return "int16";
-    case DType::kInt32:
-      return "int32";
-    case DType::kInt64:
-      return "int64";
-    case DType::kUint8:
-      return "uint8";
-    case DType::kUint16:
-      return "uint16";
-    case DType::kUint32:
-      return "uint32";
-    case DType::kUint64:
-      return "uint64";
-    case DType::kFloat16:
-      return "float16";
-    case DType::kFloat32:
-      return "float32";
-    case DType::kFloat64:
-      return "float64";
-    case DType::kBytes:
-    case DType::kUnicode:
-      return "strings";
-  }
-  throw std::logic_error("dpreduce: internal error: unknown DType");
+  return is_string(dtype) ? "strings" : number_type(dtype).name;
 }
 
 std::string to_string(const Shape& shape) {

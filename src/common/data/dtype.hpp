@@ -1,7 +1,9 @@
 // Element types that files may hold, and how their bytes lie.
 #pragma once
 
+#include <array>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,11 +30,43 @@ enum class DType {
   kUnicode  ///< strings of so many code points of 4 bytes, filled up with zeros
 };
 
+/// A type of numbers: its names in NumPy and in .npy files, and bytes an element.
+struct NumberType {
+  DType dtype;
+  std::string_view name;
+  std::string_view code;
+  std::size_t bytes;
+};
+
+inline constexpr std::array<NumberType, 12> kNumberTypes{{{DType::kBool, "bool", "b1", 1},
+                                                          {DType::kInt8, "int8", "i1", 1},
+                                                          {DType::kInt16, "int16", "i2", 2},
+                                                          {DType::kInt32, "int32", "i4", 4},
+                                                          {DType::kInt64, "int64", "i8", 8},
+                                                          {DType::kUint8, "uint8", "u1", 1},
+                                                          {DType::kUint16, "uint16", "u2", 2},
+                                                          {DType::kUint32, "uint32", "u4", 4},
+                                                          {DType::kUint64, "uint64", "u8", 8},
+                                                          {DType::kFloat16, "float16", "f2", 2},
+                                                          {DType::kFloat32, "float32", "f4", 4},
+                                                          {DType::kFloat64, "float64", "f8", 8}}};
+
+/// Precondition (asserted): of a number.
+const NumberType& number_type(DType dtype);
+
 enum class ByteOrder { kLittle, kBig };
 
 /// This machine's.
 inline constexpr ByteOrder kNativeByteOrder =
     std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
+
+template <std::unsigned_integral Bits>
+Bits byte_swapped(Bits bits) {
+  if constexpr (sizeof(Bits) == 2) return __builtin_bswap16(bits);
+  if constexpr (sizeof(Bits) == 4) return __builtin_bswap32(bits);
+  if constexpr (sizeof(Bits) == 8) return __builtin_bswap64(bits);
+  return bits;
+}
 
 /// kC: the last index varies fastest (rows are contiguous). kFortran: the first does.
 enum class MemoryOrder { kC, kFortran };

@@ -10,38 +10,20 @@
 namespace dpreduce {
 namespace {
 
-std::uint8_t swap_bytes(std::uint8_t bits) {
-  return bits;
-}
-std::uint16_t swap_bytes(std::uint16_t bits) {
-  return __builtin_bswap16(bits);
-}
-std::uint32_t swap_bytes(std::uint32_t bits) {
-  return __builtin_bswap32(bits);
-}
-std::uint64_t swap_bytes(std::uint64_t bits) {
-  return __builtin_bswap64(bits);
-}
-
 // out[k] = decode(bits of element k). Files promise no alignment, hence memcpy.
 template <typename Bits, typename Out, typename Decode>
 void decode_all(std::span<const std::byte> stored, ByteOrder order, std::span<Out> out, Decode decode) {
   DPREDUCE_ASSERT(stored.size() == out.size() * sizeof(Bits));
   const std::byte* source = stored.data();
   const std::size_t count = out.size();
-  if (order == kNativeByteOrder) {
+  const auto decode_each = [&](const auto& in_order) {
     for (std::size_t k = 0; k < count; ++k) {
       Bits bits;
       std::memcpy(&bits, source + k * sizeof(Bits), sizeof(Bits));
-      out[k] = decode(bits);
+      out[k] = decode(in_order(bits));
     }
-  } else {
-    for (std::size_t k = 0; k < count; ++k) {
-      Bits bits;
-      std::memcpy(&bits, source + k * sizeof(Bits), sizeof(Bits));
-      out[k] = decode(swap_bytes(bits));
-    }
-  }
+  };
+  order == kNativeByteOrder ? decode_each([](Bits bits) { return bits; }) : decode_each(byte_swapped<Bits>);
 }
 
 // An integer v is in 0 .. classes - 1 exactly where, read as unsigned 64-bit after sign extension, it is < classes.
@@ -53,7 +35,7 @@ std::optional<BadLabel> decode_labels(std::span<const std::byte> stored, ByteOrd
   for (std::size_t k = 0; k < out.size(); ++k) {
     Bits bits;
     std::memcpy(&bits, stored.data() + k * sizeof(Bits), sizeof(Bits));
-    const Integer value = static_cast<Integer>(order == kNativeByteOrder ? bits : swap_bytes(bits));
+    const Integer value = static_cast<Integer>(order == kNativeByteOrder ? bits : byte_swapped(bits));
     const auto extended = static_cast<std::uint64_t>(value);
     if (extended >= classes) return BadLabel{k, std::to_string(value)};
     out[k] = static_cast<std::int32_t>(extended);

@@ -125,15 +125,6 @@ std::optional<std::uint64_t> address_of(hid_t object) {
   return info.addr;
 }
 
-// The file that holds the object: an external link may have led to another than was opened.
-std::optional<std::string> file_of(hid_t object) {
-  const ssize_t length = H5Fget_name(object, nullptr, 0);
-  if (length < 0) return std::nullopt;
-  std::string file(static_cast<std::size_t>(length), '\0');
-  if (H5Fget_name(object, file.data(), file.size() + 1) < 0) return std::nullopt;
-  return file;
-}
-
 // The bytes of an element that say that it was never written: a fill value that was chosen, unless it is zero, which
 // may be a value, or is not finite, which --bad-rows is about. Empty where there is none. Of numbers alone.
 std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
@@ -213,13 +204,8 @@ struct Hdf5Array::Dataset {
     std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
     opened->has_variable_strings = opened->dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
 
-    const int dimensions = H5Sget_simple_extent_ndims(space.get());
-    if (dimensions < 0) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
-    if (dimensions == 0) return opened;
-    std::vector<hsize_t> extents(static_cast<std::size_t>(dimensions));
-    if (H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr) < 0) {
-      throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
-    }
+    const std::vector<hsize_t> extents = extents_of(space.get());
+    if (extents.empty()) return opened;
     opened->shape.assign(extents.begin(), extents.end());
     opened->fill = chosen_fill(opened->dataset.get(), opened->type.get(), opened->dtype);
 
@@ -243,16 +229,17 @@ Hdf5Array::~Hdf5Array() {
 }
 
 FileIdentity Hdf5Array::identity() const {
-  std::optional<std::string> file;
+  std::string file;  // an external link may have led to another than was opened
   std::optional<std::uint64_t> address;
   {
     const Hdf5Call call;
-    file = file_of(dataset_->dataset.get());
+    file = file_name_of(dataset_->dataset.get());
     address = address_of(dataset_->dataset.get());
   }
-  if (!file || !address)
+  if (file.empty() || !address) {
     throw BadInput(fmt::format("{}: cannot be found in its file; check or write it again", name()));
-  return file_identity(*file, *address);
+  }
+  return file_identity(file, *address);
 }
 
 std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::uint64_t count,

@@ -17,6 +17,30 @@
 namespace dpreduce {
 namespace {
 
+std::string text_of(ssize_t length, const auto& get) {
+  if (length <= 0) return "";
+  std::string text(static_cast<std::size_t>(length) + 1, '\0');
+  if (get(text.data(), text.size()) < 0) return "";
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+}  // namespace
+
+std::vector<hsize_t> extents_of(hid_t space) {
+  const int dimensions = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
+  if (dimensions > 0 && H5Sget_simple_extent_dims(space, extents.data(), nullptr) < 0) extents.clear();
+  return extents;
+}
+
+std::string file_name_of(hid_t object) {
+  return text_of(H5Fget_name(object, nullptr, 0),
+                 [&](char* text, std::size_t size) { return H5Fget_name(object, text, size); });
+}
+
+namespace {
+
 namespace fs = std::filesystem;
 
 constexpr int kMostNested = 16;  // virtual datasets of virtual datasets
@@ -35,13 +59,6 @@ struct Missing {
 
 std::optional<Missing> missing_of(hid_t dataset, const Rows& rows, int depth);
 
-std::vector<hsize_t> extents_of(hid_t space) {
-  const int dimensions = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
-  if (dimensions > 0 && H5Sget_simple_extent_dims(space, extents.data(), nullptr) < 0) extents.clear();
-  return extents;
-}
-
 // Where what is selected of the space begins and ends, along each axis.
 struct Bounds {
   std::vector<hsize_t> first;
@@ -52,19 +69,6 @@ std::optional<Bounds> bounds_of(hid_t space) {
   Bounds bounds{std::vector<hsize_t>(dimensions), std::vector<hsize_t>(dimensions)};
   if (dimensions == 0 || H5Sget_select_bounds(space, bounds.first.data(), bounds.last.data()) < 0) return std::nullopt;
   return bounds;
-}
-
-std::string text_of(ssize_t length, const auto& get) {
-  if (length <= 0) return "";
-  std::string text(static_cast<std::size_t>(length) + 1, '\0');
-  if (get(text.data(), text.size()) < 0) return "";
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
-
-std::string file_name_of(hid_t object) {
-  return text_of(H5Fget_name(object, nullptr, 0),
-                 [&](char* text, std::size_t size) { return H5Fget_name(object, text, size); });
 }
 
 std::optional<Missing> missing_chunk(hid_t dataset, const Rows& rows, hid_t creation, hid_t space) {

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <hdf5.h>
 
@@ -35,6 +36,12 @@ class Hdf5Handle {
   hid_t id_ = -1;
   Close close_ = nullptr;
 };
+
+/// The extents of a space; none of a scalar, or where they cannot be told.
+std::vector<hsize_t> extents_of(hid_t space);
+
+/// The path of the file that holds the object; empty where it cannot be told.
+std::string file_name_of(hid_t object);
 
 /// Throws BadInput, beginning with `name`, where rows of that dataset of the file were never written. Does nothing
 /// where it cannot be opened. Call it with the library silenced, and before the dataset is open: how a virtual one ends

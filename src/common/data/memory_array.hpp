@@ -1,6 +1,7 @@
 // An array that the caller holds in memory, read where it lies.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -34,26 +35,11 @@ struct ArrayView {
 
 /// The type of elements that files and memory hold alike: bool, integers of 8 to 64 bits, float and double.
 template <typename T>
-requires std::is_arithmetic_v<T>
-constexpr DType dtype_of() {
-  if constexpr (std::same_as<T, bool>) {
-    return DType::kBool;
-  } else if constexpr (std::floating_point<T>) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "float or double");
-    return sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
-  } else {
-    constexpr bool is_signed = std::is_signed_v<T>;
-    switch (sizeof(T)) {
-      case 1:
-        return is_signed ? DType::kInt8 : DType::kUint8;
-      case 2:
-        return is_signed ? DType::kInt16 : DType::kUint16;
-      case 4:
-        return is_signed ? DType::kInt32 : DType::kUint32;
-      default:
-        return is_signed ? DType::kInt64 : DType::kUint64;
-    }
-  }
+requires std::is_arithmetic_v<T> &&(sizeof(T) <= 8) constexpr DType dtype_of() {
+  constexpr char kKind = std::same_as<T, bool> ? 'b' : std::floating_point<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u';
+  return std::ranges::find_if(
+             kNumberTypes, [](const NumberType& type) { return type.code.front() == kKind && type.bytes == sizeof(T); })
+      ->dtype;
 }
 
 /// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
@@ -92,7 +78,7 @@ class MemoryArray final : public ArrayFile {
 };
 
 /// The first of the rows first_row .. first_row + count - 1 with an element that no finite float is nearest to: NaN,
-/// infinity, or a double of 2^128 - 2^103 or more. Elements are walked in the order in which they lie.
+/// infinity, or a double of 2^128 - 2^103 or more.
 /// Preconditions: the rows exist; the elements are floats.
 std::optional<std::uint64_t> first_row_not_finite(const ArrayView& view, std::uint64_t first_row, std::uint64_t count);
 

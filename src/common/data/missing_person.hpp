@@ -1,4 +1,4 @@
-// What stands for no person where identifiers are written down.
+// One identifier stands for no person wherever identifiers are written down.
 #pragma once
 
 #include <cstdint>

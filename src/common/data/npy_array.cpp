@@ -4,13 +4,13 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/utf8.hpp"
 
 namespace dpreduce {
 namespace {
@@ -44,7 +44,7 @@ class HeaderText {
         once(has_shape, key);
         header.shape = shape();
       } else {
-        fail(fmt::format("unknown key '{}'", printable(key)));
+        fail(fmt::format("unknown key {}", in_quotes(key)));
       }
       if (!accept(',')) {
         expect('}');
@@ -63,14 +63,6 @@ class HeaderText {
     throw BadInput(
         fmt::format("{}: damaged .npy header: {} (at byte {} of its text); write the file again with numpy.save", name_,
                     what, position_));
-  }
-
-  // What a hostile file holds is not sent to a terminal as it is.
-  static std::string printable(std::string_view text) {
-    std::string shown(text.substr(0, 32));
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    return shown;
   }
 
   void once(bool& seen, std::string_view key) const {
@@ -155,24 +147,21 @@ class HeaderText {
                       "integer labels, or identifiers of persons as integers or strings instead",
                       name_));
     }
-    static const std::map<std::string_view, DType> kTypes = {
-        {"b1", DType::kBool},   {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},
-        {"i8", DType::kInt64},  {"u1", DType::kUint8},   {"u2", DType::kUint16},  {"u4", DType::kUint32},
-        {"u8", DType::kUint64}, {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
     const std::string_view word = quoted();
     if (accept_strings(word, header)) return;
-    const auto type = word.empty() ? kTypes.end() : kTypes.find(word.substr(1));
+    const auto type =
+        word.empty() ? kNumberTypes.end() : std::ranges::find(kNumberTypes, word.substr(1), &NumberType::code);
     const char order = word.empty() ? ' ' : word.front();
-    const bool one_byte = type != kTypes.end() && size_of(type->second) == 1;
-    if (type == kTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
+    const bool one_byte = type != kNumberTypes.end() && type->bytes == 1;
+    if (type == kNumberTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
       throw BadInput(
-          fmt::format("{}: holds elements of type '{}'; save features as float16, float32 or float64, labels as "
+          fmt::format("{}: holds elements of type {}; save features as float16, float32 or float64, labels as "
                       "integers, or as names of classes by numpy.save(file, labels.astype(str)), and identifiers of "
                       "persons as integers or strings, e.g. ids.astype(str)",
-                      name_, printable(word)));
+                      name_, in_quotes(word)));
     }
-    header.dtype = type->second;
-    header.element_bytes = size_of(type->second);
+    header.dtype = type->dtype;
+    header.element_bytes = type->bytes;
     header.byte_order = order == '<' ? ByteOrder::kLittle : order == '>' ? ByteOrder::kBig : kNativeByteOrder;
   }
 

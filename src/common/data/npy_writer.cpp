@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,10 +15,10 @@ namespace {
 
 constexpr std::size_t kPieceElements = 1 << 16;
 constexpr std::size_t kAlignment = 64;
+static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
 std::string header_of(DType dtype, const Shape& shape) {
-  const char kind = is_float(dtype) ? 'f' : dtype == DType::kBool ? 'b' : to_string(dtype).front();
-  const std::string descr = fmt::format("{}{}{}", size_of(dtype) == 1 ? '|' : '<', kind, size_of(dtype));
+  const std::string descr = fmt::format("{}{}", size_of(dtype) == 1 ? '|' : '<', number_type(dtype).code);
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, to_string(shape));
   constexpr std::size_t kBeforeText = 10;
   const std::size_t whole = (kBeforeText + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
@@ -27,12 +29,6 @@ std::string header_of(DType dtype, const Shape& shape) {
   header += static_cast<char>(text.size() & 0xff);
   header += static_cast<char>(text.size() >> 8);
   return header + text;
-}
-
-// Writes the bits of a little-endian number.
-template <typename Bits>
-void store(Bits bits, std::byte* target) {
-  for (std::size_t k = 0; k < sizeof(Bits); ++k) target[k] = static_cast<std::byte>(bits >> (8 * k));
 }
 
 }  // namespace
@@ -49,35 +45,28 @@ NpyWriter::NpyWriter(const std::string& path, DType dtype, const Shape& shape, E
 
 template <typename Stored, typename Element, typename Encode>
 void NpyWriter::append_encoded(std::span<const Element> elements, Encode encode) {
-  DPREDUCE_ASSERT(elements.size() <= missing_);
-  missing_ -= elements.size();
-  while (!elements.empty()) {
-    const std::size_t piece = std::min(elements.size(), kPieceElements);
-    buffer_.resize(piece * sizeof(Stored));
-    for (std::size_t k = 0; k < piece; ++k) store<Stored>(encode(elements[k]), buffer_.data() + k * sizeof(Stored));
-    file_.write(buffer_);
-    elements = elements.subspan(piece);
+  for (std::size_t first = 0; first < elements.size(); first += kPieceElements) {
+    const auto piece = elements.subspan(first, std::min(elements.size() - first, kPieceElements));
+    std::vector<Stored> stored(piece.size());
+    std::transform(piece.begin(), piece.end(), stored.begin(), encode);
+    append_stored(std::as_bytes(std::span(stored)));
   }
 }
 
 void NpyWriter::append(std::span<const float> elements) {
   DPREDUCE_ASSERT(dtype_ == DType::kFloat16 || dtype_ == DType::kFloat32);
-  if (dtype_ == DType::kFloat16) {
-    append_encoded<std::uint16_t>(elements, [](float value) { return float_to_half(value); });
-  } else {
-    append_encoded<std::uint32_t>(elements, [](float value) { return std::bit_cast<std::uint32_t>(value); });
-  }
+  if (dtype_ == DType::kFloat32) return append_stored(std::as_bytes(elements));
+  append_encoded<std::uint16_t>(elements, float_to_half);
 }
 
 void NpyWriter::append(std::span<const std::int64_t> elements) {
   DPREDUCE_ASSERT(dtype_ == DType::kInt64);
-  append_encoded<std::uint64_t>(elements, [](std::int64_t value) { return static_cast<std::uint64_t>(value); });
+  append_stored(std::as_bytes(elements));
 }
 
 void NpyWriter::append(std::span<const std::int32_t> elements) {
   DPREDUCE_ASSERT(dtype_ == DType::kInt64);
-  append_encoded<std::uint64_t>(
-      elements, [](std::int32_t value) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)); });
+  append_encoded<std::int64_t>(elements, std::identity());
 }
 
 void NpyWriter::append_stored(std::span<const std::byte> elements) {

@@ -40,7 +40,6 @@ class NpyWriter {
   AtomicFile file_;
   DType dtype_;
   std::uint64_t missing_;  // elements still to come
-  std::vector<std::byte> buffer_;
 };
 
 }  // namespace dpreduce

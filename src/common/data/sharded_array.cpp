@@ -255,26 +255,16 @@ std::uint64_t ShardedArray::rows_together(std::uint64_t row, std::uint64_t most)
   return std::min(run.count, shards_[shard_of(run.first)].end - run.first);
 }
 
-void ShardedArray::expect_rows(std::uint64_t first_row, std::uint64_t count) {
+// Gives the files that are open their part of an advice about those rows.
+void ShardedArray::advise(std::uint64_t first_row, std::uint64_t count,
+                          void (ArrayFile::*advice)(std::uint64_t, std::uint64_t) const) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (count == 0) return;
   const Run run = hull_of(first_row, count);
   for (std::uint64_t done = 0; done < run.count;) {
     const Shard& shard = shards_[shard_of(run.first + done)];
     const std::uint64_t part = std::min(run.count - done, shard.end - run.first - done);
-    if (shard.file != nullptr) shard.file->expect_rows(run.first + done - shard.first, part);
-    done += part;
-  }
-}
-
-void ShardedArray::release_rows(std::uint64_t first_row, std::uint64_t count) {
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  if (count == 0) return;
-  const Run run = hull_of(first_row, count);
-  for (std::uint64_t done = 0; done < run.count;) {
-    const Shard& shard = shards_[shard_of(run.first + done)];
-    const std::uint64_t part = std::min(run.count - done, shard.end - run.first - done);
-    if (shard.file != nullptr) shard.file->release_rows(run.first + done - shard.first, part);
+    if (shard.file != nullptr) (shard.file.get()->*advice)(run.first + done - shard.first, part);
     done += part;
   }
 }

@@ -90,8 +90,12 @@ class ShardedArray {
   std::uint64_t rows_together(std::uint64_t row, std::uint64_t most) const;
 
   /// Advice: these rows come next; these are done with.
-  void expect_rows(std::uint64_t first_row, std::uint64_t count);
-  void release_rows(std::uint64_t first_row, std::uint64_t count);
+  void expect_rows(std::uint64_t first_row, std::uint64_t count) const {
+    advise(first_row, count, &ArrayFile::expect_rows);
+  }
+  void release_rows(std::uint64_t first_row, std::uint64_t count) const {
+    advise(first_row, count, &ArrayFile::release_rows);
+  }
 
   /// Returns the file that holds `row` and the row's place in it. Precondition (asserted): the row exists.
   RowLocation locate(std::uint64_t row) const;
@@ -116,6 +120,8 @@ class ShardedArray {
   };
 
   void refuse_doubles() const;
+  void advise(std::uint64_t first_row, std::uint64_t count,
+              void (ArrayFile::*advice)(std::uint64_t, std::uint64_t) const) const;
   std::size_t shard_of(std::uint64_t place) const;
   Run run_from(std::uint64_t row, std::uint64_t most) const;
   Run hull_of(std::uint64_t first_row, std::uint64_t count) const;

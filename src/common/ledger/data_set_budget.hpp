@@ -1,4 +1,4 @@
-// What a data set may cost over all runs on its ledger, and whether one more run has room in it.
+// A data set may have a budget over all runs on its ledger, which one more run has room in or not.
 #pragma once
 
 #include <filesystem>

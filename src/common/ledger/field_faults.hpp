@@ -1,4 +1,4 @@
-// What a field of a ledger line may be. Each returns the fault, naming the field, or an empty text.
+// Checks of the fields of a ledger line. Each returns the fault, naming the field, or an empty text.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the lines of a ledger say, without their form (ledger_line.hpp).
+// The records that the lines of a ledger state, without their form (ledger_line.hpp).
 //
 //     ledger        the first line: whose signatures follow
 //     reservation   what a run may charge from here on

@@ -1,4 +1,4 @@
-// What a ledger's lines add up to: what is charged, and what runs may still charge.
+// A ledger's lines add up to what is charged, and to what runs may still charge.
 #pragma once
 
 #include <cstddef>

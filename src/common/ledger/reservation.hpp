@@ -1,4 +1,4 @@
-// What a run may still charge. It is reserved when the run begins, and given back where the run ends without it.
+// A run may still charge its reservation. Reserved when the run begins, it is given back where the run ends without it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a run needs in order to repeat what it has paid for: "<ledger>.<run id>.journal", its owner's alone (0600).
+// A run can repeat what it has paid for from its journal, "<ledger>.<run id>.journal", its owner's alone (0600).
 //
 //     dpreduce journal 1
 //     binding <digest>               of all that decides what the run releases; public

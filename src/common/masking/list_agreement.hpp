@@ -1,4 +1,4 @@
-// What silos agree on in a sum (masked_sum.hpp): lists of silos, which each of them signs once.
+// Silos agree in a sum (masked_sum.hpp) on lists of silos, which each of them signs once.
 //
 //     sharing   U1, U2        before anybody masks
 //     summed    U1, U2, U3    before anybody reveals
@@ -32,8 +32,6 @@ struct SumLists {
     return stage == ListStage::kSharing ? sharing : summed;
   }
 };
-
-inline constexpr std::size_t kConsentBytes = 4 + 64;
 
 /// The bytes under a silo's signature: run, round, attempt, words, t, c, digest of the public values that it has
 /// received, stage, and the lists up to that stage.

@@ -63,8 +63,6 @@ struct Advertisement {
   Signature signature{};   ///< of both, run, round, attempt and silo, by its identity
 };
 
-inline constexpr std::size_t kAdvertisementBytes = 32 + 32 + 64;
-
 /// A share with the salt that its commitment needs to be opened.
 struct SaltedShare {
   Share share;

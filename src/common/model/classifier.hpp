@@ -1,4 +1,4 @@
-// What training leaves behind: public constants, and class scores that are linear in the transformed row.
+// Training leaves behind public constants, and class scores that are linear in the transformed row.
 //
 // Legend: x a raw row of d_in floats, u = T(x) the transformed row of d entries (row_transform), K classes.
 //

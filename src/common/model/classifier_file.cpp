@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/utf8.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_weights.hpp"
 #include "common/lattice/row_transform.hpp"
@@ -23,7 +25,8 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
 constexpr std::uint64_t kFormatVersion = 2;
-constexpr std::uint64_t kFormatVersionWithoutProjection = 1;    // a file without a projection is the same in both
+constexpr std::uint64_t kFormatVersionWithoutProjection = 1;  // a file without a projection is the same in both
+constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
 json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
@@ -45,7 +48,8 @@ json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& for
 // Takes a parsed file apart; every complaint names the file.
 class ClassifierReader {
  public:
-  ClassifierReader(SafetensorsFile file, std::string_view source) : file_(std::move(file)), source_(source) {}
+  ClassifierReader(SafetensorsFile file, std::string_view source)
+      : file_(std::move(file)), source_(source), texts_(file_.metadata), metadata_(texts_, source_, kIsOfDpreduce) {}
 
   ClassifierParts read() {
     require_format();
@@ -55,11 +59,11 @@ class ClassifierReader {
     parts.classes = number<std::size_t>("classes");
     parts.preprocessing.input_dim = number<std::size_t>("input_dim");
     parts.preprocessing.pool = number<std::size_t>("pool");
-    parts.preprocessing.normalize = normalize();
+    parts.preprocessing.normalize = metadata_.choice<Normalize>("normalize");
     parts.preprocessing.clip_norm = number<double>("clip_norm");
-    if (file_.metadata.contains("threshold")) parts.threshold = number<double>("threshold");
-    if (file_.metadata.contains("class_names")) parts.class_names = class_names();
-    if (file_.metadata.contains("link")) parts.link = link();
+    if (metadata_.has("threshold")) parts.threshold = number<double>("threshold");
+    if (metadata_.has("class_names")) parts.class_names = class_names();
+    if (metadata_.has("link")) parts.link = metadata_.choice<Link>("link");
 
     const Tensor weights = take("weights");
     if (weights.shape.size() != 2) fail("weights must have two dimensions");
@@ -72,7 +76,7 @@ class ClassifierReader {
     if (file_.tensors.contains("prototypes")) {
       parts.cosine_head = doubles("prototypes", take("prototypes"), per_entry);
     }
-    if (!file_.tensors.empty()) fail(fmt::format("unknown tensor {}", printable_name(file_.tensors.begin()->first)));
+    if (!file_.tensors.empty()) fail(fmt::format("unknown tensor {}", in_quotes(file_.tensors.begin()->first)));
     return parts;
   }
 
@@ -111,15 +115,9 @@ class ClassifierReader {
     return weights_of(values, largest);
   }
 
-  [[noreturn]] void fail(std::string_view reason) const {
-    throw BadInput(fmt::format("{}: {}; was this file written by dpreduce?", source_, reason));
-  }
+  [[noreturn]] void fail(std::string_view reason) const { metadata_.refuse(std::string(reason)); }
 
-  const std::string& text(const std::string& key) const {
-    const auto found = file_.metadata.find(key);
-    if (found == file_.metadata.end()) fail(fmt::format("no {} in its metadata", key));
-    return found->second;
-  }
+  std::string text(const std::string& key) const { return metadata_.with(key).text(key); }
 
   template <typename Number>
   Number number(const std::string& key) const {
@@ -127,14 +125,14 @@ class ClassifierReader {
     Number value{};
     const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (failure != std::errc() || end != digits.data() + digits.size()) {
-      fail(fmt::format("{} is {}, which is no number in range", key, printable_name(digits)));
+      fail(fmt::format("{} is {}, which is no number in range", key, in_quotes(digits)));
     }
     return value;
   }
 
   void require_format() const {
     if (text("format") != kFormat) {
-      fail(fmt::format("its format is {}, not {}", printable_name(text("format")), kFormat));
+      fail(fmt::format("its format is {}, not {}", in_quotes(text("format")), kFormat));
     }
     const auto found = number<std::uint64_t>("format_version");
     if (found > kFormatVersion) {
@@ -144,69 +142,36 @@ class ClassifierReader {
     if (found < kFormatVersionWithoutProjection) fail(fmt::format("format version {} is unknown", found));
   }
 
-  Normalize normalize() const {
-    if (const auto known = choice_of<Normalize>(text("normalize"))) return *known;
-    fail(fmt::format("normalize is {}, neither l2 nor none", printable_name(text("normalize"))));
-  }
-
   void read_privacy(ClassifierParts& parts) const {
     const json statement = parse_json(text("privacy"));
-    const auto is_private = statement.is_object() ? statement.find("private") : statement.end();
-    if (is_private == statement.end() || !is_private->is_boolean()) {
-      fail("privacy is no JSON object that says private: true or false");
-    }
-    const auto forfeited = statement.find("forfeited_by");
-    if (forfeited != statement.end()) {
-      std::optional<Forfeits> forfeits = forfeits_in(*forfeited);
-      if (!forfeits) fail("privacy: forfeited_by is no list of reasons that this version knows");
+    const JsonFields fields(statement, source_, kIsOfDpreduce, "privacy.");
+    if (fields.has("forfeited_by")) {
+      std::optional<Forfeits> forfeits = forfeits_in(statement.at("forfeited_by"));
+      if (!forfeits) fields.refuse("forfeited_by", "must be a list of reasons that this version knows");
       parts.forfeits = std::move(*forfeits);
     }
-    if (!is_private->get<bool>()) return;
+    if (!fields.with("private").flag("private")) return;
     const auto figure = [&](const char* key) -> std::optional<double> {
-      const auto found = statement.find(key);
-      if (found == statement.end() || found->is_null()) return std::nullopt;
-      if (!found->is_number()) fail(fmt::format("privacy: {} is no number", key));
-      return found->get<double>();
+      const json& value = fields.number(key);
+      return value.is_null() ? std::nullopt : std::optional(value.get<double>());
     };
-    const auto adjacency = statement.find("adjacency");
-    if (adjacency == statement.end() || !adjacency->is_string()) fail("privacy: adjacency is missing");
-    parts.privacy =
-        PrivacyStatement{figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), adjacency->get<std::string>(),
-                         person(statement)};
+    parts.privacy = PrivacyStatement{
+        figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), fields.with("adjacency").text("adjacency"),
+        person(fields)};
   }
 
   // Empty where the unit is a row.
-  std::optional<PersonStatement> person(const json& privacy) const {
-    const auto word = [&](const char* key, std::string_view without) -> std::string {
-      const auto found = privacy.find(key);
-      if (found == privacy.end()) return std::string(without);
-      if (!found->is_string()) fail(fmt::format("privacy: {} is no text", key));
-      return found->get<std::string>();
-    };
-    const auto count = [&](const char* key) {
-      const auto found = privacy.find(key);
-      if (found == privacy.end() || !found->is_number_unsigned()) fail(fmt::format("privacy: {} is no number", key));
-      return found->get<std::uint64_t>();
-    };
-    const auto unit = choice_of<PrivacyUnit>(word("unit", to_string(PrivacyUnit::kRecord)));
-    if (!unit) fail("privacy: unit is neither record nor person");
-    if (*unit == PrivacyUnit::kRecord) {
+  static std::optional<PersonStatement> person(const JsonFields& privacy) {
+    if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
       for (const char* key : {"rows_per_person", "person_bound", "silos_per_person"}) {
-        if (privacy.contains(key))
-          fail(fmt::format("privacy: {} goes with the unit person, and the unit is a row", key));
+        if (privacy.has(key)) privacy.refuse(key, "goes with the unit person, and the unit is a row");
       }
       return std::nullopt;
     }
-    const auto bound = choice_of<UnitBound>(word("person_bound", to_string(UnitBound::kWeight)));
-    if (!bound) fail("privacy: person_bound is neither weight nor clip");
-    PersonStatement statement{.rows = count("rows_per_person"), .bound = *bound};
-    if (privacy.contains("silos_per_person")) statement.silos = count("silos_per_person");
+    PersonStatement statement{.rows = privacy.count("rows_per_person")};
+    if (privacy.has("person_bound")) statement.bound = privacy.choice<UnitBound>("person_bound");
+    if (privacy.has("silos_per_person")) statement.silos = privacy.count("silos_per_person");
     return statement;
-  }
-
-  Link link() const {
-    if (const auto known = choice_of<Link>(text("link"))) return *known;
-    fail(fmt::format("link is {}, neither softmax nor sigmoid", printable_name(text("link"))));
   }
 
   std::vector<std::string> class_names() const {
@@ -238,7 +203,9 @@ class ClassifierReader {
   }
 
   SafetensorsFile file_;
-  std::string_view source_;
+  std::string source_;
+  json texts_;  // the metadata
+  JsonFields metadata_;
 };
 
 Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
@@ -246,7 +213,7 @@ Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
   try {
     return Classifier(std::move(parts));
   } catch (const UsageError& error) {
-    throw BadInput(fmt::format("{}: {}; was this file written by dpreduce?", source, error.what()));
+    throw BadInput(fmt::format("{}: {}{}", source, error.what(), kIsOfDpreduce));
   }
 }
 

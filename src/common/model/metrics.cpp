@@ -64,17 +64,8 @@ void ConfusionMatrix::add(std::int64_t true_label, std::int32_t predicted_label)
   ++counts_[static_cast<std::size_t>(true_label) * classes_ + static_cast<std::size_t>(predicted_label)];
 }
 
-void ConfusionMatrix::merge(const ConfusionMatrix& other) {
-  if (other.classes_ != classes_) {
-    throw UsageError(fmt::format("confusion matrices of {} and {} classes cannot be added", classes_, other.classes_));
-  }
-  merge(other.counts());
-}
-
 void ConfusionMatrix::merge(std::span<const std::int64_t> counts) {
-  if (counts.size() != counts_.size()) {
-    throw UsageError(fmt::format("{} counts are no confusion matrix of {} classes", counts.size(), classes_));
-  }
+  DPREDUCE_ASSERT(counts.size() == counts_.size());
   std::transform(counts.begin(), counts.end(), counts_.begin(), counts_.begin(), std::plus<>());
 }
 

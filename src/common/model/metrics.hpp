@@ -25,10 +25,7 @@ class ConfusionMatrix {
   /// M_tp += 1. Throws BadInput where the true label is not from 0 to K - 1; asserts that the predicted one is.
   void add(std::int64_t true_label, std::int32_t predicted_label);
 
-  /// M += other. Throws UsageError where the numbers of classes differ.
-  void merge(const ConfusionMatrix& other);
-
-  /// M += counts, K x K, row-major: what a sum over ranks delivers. Throws UsageError where the size differs.
+  /// M += counts, K x K, row-major: what a sum over ranks delivers. Precondition (asserted): the size is the same.
   void merge(std::span<const std::int64_t> counts);
 
   std::int64_t count(std::size_t true_label, std::size_t predicted_label) const;

@@ -6,12 +6,15 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/utf8.hpp"
 
 namespace dpreduce {
 namespace {
@@ -44,12 +47,84 @@ std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t fil
   return length;
 }
 
+// One entry of the header: where a tensor's bytes lie, [begin, end) from the start of the data.
+struct TensorEntry {
+  TensorType type = TensorType::kF64;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, TensorEntry> entries;
+};
+
+constexpr const char* kMetadataKey = "__metadata__";
+constexpr const char* kIsSafetensors = "; is this a safetensors file?";
+
+[[noreturn]] void refuse_header(std::string_view source, const std::string& reason) {
+  throw BadInput(fmt::format("{}: {}{}", source, reason, kIsSafetensors));
+}
+
+// The header's JSON. What stands twice, or is deeper or longer than a header can be, is refused where it stands.
+nlohmann::json header_json(std::string_view text, std::string_view source) {
+  // The JSON reader would skip a byte order mark, and take a zero byte for the end of its input.
+  if (!text.starts_with('{') || text.find('\0') != std::string_view::npos) {
+    refuse_header(source, "the header is not one JSON object");
+  }
+  constexpr int kDeepest = 3;                // the entries of a shape
+  std::vector<std::set<std::string>> names;  // of the objects that are open
+  std::size_t in_list = 0;
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    using Event = nlohmann::json::parse_event_t;
+    if (depth > kDeepest || (depth == kDeepest && event != Event::value))
+      refuse_header(source, "the header is nested too deep");
+    if (event == Event::object_start) names.emplace_back();
+    if (event == Event::object_end) names.pop_back();
+    if (event == Event::key && !names.back().insert(value.get<std::string>()).second) {
+      refuse_header(source, fmt::format("{} stands twice in the header", in_quotes(value.get<std::string>())));
+    }
+    in_list = event == Event::value ? in_list + 1 : 0;
+    if (in_list > kMaxTensorRank)
+      refuse_header(source, fmt::format("a tensor has more than {} dimensions", kMaxTensorRank));
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, watch);
+  } catch (const nlohmann::json::parse_error& error) {
+    refuse_header(source, fmt::format("the header is not valid JSON at its byte {}", error.byte));
+  }
+}
+
+// Offsets are not yet compared with shapes or the file.
+SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
+  const nlohmann::json parsed = header_json(text, source);
+  SafetensorsHeader header;
+  for (const auto& [name, value] : parsed.items()) {
+    const JsonFields fields(value, std::string(source), kIsSafetensors, in_quotes(name) + ".");
+    if (name == kMetadataKey) {
+      for (const auto& [key, text_of_key] : value.items()) {
+        if (!text_of_key.is_string()) fields.refuse(in_quotes(key), "must be a text");
+        header.metadata.emplace(key, text_of_key.get<std::string>());
+      }
+      continue;
+    }
+    const std::vector<std::uint64_t> offsets = fields.counts("data_offsets");
+    if (offsets.size() != 2) fields.refuse("data_offsets", "must be two numbers");
+    header.entries.emplace(
+        name, TensorEntry{fields.choice<TensorType>("dtype"), fields.counts("shape"), offsets[0], offsets[1]});
+    if (value.size() != 3) fields.refuse(fmt::format("tensor {} has an unknown field", in_quotes(name)));
+  }
+  return header;
+}
+
 using NamedEntry = std::pair<std::string_view, const TensorEntry*>;
 
 // Every entry's bytes are as many as its type and shape say, and the entries tile [0, data_size): no overlap, no hole.
 void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
   const auto fail = [&](std::string_view name, const std::string& reason) {
-    throw BadInput(fmt::format("{}: tensor {} {}; the file is damaged", source, printable_name(name), reason));
+    throw BadInput(fmt::format("{}: tensor {} {}; the file is damaged", source, in_quotes(name), reason));
   };
   std::vector<NamedEntry> ordered;
   for (const auto& [name, entry] : header.entries) {
@@ -94,11 +169,6 @@ std::vector<Number> entries_of(TensorType type, const Tensor& tensor) {
 
 }  // namespace
 
-std::string_view to_string(TensorType type) {
-  static constexpr std::array<std::string_view, 7> kNames = {"F64", "F32", "F16", "I64", "I32", "I16", "U8"};
-  return kNames.at(static_cast<std::size_t>(type));
-}
-
 std::size_t element_size(TensorType type) {
   static constexpr std::array<std::size_t, 7> kSizes = {8, 4, 2, 8, 4, 2, 1};
   return kSizes.at(static_cast<std::size_t>(type));
@@ -136,11 +206,11 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
   });
 
   nlohmann::json header = nlohmann::json::object();
-  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  if (!file.metadata.empty()) header[kMetadataKey] = file.metadata;
   std::uint64_t data_size = 0;
   for (const auto* named : ordered) {
     const auto& [name, tensor] = *named;
-    DPREDUCE_ASSERT(name != "__metadata__");
+    DPREDUCE_ASSERT(name != kMetadataKey);
     DPREDUCE_ASSERT(byte_count(tensor.type, tensor.shape) == tensor.data.size());
     header[name] = {{"dtype", to_string(tensor.type)},
                     {"shape", tensor.shape},
@@ -162,7 +232,7 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
   const std::uint64_t length = header_length(bytes, bytes.size(), source);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
-  SafetensorsHeader header = parse_safetensors_header(text, source);
+  SafetensorsHeader header = parse_header(text, source);
   const std::span<const std::byte> data = bytes.subspan(kPrefix + length);
   require_tiling(header, data.size(), source);
 

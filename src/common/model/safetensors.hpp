@@ -11,6 +11,7 @@
 // three are refused, so are duplicate keys, and dtypes outside of TensorType.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -21,14 +22,20 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/spelling.hpp"
+
 namespace dpreduce {
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are written as they lie in memory");
 
 enum class TensorType { kF64, kF32, kF16, kI64, kI32, kI16, kU8 };
 
-/// The format's name of the type: "F64", "F32", ...
-std::string_view to_string(TensorType type);
+template <>
+inline constexpr std::array spellings<TensorType>{
+    std::pair{std::string_view{"F64"}, TensorType::kF64}, std::pair{std::string_view{"F32"}, TensorType::kF32},
+    std::pair{std::string_view{"F16"}, TensorType::kF16}, std::pair{std::string_view{"I64"}, TensorType::kI64},
+    std::pair{std::string_view{"I32"}, TensorType::kI32}, std::pair{std::string_view{"I16"}, TensorType::kI16},
+    std::pair{std::string_view{"U8"}, TensorType::kU8}};
 
 /// Bytes of one element.
 std::size_t element_size(TensorType type);
@@ -64,38 +71,17 @@ std::vector<std::int16_t> to_shorts(const Tensor& tensor);
 /// tensor is named "__metadata__", and that all strings are UTF-8.
 std::vector<std::byte> serialize(const SafetensorsFile& file);
 
+/// Dimensions of one tensor; far above need, and a bound on what a hostile header makes us keep.
+inline constexpr std::size_t kMaxTensorRank = 32;
+
 /// The content of `bytes`; parse_safetensors(serialize(f)) == f. Throws BadInput, naming `source` and the reason,
 /// where anything departs from the format: lengths, JSON, duplicate or unknown keys, types, shapes that overflow,
+/// more than kMaxTensorRank dimensions,
 /// offsets outside of the data, overlaps, holes, or bytes that belong to no tensor.
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source);
 
 /// The whole of a safetensors file; refuses one whose first eight bytes cannot be a header length before it reads on.
 /// Throws BadInput where it cannot be read, and as the parser does.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
-
-// The JSON header of a safetensors file, read event by event against the one shape it may have: nesting, duplicates and
-// types are refused where they stand, and no document tree is built.
-
-/// One entry of the header: where a tensor's bytes lie, [begin, end) from the start of the data.
-struct TensorEntry {
-  TensorType type = TensorType::kF64;
-  std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-struct SafetensorsHeader {
-  std::map<std::string, std::string> metadata;
-  std::map<std::string, TensorEntry> entries;
-};
-
-/// Dimensions of one tensor; far above need, and a bound on what a hostile header makes us keep.
-inline constexpr std::size_t kMaxTensorRank = 32;
-
-/// The header in `json`. Offsets are not yet compared with shapes or the file. Throws BadInput naming `source`.
-SafetensorsHeader parse_safetensors_header(std::string_view json, std::string_view source);
-
-/// `name` as a JSON string in ASCII, shortened: text of an untrusted file, made safe for one line of a terminal.
-std::string printable_name(std::string_view name);
 
 }  // namespace dpreduce

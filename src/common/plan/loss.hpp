@@ -1,4 +1,4 @@
-// What training rounds descend on.
+// Training rounds descend on a loss.
 #pragma once
 
 #include "common/base/spelling.hpp"

@@ -52,58 +52,37 @@ bool are_triangles(std::uint64_t elements, std::uint64_t count) {
 }
 
 void require_blocks(const ReleaseRequest& release) {
-  if (release.blocks.empty()) throw UsageError("release " + release.name + " has no blocks");
-  std::set<std::string> names;
+  DPREDUCE_ASSERT(!release.blocks.empty());
+  std::set<std::string_view> names;
   for (const BlockRequest& block : release.blocks) {
-    const std::string where = "release " + release.name + ", block " + block.name;
-    if (block.name.empty()) throw UsageError("release " + release.name + " has a block without a name");
-    if (!names.insert(block.name).second) throw UsageError(where + ": the name occurs twice");
-    if (block.elements == 0) throw UsageError(where + ": has no elements");
-    if (block.noise == BlockNoise::kSymmetric && !are_triangles(block.elements, block.triangles)) {
-      throw UsageError(
-          where + ": " + std::to_string(block.elements) + " elements are not " +
-          (block.triangles == 1 ? "an upper triangle" : std::to_string(block.triangles) + " upper triangles"));
-    }
-    if (block.noise == BlockNoise::kSymmetric && block.fraction_bits > 0) {
-      throw UsageError(where + ": a symmetric block has no fractions");
-    }
-    require_positive(where + ": loss weight", block.loss_weight);
+    DPREDUCE_ASSERT(!block.name.empty() && names.insert(block.name).second && block.elements > 0);
+    DPREDUCE_ASSERT(block.loss_weight > 0 && std::isfinite(block.loss_weight));
+    DPREDUCE_ASSERT(block.noise == BlockNoise::kEqual ||
+                    (are_triangles(block.elements, block.triangles) && block.fraction_bits == 0));
   }
 }
 
+// Every block is moved by some change: one that none moves is public, and needs no noise.
 void require_profiles(const ReleaseRequest& release, Adjacency adjacency) {
   const auto& profiles = release.profiles;
-  if (profiles.empty()) throw UsageError("release " + release.name + " has no sensitivity profile");
-  if (adjacency == Adjacency::kAddRemove && profiles.size() != 1) {
-    throw UsageError("release " + release.name + " has " + std::to_string(profiles.size()) +
-                     " sensitivity profiles: under add-remove there is one kind of change");
-  }
+  DPREDUCE_ASSERT(!profiles.empty() && (adjacency == Adjacency::kReplaceOne || profiles.size() == 1));
   for (const SensitivityProfile& profile : profiles) {
-    if (profile.squared_l2.size() == release.blocks.size()) continue;
-    throw UsageError("release " + release.name + ", profile " + profile.change + ": " +
-                     std::to_string(profile.squared_l2.size()) + " sensitivities for " +
-                     std::to_string(release.blocks.size()) + " blocks");
+    DPREDUCE_ASSERT(profile.squared_l2.size() == release.blocks.size());
   }
   for (std::size_t block = 0; block < release.blocks.size(); ++block) {
-    if (largest_squared(profiles, block) > 0) continue;
-    throw UsageError("release " + release.name + ", block " + release.blocks[block].name +
-                     ": sensitivity 0; a block that no record can move is public and needs no noise");
+    DPREDUCE_ASSERT(largest_squared(profiles, block) > 0);
   }
 }
 
 void require_releases(double mu, Adjacency adjacency, const std::vector<ReleaseRequest>& releases) {
   require_between("mu", mu, kSmallestMu, kLargestMu);
-  if (releases.empty()) throw UsageError("a noise plan needs at least one release");
-  std::set<std::string> names;
+  DPREDUCE_ASSERT(!releases.empty());
+  std::set<std::string_view> names;
   for (const ReleaseRequest& release : releases) {
-    if (!names.insert(release.name).second) throw UsageError("release " + release.name + " occurs twice");
-    require_positive("release " + release.name + ": share", release.share);
-    if (release.rounds == 0) throw UsageError("release " + release.name + " has no rounds");
-    if (release.rows_per_unit == 0) throw UsageError("release " + release.name + ": no row a person counts");
-    if (release.sampling_rate != 1) {
-      throw UsageError("release " + release.name + ": sampling rate = " + print_number(release.sampling_rate) +
-                       ": the loss of a sampled round is not Gaussian, so that it has no share of mu^2");
-    }
+    DPREDUCE_ASSERT(names.insert(release.name).second);
+    DPREDUCE_ASSERT(release.share > 0 && std::isfinite(release.share));
+    // The loss of a sampled round is not Gaussian, so that it has no share of mu^2.
+    DPREDUCE_ASSERT(release.rounds > 0 && release.rows_per_unit > 0 && release.sampling_rate == 1);
     require_blocks(release);
     require_profiles(release, adjacency);
   }
@@ -159,11 +138,10 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
 }
 
 template <typename Items>
-const auto& named(const Items& items, std::string_view kind, std::string_view name) {
-  for (const auto& item : items) {
-    if (item.name == name) return item;
-  }
-  throw UsageError("the noise plan has no " + std::string(kind) + " " + std::string(name));
+const auto& named(const Items& items, std::string_view name) {
+  const auto found = std::ranges::find_if(items, [&](const auto& item) { return item.name == name; });
+  DPREDUCE_ASSERT(found != items.end());
+  return *found;
 }
 
 const HighPrecision kOptimalityGap("1e-25");
@@ -258,15 +236,15 @@ void rescale(const SplitProblem& problem, Vector& theta) {
 }  // namespace
 
 const PlannedBlock& PlannedRelease::block(std::string_view block_name) const {
-  return named(blocks, "block", block_name);
+  return named(blocks, block_name);
 }
 
 const PlannedRelease& NoisePlan::release(std::string_view release_name) const {
-  return named(releases, "release", release_name);
+  return named(releases, release_name);
 }
 
 const PlannedSelection& NoisePlan::selection(std::string_view selection_name) const {
-  return named(selections, "selection", selection_name);
+  return named(selections, selection_name);
 }
 
 std::string label_of_round(const PlannedRelease& release, std::uint64_t round) {
@@ -307,9 +285,7 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
   for (const PlannedRelease& release : plan.releases) names.insert(release.name);
   for (const PlannedSelection& selection : plan.selections) names.insert(selection.name);
   for (PlannedSelection& selection : selections) {
-    if (selection.name.empty()) throw UsageError("a selection needs a name");
-    if (!names.insert(selection.name).second)
-      throw UsageError("release or selection " + selection.name + " occurs twice");
+    DPREDUCE_ASSERT(!selection.name.empty() && names.insert(selection.name).second);
     if (const std::string fault = fault_of(selection.terms); !fault.empty()) {
       throw UsageError("selection " + selection.name + ": " + fault);
     }
@@ -321,11 +297,7 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds, std::uint64_t rows_per_unit) {
   for (const double sigma : sigmas) require_positive("sigma", sigma);
-  for (const SensitivityProfile& profile : profiles) {
-    if (profile.squared_l2.size() == sigmas.size()) continue;
-    throw UsageError("profile " + profile.change + ": " + std::to_string(profile.squared_l2.size()) +
-                     " sensitivities for " + std::to_string(sigmas.size()) + " sigmas");
-  }
+  for (const SensitivityProfile& profile : profiles) DPREDUCE_ASSERT(profile.squared_l2.size() == sigmas.size());
   return round_up(sqrt(squared_mu(sigmas, profiles, rows_of_rounds(rounds, rows_per_unit))));
 }
 

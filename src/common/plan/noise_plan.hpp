@@ -23,6 +23,7 @@
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 
@@ -58,6 +59,10 @@ enum class BlockNoise {
   kEqual,     ///< variance s^2 on every element
   kSymmetric  ///< upper triangles of symmetric matrices (triangle.hpp): s^2 on the diagonals, s^2 / 2 beside them
 };
+
+template <>
+inline constexpr std::array spellings<BlockNoise>{std::pair{std::string_view{"equal"}, BlockNoise::kEqual},
+                                                  std::pair{std::string_view{"symmetric"}, BlockNoise::kSymmetric}};
 
 struct BlockRequest {
   std::string name;
@@ -107,7 +112,7 @@ struct PlannedRelease {
   std::uint64_t rows_per_unit = 1;  ///< B, as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
-  /// Throws UsageError if there is no block of that name.
+  /// Precondition (asserted): there is a block of that name.
   const PlannedBlock& block(std::string_view block_name) const;
 };
 
@@ -132,19 +137,20 @@ struct NoisePlan {
   std::vector<PlannedRelease> releases{};
   std::vector<PlannedSelection> selections{};
 
-  /// Throws UsageError if there is no release of that name.
+  /// Precondition (asserted): there is a release of that name.
   const PlannedRelease& release(std::string_view release_name) const;
-  /// Throws UsageError if there is no selection of that name.
+  /// Precondition (asserted): there is a selection of that name.
   const PlannedSelection& selection(std::string_view selection_name) const;
 };
 
 /// The optimal plan; see the top of this file.
 ///
-/// Preconditions: kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and
-/// finite, rounds >= 1, sampling rate 1; every release has at least one block and one profile; block names not empty
-/// and all different, elements >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a
-/// positive one in some profile (a block that no change moves is public, and needs no noise); add-remove has exactly
-/// one profile; no sigma passes kLargestPlannedSigma. Throws UsageError naming the release, block and value.
+/// Preconditions (asserted): at least one release, names all different; every share > 0 and finite, rounds >= 1,
+/// sampling rate 1; every release has at least one block and one profile; block names not empty and all different,
+/// elements >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a positive one in
+/// some profile (a block that no change moves is public, and needs no noise); add-remove has exactly one profile.
+/// Throws UsageError naming the value unless kSmallestMu <= mu <= kLargestMu, and naming the block whose sigma passes
+/// kLargestPlannedSigma.
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases);
 
 /// A plan of a single release.
@@ -153,13 +159,14 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_na
 
 /// The plan with these selections beside whatever it has.
 ///
-/// Preconditions: every name is not empty and no other release's or selection's; fault_of(terms) is empty. Throws
-/// UsageError naming the selection and its fault.
+/// Precondition (asserted): every name is not empty and no other release's or selection's. Throws UsageError naming the
+/// selection unless fault_of(terms) is empty.
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
 /// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_unit.
 ///
-/// Precondition: sigmas > 0 and finite, one a block of every profile. Throws UsageError naming the value.
+/// Precondition (asserted): one sigma a block of every profile. Throws UsageError naming a sigma that is not > 0 and
+/// finite.
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds = 1, std::uint64_t rows_per_unit = 1);
 

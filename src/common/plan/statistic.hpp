@@ -29,8 +29,8 @@ struct BlockShape {
 /// Not copyable, and not printable: it holds exact private sums.
 class Statistic {
  public:
-  /// All blocks zero. Preconditions: at least one block; names not empty and all different; every block has at least
-  /// one element; all blocks together have at most 2^40 elements. Throws UsageError naming the block; std::bad_alloc.
+  /// All blocks zero. Preconditions (asserted): at least one block; names not empty and all different; every block has
+  /// at least one element. Throws UsageError where all blocks together have more than 2^40 elements; std::bad_alloc.
   explicit Statistic(std::vector<BlockShape> shape);
 
   Statistic(Statistic&&) noexcept = default;
@@ -40,7 +40,7 @@ class Statistic {
 
   const std::vector<BlockShape>& shape() const { return shape_; }
 
-  /// Position of the block of that name in shape(). Throws UsageError naming the block.
+  /// Position of the block of that name in shape(). Precondition (asserted): there is one.
   std::size_t index_of(std::string_view name) const;
 
   /// The elements of one block. Precondition: block < shape().size().
@@ -50,14 +50,6 @@ class Statistic {
   /// All blocks, in the order of shape(), as words of the ring: what a reduction adds up.
   std::span<std::uint64_t> words() { return words_; }
   std::span<const std::uint64_t> words() const { return words_; }
-
-  /// block += addend, mod 2^64. Precondition: addend has as many elements as the block. Throws UsageError naming both
-  /// sizes.
-  void accumulate(std::size_t block, std::span<const std::int64_t> addend);
-
-  /// Every block += the other's, mod 2^64. Precondition: equal shapes. Throws UsageError naming the first block that
-  /// differs.
-  void merge(const Statistic& other);
 
   friend std::ostream& operator<<(std::ostream&, const Statistic&) = delete;
 

@@ -171,29 +171,37 @@ double Communicator::max_everywhere(double value) {
   return job_ ? job_->max_everywhere(value) : value;
 }
 
+// How long each rank's values are, at the coordinator.
+std::vector<std::size_t> Communicator::lengths_of_ranks(std::size_t own) {
+  std::vector<std::size_t> lengths(is_coordinator() ? static_cast<std::size_t>(size_) : 0);
+  job_->gather_to_coordinator(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(lengths)));
+  return lengths;
+}
+
 std::vector<std::int32_t> Communicator::gather_to_coordinator(std::span<const std::int32_t> local) {
   if (!job_) return {local.begin(), local.end()};
-  return job_->gather_to_coordinator(local);
+  const std::vector<std::size_t> lengths = lengths_of_ranks(local.size());
+  std::vector<std::int32_t> all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}));
+  job_->gather_to_coordinator(std::as_bytes(local), std::as_writable_bytes(std::span(all)));
+  return all;
 }
 
 void Communicator::gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) {
-  if (job_) return job_->gather_to_coordinator(local, all);
+  if (job_) return job_->gather_to_coordinator(std::as_bytes(local), std::as_writable_bytes(all));
   DPREDUCE_ASSERT(local.size() == all.size());
   std::copy(local.begin(), local.end(), all.begin());
 }
 
 std::vector<std::string> Communicator::gather_messages(std::string_view message) {
   if (!job_) return {std::string(message)};
-  const auto length = static_cast<std::int64_t>(message.size());
-  std::vector<std::int64_t> lengths(is_coordinator() ? static_cast<std::size_t>(size_) : 0);
-  job_->gather_to_coordinator(std::span(&length, 1), lengths);
-  std::string all(static_cast<std::size_t>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})), '\0');
+  const std::vector<std::size_t> lengths = lengths_of_ranks(message.size());
+  std::string all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), '\0');
   job_->gather_to_coordinator(std::as_bytes(std::span(message)), std::as_writable_bytes(std::span(all)));
   std::vector<std::string> messages;
   std::size_t first = 0;
-  for (const std::int64_t of_rank : lengths) {
-    messages.push_back(all.substr(first, static_cast<std::size_t>(of_rank)));
-    first += static_cast<std::size_t>(of_rank);
+  for (const std::size_t length : lengths) {
+    messages.push_back(all.substr(first, length));
+    first += length;
   }
   return messages;
 }

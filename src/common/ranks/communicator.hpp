@@ -106,7 +106,7 @@ class Communicator {
   /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
   double max_everywhere(double value);
 
-  /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Collective.
+  /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Not among silos. Collective.
   std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local);
   /// The same into `all`, which at the coordinator is as long as the values of all ranks together (asserted) and
   /// elsewhere stays as it is. Not among silos. Collective.
@@ -131,6 +131,7 @@ class Communicator {
 
  private:
   Communicator(std::unique_ptr<Job> job, int rank, int size);
+  std::vector<std::size_t> lengths_of_ranks(std::size_t own);
 
   std::unique_ptr<Job> job_;  // null in a job of one
   SiloJob* silos_ = nullptr;  // the same object, where the job is a run of silos

@@ -1,4 +1,4 @@
-// What a Communicator's collectives run on: MPI's, threads of one process, or a run of silos.
+// A Communicator's collectives run on a job: MPI's, threads of one process, or a run of silos.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +58,6 @@ class Job {
   virtual void sum_everywhere(std::span<double> values) = 0;
   virtual void broadcast(std::span<std::byte> bytes) = 0;
   virtual double max_everywhere(double value) = 0;
-  virtual std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) = 0;
-  virtual void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) = 0;
   virtual void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) = 0;
   virtual std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) = 0;
   virtual int ranks_on_machine() = 0;

@@ -160,27 +160,28 @@ class MpiJob final : public Job {
     return value;
   }
 
-  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override {
-    std::vector<std::int32_t> all;
-    gather(local, MPI_INT32_T, [&](std::size_t length) {
-      all.resize(length);
-      return std::span(all);
-    });
-    return all;
-  }
-
-  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override {
-    gather(local, MPI_INT64_T, [&](std::size_t length) {
-      DPREDUCE_ASSERT(length == all.size());
-      return all;
-    });
-  }
-
+  // First the lengths, then one rank after the other, in messages of bounded length.
   void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override {
-    gather(local, MPI_BYTE, [&](std::size_t length) {
-      DPREDUCE_ASSERT(length == all.size());
-      return all;
-    });
+    const auto length = static_cast<std::int64_t>(local.size());
+    std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+    require_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
+    constexpr std::size_t kBytesPerMessage = kElementsPerMessage * sizeof(double);
+    if (rank_ != 0) {
+      in_messages(local, kBytesPerMessage, [&](const std::byte* part, int count) {
+        require_mpi(MPI_Send(part, count, MPI_BYTE, 0, 0, sums_), "MPI_Send");
+      });
+      return;
+    }
+    DPREDUCE_ASSERT(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) == std::ssize(all));
+    std::copy(local.begin(), local.end(), all.begin());
+    std::size_t offset = local.size();
+    for (int peer = 1; peer < size_; ++peer) {
+      const auto of_peer = static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]);
+      in_messages(all.subspan(offset, of_peer), kBytesPerMessage, [&](std::byte* part, int count) {
+        require_mpi(MPI_Recv(part, count, MPI_BYTE, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
+      });
+      offset += of_peer;
+    }
   }
 
   // Lengths first, then step by step with the rank that is so far ahead and the one that is so far behind.
@@ -225,31 +226,6 @@ class MpiJob final : public Job {
   void abort(ExitCode code) override { MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)); }
 
  private:
-  // Gathers into room_for(length of all), at the coordinator alone: first the lengths, then one rank after the other,
-  // in messages of bounded length.
-  template <typename T, typename RoomFor>
-  void gather(std::span<const T> local, MPI_Datatype type, const RoomFor& room_for) const {
-    const auto length = static_cast<std::int64_t>(local.size());
-    std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
-    require_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
-    if (rank_ != 0) {
-      in_messages(local, kElementsPerMessage,
-                  [&](const T* part, int count) { require_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send"); });
-      return;
-    }
-    const std::span<T> all =
-        room_for(static_cast<std::size_t>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})));
-    std::copy(local.begin(), local.end(), all.begin());
-    std::size_t offset = local.size();
-    for (int peer = 1; peer < size_; ++peer) {
-      const auto count_of_peer = static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]);
-      in_messages(all.subspan(offset, count_of_peer), kElementsPerMessage, [&](T* part, int count) {
-        require_mpi(MPI_Recv(part, count, type, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
-      });
-      offset += count_of_peer;
-    }
-  }
-
   struct FailedPeer {
     int rank = 0;
     std::uint64_t phase = 0;

@@ -1,4 +1,4 @@
-// What the relays of a job (relay.hpp) send each other: MPI messages, point to point. A peer's messages arrive in the
+// The relays of a job (relay.hpp) send each other MPI messages, point to point. A peer's messages arrive in the
 // order in which it sent them. Only the calling thread speaks MPI, and nothing here waits.
 //
 // Who has sent a message, its tag and its length are looked at before there is memory for it. A silo's relay listens to

@@ -62,16 +62,8 @@ double SiloJob::max_everywhere(double value) {
   return coordinator_ ? coordinator_->largest(value) : silo_->largest(value);
 }
 
-std::vector<std::int32_t> SiloJob::gather_to_coordinator(std::span<const std::int32_t>) {
-  throw std::logic_error("dpreduce: internal error: labels do not leave their silo");
-}
-
-void SiloJob::gather_to_coordinator(std::span<const std::int64_t>, std::span<std::int64_t>) {
-  throw std::logic_error("dpreduce: internal error: a silo's values leave it in sums alone");
-}
-
 void SiloJob::gather_to_coordinator(std::span<const std::byte>, std::span<std::byte>) {
-  throw std::logic_error("dpreduce: internal error: silos have no messages of their own for the coordinator");
+  throw std::logic_error("dpreduce: internal error: a silo's values leave it in sums alone");
 }
 
 std::vector<std::vector<std::uint64_t>> SiloJob::exchange(std::vector<std::vector<std::uint64_t>>) {

@@ -42,8 +42,6 @@ class SiloJob final : public Job {
   void sum_everywhere(std::span<double> values) override;
   void broadcast(std::span<std::byte> bytes) override;
   double max_everywhere(double value) override;
-  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override;
-  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override;
   void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override;
   std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override;
   int ranks_on_machine() override;

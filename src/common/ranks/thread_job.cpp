@@ -109,14 +109,15 @@ class ThreadJob final : public Job {
     return most;
   }
 
-  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override {
-    return gathered(local);
-  }
-  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override {
-    gather(local, all);
-  }
   void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override {
-    gather(local, all);
+    std::size_t gathered = 0;
+    meeting_->visit(rank_, local, [&](std::span<const std::byte> of_rank, int) {
+      if (rank_ != 0) return;
+      DPREDUCE_ASSERT(of_rank.size() <= all.size() - gathered);
+      std::ranges::copy(of_rank, all.subspan(gathered).begin());
+      gathered += of_rank.size();
+    });
+    DPREDUCE_ASSERT(rank_ != 0 || gathered == all.size());
   }
 
   std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override {
@@ -140,24 +141,6 @@ class ThreadJob final : public Job {
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
     });
     std::copy(sum.begin(), sum.end(), values.begin());
-  }
-
-  // The values of all ranks one after the other, at the coordinator.
-  template <typename T>
-  std::vector<T> gathered(std::span<const T> local) {
-    std::vector<T> all;
-    meeting_->visit(rank_, local, [&](std::span<const T> of_rank, int) {
-      if (rank_ == 0) all.insert(all.end(), of_rank.begin(), of_rank.end());
-    });
-    return all;
-  }
-
-  template <typename T>
-  void gather(std::span<const T> local, std::span<T> all) {
-    const std::vector<T> values = gathered(local);
-    if (rank_ != 0) return;
-    DPREDUCE_ASSERT(values.size() == all.size());
-    std::copy(values.begin(), values.end(), all.begin());
   }
 
   std::shared_ptr<Meeting> meeting_;

@@ -35,7 +35,7 @@ class Channel {
   std::uint64_t received_ = 0;
 };
 
-// What the coordinator has sent in a run so far: every public value, in order, as one digest.
+// The coordinator's words in a run so far: every public value, in order, as one digest.
 //
 //     D_0 = 0        D_i = SHA-256("dpreduce told v1", D_(i-1), round, kind, length, bytes)
 //

@@ -15,19 +15,23 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
+
+template <>
+inline constexpr auto spellings<FaultKind> =
+    std::to_array<std::pair<std::string_view, FaultKind>>({{"kill", FaultKind::kKill},
+                                                           {"hang", FaultKind::kHang},
+                                                           {"slow", FaultKind::kSlow},
+                                                           {"corrupt", FaultKind::kCorrupt},
+                                                           {"truncate", FaultKind::kTruncate},
+                                                           {"replay", FaultKind::kReplay},
+                                                           {"reflect", FaultKind::kReflect},
+                                                           {"wrong-key", FaultKind::kWrongKey},
+                                                           {"lie", FaultKind::kLie},
+                                                           {"equivocate", FaultKind::kEquivocate},
+                                                           {"overrule", FaultKind::kOverrule}});
+
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FaultKind>, 11> kKinds{{{"kill", FaultKind::kKill},
-                                                                         {"hang", FaultKind::kHang},
-                                                                         {"slow", FaultKind::kSlow},
-                                                                         {"corrupt", FaultKind::kCorrupt},
-                                                                         {"truncate", FaultKind::kTruncate},
-                                                                         {"replay", FaultKind::kReplay},
-                                                                         {"reflect", FaultKind::kReflect},
-                                                                         {"wrong-key", FaultKind::kWrongKey},
-                                                                         {"lie", FaultKind::kLie},
-                                                                         {"equivocate", FaultKind::kEquivocate},
-                                                                         {"overrule", FaultKind::kOverrule}}};
 constexpr std::string_view kOverrule = "0:overrule";
 constexpr double kMostSeconds = 1e6;
 
@@ -44,7 +48,7 @@ std::optional<Number> number_of(std::string_view text) {
 Fault parse_fault(const std::string& text) {
   const auto refuse = [&]() {
     std::string kinds;
-    for (const auto& [name, kind] : kKinds) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", name);
+    for (const auto& [name, kind] : spellings<FaultKind>) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", name);
     throw UsageError(
         fmt::format("--fault {}: must be SILO:KIND@MESSAGE or SILO:KIND@MESSAGE#N; KIND one of {} (slow=SECONDS; "
                     "overrule as {} alone); MESSAGE as in docs/how-to/simulate-silos.md",
@@ -67,13 +71,13 @@ Fault parse_fault(const std::string& text) {
   } else if (kind == "slow") {
     refuse();
   }
-  const auto known = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.first == kind; });
+  const auto known = choice_of<FaultKind>(kind);
   const auto party = number_of<std::uint32_t>(all.substr(0, colon));
-  const auto message = frame_kind_of(all.substr(at + 1, hash - at - 1));
+  const auto message = choice_of<FrameKind>(all.substr(at + 1, hash - at - 1));
   const auto number = hash == all.size() ? std::optional(1U) : number_of<std::uint32_t>(all.substr(hash + 1));
-  if (known == kKinds.end() || !party || !message || !number || *number == 0) refuse();
-  if (known->second == FaultKind::kOverrule) refuse();  // it is at no single message
-  fault.kind = known->second;
+  if (!known || !party || !message || !number || *number == 0) refuse();
+  if (*known == FaultKind::kOverrule) refuse();  // it is at no single message
+  fault.kind = *known;
   fault.party = *party;
   fault.at = *message;
   fault.number = *number;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,15 +12,6 @@ namespace {
 
 constexpr std::array<std::byte, 4> kMagic{std::byte{'d'}, std::byte{'p'}, std::byte{'F'}, std::byte{'1'}};
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
-
-constexpr std::array<std::pair<FrameKind, std::string_view>, 20> kNames{
-    {{FrameKind::kOffer, "offer"},         {FrameKind::kHello, "hello"},     {FrameKind::kMembers, "members"},
-     {FrameKind::kStatus, "status"},       {FrameKind::kVerdict, "verdict"}, {FrameKind::kNumber, "number"},
-     {FrameKind::kBroadcast, "broadcast"}, {FrameKind::kBegin, "begin"},     {FrameKind::kAdvertise, "advertise"},
-     {FrameKind::kKeys, "keys"},           {FrameKind::kShares, "shares"},   {FrameKind::kDelivery, "delivery"},
-     {FrameKind::kMasked, "masked"},       {FrameKind::kUnmask, "unmask"},   {FrameKind::kReveal, "reveal"},
-     {FrameKind::kDone, "done"},           {FrameKind::kDropped, "dropped"}, {FrameKind::kConsent, "consent"},
-     {FrameKind::kQuorum, "quorum"},       {FrameKind::kPlan, "plan"}}};
 
 void put(std::span<std::byte> bytes, std::uint64_t number) {
   for (std::size_t place = 0; place < bytes.size(); ++place)
@@ -63,17 +53,6 @@ std::array<std::byte, kHeaderBytes + sizeof(RunId)> associated_data(std::span<co
 }
 
 }  // namespace
-
-std::string_view to_string(FrameKind kind) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.first == kind; });
-  return found == kNames.end() ? "unknown" : found->second;
-}
-
-std::optional<FrameKind> frame_kind_of(std::string_view name) {
-  const auto found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.second == name; });
-  return found == kNames.end() ? std::nullopt : std::optional(found->first);
-}
 
 std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame) {
   if (frame.size() < kHeaderBytes + kTagBytes || frame.size() > kLargestFrame) return std::nullopt;

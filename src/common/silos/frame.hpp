@@ -13,14 +13,17 @@
 // frame is opened only where its header is exactly the one expected and its tag fits. No payload is read before that.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "common/base/spelling.hpp"
 #include "common/masking/key_agreement.hpp"
 #include "common/masking/sealed_box.hpp"
 
@@ -49,9 +52,15 @@ enum class FrameKind : std::uint8_t {
   kPlan        ///< silo: the digest of its own noise plan, signed; coordinator: those of all
 };
 
-/// "masked"; "unknown" for other numbers.
-std::string_view to_string(FrameKind kind);
-std::optional<FrameKind> frame_kind_of(std::string_view name);
+template <>
+inline constexpr auto spellings<FrameKind> = std::to_array<std::pair<std::string_view, FrameKind>>(
+    {{"offer", FrameKind::kOffer},         {"hello", FrameKind::kHello},     {"members", FrameKind::kMembers},
+     {"status", FrameKind::kStatus},       {"verdict", FrameKind::kVerdict}, {"number", FrameKind::kNumber},
+     {"broadcast", FrameKind::kBroadcast}, {"begin", FrameKind::kBegin},     {"advertise", FrameKind::kAdvertise},
+     {"keys", FrameKind::kKeys},           {"shares", FrameKind::kShares},   {"delivery", FrameKind::kDelivery},
+     {"masked", FrameKind::kMasked},       {"unmask", FrameKind::kUnmask},   {"reveal", FrameKind::kReveal},
+     {"done", FrameKind::kDone},           {"dropped", FrameKind::kDropped}, {"consent", FrameKind::kConsent},
+     {"quorum", FrameKind::kQuorum},       {"plan", FrameKind::kPlan}});
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kOffer;

@@ -65,8 +65,6 @@ struct Hello {
   Signature signature{};
 };
 
-inline constexpr std::size_t kHelloBytes = 32 + 32 + 64;
-
 PublicKey digest_of(const std::optional<Roster>& roster);
 
 /// The offer and the hello, each as a frame that is not sealed.

@@ -7,9 +7,9 @@
 //     the value         its members in order; of a list its number of elements first
 //
 // A struct says what it is made of by serialize(archive, T&, unsigned), as for archives between trusted ranks
-// (common/ranks/rank_archive.hpp). What is read has these properties, whoever wrote it: a list takes no memory before
-// it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a double is finite;
-// nothing follows the value. What a value means is for its reader to check.
+// (common/ranks/rank_archive.hpp, which uses this). What is read has these properties, whoever wrote it: a list takes
+// no memory before it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a
+// double is finite; nothing follows the value. What a value means is for its reader to check.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,9 @@ namespace dpreduce {
 
 template <typename T>
 concept PayloadNumber = std::integral<T> && !std::same_as<T, bool>;
+
+/// Which doubles a message may hold: of a party that is trusted, infinities and NaNs as well.
+enum class NumbersOfMessage { kFinite, kAny };
 
 /// Calls the serialize of T, a member or a function beside it.
 template <typename Archive, typename T>
@@ -77,6 +81,15 @@ class PayloadArchiveWriter {
     writer_.u64(elements.size());
     for (const T& element : elements) write(element);
   }
+  template <typename First, typename Second>
+  void write(const std::pair<First, Second>& pair) {
+    write(pair.first);
+    write(pair.second);
+  }
+  template <typename Key, typename T>
+  void write(const std::map<Key, T>& entries) {
+    write(std::vector<std::pair<Key, T>>(entries.begin(), entries.end()));
+  }
   template <typename T>
   void write(const std::optional<T>& value) {
     write(value.has_value());
@@ -97,7 +110,8 @@ class PayloadArchiveWriter {
 
 class PayloadArchiveReader {
  public:
-  explicit PayloadArchiveReader(std::span<const std::byte> bytes) : reader_(bytes) {}
+  explicit PayloadArchiveReader(std::span<const std::byte> bytes, NumbersOfMessage numbers = NumbersOfMessage::kFinite)
+      : reader_(bytes), numbers_(numbers) {}
 
   template <typename T>
   PayloadArchiveReader& operator&(T& value) {
@@ -121,7 +135,7 @@ class PayloadArchiveReader {
   }
   void read(double& number) {
     number = std::bit_cast<double>(reader_.u64());
-    if (!std::isfinite(number)) refuse("a number is not finite");
+    if (numbers_ == NumbersOfMessage::kFinite && !std::isfinite(number)) refuse("a number is not finite");
   }
   template <typename E>
   requires std::is_enum_v<E>
@@ -153,6 +167,17 @@ class PayloadArchiveReader {
       elements.reserve(number);
     }
     for (std::size_t place = 0; place < number; ++place) read(elements.emplace_back());  // each takes bytes of its own
+  }
+  template <typename First, typename Second>
+  void read(std::pair<First, Second>& pair) {
+    read(pair.first);
+    read(pair.second);
+  }
+  template <typename Key, typename T>
+  void read(std::map<Key, T>& entries) {
+    std::vector<std::pair<Key, T>> listed;
+    read(listed);
+    entries = std::map<Key, T>(listed.begin(), listed.end());
   }
   template <typename T>
   void read(std::optional<T>& value) {
@@ -186,6 +211,7 @@ class PayloadArchiveReader {
   }
 
   PayloadReader reader_;
+  NumbersOfMessage numbers_;
 };
 
 /// KIND VERSION DIGEST in front of the bytes of a value.
@@ -207,9 +233,10 @@ std::string message_of(std::string_view kind, const Value& value) {
 /// The value of message_of(kind, value). Throws UsageError naming both versions where another version of the program
 /// made the message; BadInput where it is damaged, or no such message.
 template <typename Value>
-Value value_of_message(std::string_view kind, std::string_view message) {
+Value value_of_message(std::string_view kind, std::string_view message,
+                       NumbersOfMessage numbers = NumbersOfMessage::kFinite) {
   try {
-    PayloadArchiveReader archive(value_in(message, kind));
+    PayloadArchiveReader archive(value_in(message, kind), numbers);
     Value value{};
     archive& value;
     archive.end();

@@ -58,7 +58,7 @@ void SiloSession::end_with(std::int64_t failure) {
   self_.pair_secrets.clear();
 }
 
-// What others say is nobody's word: not even that they end.
+// The others' word counts for nothing here: not even that they end.
 std::optional<Message> SiloSession::of_coordinator(WireClock::time_point until) {
   for (;;) {
     std::optional<Message> message = wire_.receive(until);

@@ -1,9 +1,10 @@
 #include "common/simulation/silo_files.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
 #include <deque>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -92,44 +93,28 @@ std::vector<std::uint64_t> stratum_counts(WorkerRows& rows, std::size_t classes,
   return counts;
 }
 
-template <typename Bits>
-void store(Bits bits, std::byte* target) {
-  for (std::size_t k = 0; k < sizeof(Bits); ++k) target[k] = static_cast<std::byte>(bits >> (8 * k));
-}
-
-template <typename Bits>
-Bits load(const std::byte* source) {
-  Bits bits = 0;
-  for (std::size_t k = 0; k < sizeof(Bits); ++k) {
-    bits = static_cast<Bits>(bits | static_cast<Bits>(std::to_integer<std::uint64_t>(source[k])) << (8 * k));
-  }
-  return bits;
-}
-
-// One stored row of features, shifted in place.
-void shift_row(const FeatureShift& shift, DType dtype, std::span<std::byte> stored, std::vector<double>& scratch) {
-  const std::size_t element = size_of(dtype);
-  scratch.resize(stored.size() / element);
-  for (std::size_t a = 0; a < scratch.size(); ++a) {
-    const std::byte* const source = stored.data() + a * element;
-    if (dtype == DType::kFloat16) {
-      scratch[a] = double{half_to_float(load<std::uint16_t>(source))};
-    } else if (dtype == DType::kFloat32) {
-      scratch[a] = double{std::bit_cast<float>(load<std::uint32_t>(source))};
-    } else {
-      scratch[a] = std::bit_cast<double>(load<std::uint64_t>(source));
-    }
-  }
+// One stored row of features, shifted in place: `decode` makes a number of an element, `encode` an element of it.
+template <typename Element, typename Decode, typename Encode>
+void shift_elements(const FeatureShift& shift, std::span<std::byte> stored, std::vector<double>& scratch, Decode decode,
+                    Encode encode) {
+  std::vector<Element> elements(stored.size() / sizeof(Element));
+  std::memcpy(elements.data(), stored.data(), stored.size());
+  scratch.resize(elements.size());
+  std::transform(elements.begin(), elements.end(), scratch.begin(), decode);
   shift.apply(scratch);
-  for (std::size_t a = 0; a < scratch.size(); ++a) {
-    std::byte* const target = stored.data() + a * element;
-    if (dtype == DType::kFloat16) {
-      store(float_to_half(static_cast<float>(scratch[a])), target);
-    } else if (dtype == DType::kFloat32) {
-      store(std::bit_cast<std::uint32_t>(static_cast<float>(scratch[a])), target);
-    } else {
-      store(std::bit_cast<std::uint64_t>(scratch[a]), target);
-    }
+  std::transform(scratch.begin(), scratch.end(), elements.begin(), encode);
+  std::memcpy(stored.data(), elements.data(), stored.size());
+}
+
+void shift_row(const FeatureShift& shift, DType dtype, std::span<std::byte> stored, std::vector<double>& scratch) {
+  const auto to_float = [](double value) { return static_cast<float>(value); };
+  if (dtype == DType::kFloat16) {
+    shift_elements<std::uint16_t>(shift, stored, scratch, half_to_float,
+                                  [](double value) { return float_to_half(static_cast<float>(value)); });
+  } else if (dtype == DType::kFloat32) {
+    shift_elements<float>(shift, stored, scratch, std::identity(), to_float);
+  } else {
+    shift_elements<double>(shift, stored, scratch, std::identity(), std::identity());
   }
 }
 

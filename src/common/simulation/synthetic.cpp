@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -64,13 +66,7 @@ constexpr std::uint64_t kPersonStream = 5;
 constexpr std::uint64_t kRowStream = std::uint64_t{1} << 40;
 constexpr std::uint64_t kSetStream = std::uint64_t{1} << 41;  // the same, of a row's further classes
 
-void require_non_negative(const char* name, double value) {
-  if (!(value >= 0.0 && std::isfinite(value))) {
-    throw UsageError(fmt::format("{} = {}: must be finite and at least 0", name, value));
-  }
-}
-
-void validate(const SyntheticSpec& spec) {
+const SyntheticSpec& validated(const SyntheticSpec& spec) {
   if (spec.classes < 2 || spec.classes > std::numeric_limits<std::int32_t>::max()) {
     throw UsageError(fmt::format("classes = {}: must be at least 2 and below 2^31", spec.classes));
   }
@@ -82,13 +78,15 @@ void validate(const SyntheticSpec& spec) {
   if (spec.dim > std::numeric_limits<std::size_t>::max() / sizeof(double) / spec.classes) {
     throw UsageError(fmt::format("dim = {}: classes x dim does not fit memory", spec.dim));
   }
-  require_non_negative("separation", spec.separation);
+  const std::initializer_list<std::pair<const char*, double>> sizes{
+      {"separation", spec.separation},   {"spread", spec.spread},         {"offset", spec.offset},
+      {"train_noise", spec.train_noise}, {"test_noise", spec.test_noise}, {"adversarial", spec.adversarial}};
+  for (const auto& [name, value] : sizes) {
+    if (!(value >= 0.0 && std::isfinite(value))) {
+      throw UsageError(fmt::format("{} = {}: must be finite and at least 0", name, value));
+    }
+  }
   if (spec.separation == 0.0) throw UsageError("separation = 0: must be positive");
-  require_non_negative("spread", spec.spread);
-  require_non_negative("offset", spec.offset);
-  require_non_negative("train_noise", spec.train_noise);
-  require_non_negative("test_noise", spec.test_noise);
-  require_non_negative("adversarial", spec.adversarial);
   if (!(spec.imbalance_ratio >= 1.0 && std::isfinite(spec.imbalance_ratio))) {
     throw UsageError(fmt::format("imbalance_ratio = {}: must be finite and at least 1", spec.imbalance_ratio));
   }
@@ -112,17 +110,15 @@ void validate(const SyntheticSpec& spec) {
     throw UsageError(fmt::format("adversarial = {}: moves rows of one class to another; leave max_labels = {} out",
                                  spec.adversarial, *spec.max_labels));
   }
+  return spec;
 }
 
 // Weights of the classes, sum 1: alpha and (1 - alpha) / (K-1), or IR^(-c / (K-1)).
 std::vector<double> class_weights(const SyntheticSpec& spec) {
-  const std::size_t classes = spec.classes;
-  std::vector<double> weights(classes, 1.0);
+  std::vector<double> weights = long_tail_shares(spec.classes, spec.imbalance_ratio);
   if (spec.first_class_share) {
-    weights.assign(classes, (1.0 - *spec.first_class_share) / static_cast<double>(classes - 1));
+    weights.assign(spec.classes, (1.0 - *spec.first_class_share) / static_cast<double>(spec.classes - 1));
     weights[0] = *spec.first_class_share;
-  } else {
-    weights = long_tail_shares(classes, spec.imbalance_ratio);
   }
   double total = 0.0;
   for (const double weight : weights) total += weight;
@@ -154,16 +150,6 @@ std::vector<std::uint64_t> checked_class_ends(const SyntheticSpec& spec) {
     before = ends[c];
   }
   return ends;
-}
-
-std::vector<double> make_means(const SyntheticSpec& spec) {
-  return spec.means == ClassMeans::kNeuralCollapse ? simplex_frame(spec.classes, spec.dim, spec.seed)
-                                                   : sphere_points(spec.classes, spec.dim, spec.separation, spec.seed);
-}
-
-const SyntheticSpec& validated(const SyntheticSpec& spec) {
-  validate(spec);
-  return spec;
 }
 
 constexpr std::size_t kWrittenAtOnce = std::size_t{8} << 20;
@@ -297,15 +283,14 @@ SyntheticRows::SyntheticRows(const SyntheticSpec& spec)
       train_{checked_class_ends(spec), IndexPermutation(spec.train_rows, spec.seed, kShuffleStream)},
       test_{class_ends(std::vector<double>(spec.classes, 1.0 / static_cast<double>(spec.classes)), spec.test_rows),
             IndexPermutation(spec.test_rows, spec.seed, kShuffleStream + 1)} {
-  means_ = make_means(spec_);
+  means_ = spec_.means == ClassMeans::kNeuralCollapse
+               ? simplex_frame(spec_.classes, spec_.dim, spec_.seed)
+               : sphere_points(spec_.classes, spec_.dim, spec_.separation, spec_.seed);
   const CounterRandom signs(spec_.seed, kOffsetStream);
   offset_.resize(spec_.dim);
   for (std::size_t a = 0; a < spec_.dim; ++a) offset_[a] = signs.bits(a) >> 63 != 0 ? spec_.offset : -spec_.offset;
-  if (spec_.adversarial > 0.0) {
-    adversarial_ = worst_perturbations(means_, spec_.classes, spec_.dim, spec_.adversarial);
-  } else {
-    adversarial_.assign(spec_.dim, 0.0);
-  }
+  adversarial_ = spec_.adversarial > 0.0 ? worst_perturbations(means_, spec_.classes, spec_.dim, spec_.adversarial)
+                                         : std::vector<double>(spec_.dim, 0.0);
 }
 
 std::uint64_t SyntheticRows::rows(SyntheticPart which) const {
@@ -419,11 +404,10 @@ SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& dir
     files.train_person.push_back(path("train_person" + suffix));
     write_persons(rows, even_share(train_rows, shard, shards), files.train_person.back(), existing, made);
   }
-  if (rows.rows(SyntheticPart::kTest) > 0) {
+  if (const std::uint64_t test_rows = rows.rows(SyntheticPart::kTest); test_rows > 0) {
     files.test_x.push_back(path("test_x.npy"));
     files.test_y.push_back(path("test_y.npy"));
-    write_pair(rows, SyntheticPart::kTest, {0, rows.rows(SyntheticPart::kTest)}, files.test_x.back(),
-               files.test_y.back(), existing, made);
+    write_pair(rows, SyntheticPart::kTest, {0, test_rows}, files.test_x.back(), files.test_y.back(), existing, made);
   }
   made.keep();
   return files;

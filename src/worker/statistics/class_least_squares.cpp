@@ -18,6 +18,7 @@
 // Proof: docs/explanation/sensitivities.md, "Gram matrices of the classes". Preconditions: 0 <= alpha < infinity.
 // Throws UsageError where a row may have more than 16 classes, or 8 under replace-one: squares are kept in 64 bits, and
 // S^4 < 2^60.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -101,7 +102,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   }
   const Statistic sums = grams.take_sums();
   for (std::size_t block = 0; block < sums.shape().size(); ++block) {
-    statistic.accumulate(statistic.index_of(sums.shape()[block].name), sums.block(block));
+    std::ranges::copy(sums.block(block), statistic.block(statistic.index_of(sums.shape()[block].name)).begin());
   }
   return statistic;
 }

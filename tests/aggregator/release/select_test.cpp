@@ -70,7 +70,7 @@ TEST_F(SelectTest, NonPrivateSelectionIsTheExactArgmaxAndLeavesNoLedger) {
   pairs.terms.chosen = 2;
   Statistic utilities = empty_utilities(pairs);
   const std::vector<std::int64_t> values{-3, -1, -2, -1, 0, 5, 9, 7};
-  utilities.accumulate(0, values);
+  std::ranges::copy(values, utilities.block(0).begin());
   const Selection chosen = Releaser(ranks_).select(pairs, std::move(utilities));
   ASSERT_EQ(chosen.groups(), 2u);
   EXPECT_THAT(chosen.of_group(0), ElementsAre(1, 3));
@@ -104,7 +104,8 @@ TEST_F(SelectTest, ASecondOfTheSamePlanIsAnError) {
 TEST_F(SelectTest, OnlyWhatIsPlannedIsSelected) {
   PlannedSelection unknown = kChoice;
   unknown.name = "another";
-  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(unknown, some_utilities()), UsageError);
+  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(unknown, some_utilities()),
+               std::logic_error);
   PlannedSelection steeper = kChoice;
   steeper.terms.epsilon = 1;
   EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(steeper, some_utilities()),

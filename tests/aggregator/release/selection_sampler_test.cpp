@@ -120,7 +120,8 @@ TEST(SelectionSampler, RefusesTermsWithAFaultAndOtherSizes) {
   EXPECT_THROW(SelectionSampler(terms_of(0, 1, 3), Adjacency::kAddRemove), UsageError);
   EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3, 4), Adjacency::kAddRemove), UsageError);
   RandomStream stream = test_stream(12);
-  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3), Adjacency::kAddRemove).draw(stream, Utilities{1, 2}), UsageError);
+  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3), Adjacency::kAddRemove).draw(stream, Utilities{1, 2}),
+               std::logic_error);
 }
 
 TEST(BestCandidates, OfEqualOnesTheFirstInRisingOrder) {

@@ -7,7 +7,7 @@ namespace dpreduce::statistic_fingerprint_test {
 
 Statistic statistic_of(std::vector<std::int64_t> values) {
   Statistic statistic({{"sums", values.size()}});
-  statistic.accumulate(0, values);
+  std::ranges::copy(values, statistic.block(0).begin());
   return statistic;
 }
 
@@ -36,8 +36,8 @@ TEST(StatisticFingerprint, DoesNotDependOnHowTheSumIsSpreadOverRanks) {
 TEST(StatisticFingerprint, IsOfTheNumbersWhateverTheirUnits) {
   const auto in_fractions = [](const std::vector<std::int64_t>& values) {
     Statistic statistic({{"sums", 2}, {"counts", 2, 24}});
-    statistic.accumulate(0, std::span(values).first(2));
-    statistic.accumulate(1, std::span(values).last(2));
+    std::ranges::copy(std::span(values).first(2), statistic.block(0).begin());
+    std::ranges::copy(std::span(values).last(2), statistic.block(1).begin());
     const NoiseKey key = NoiseKey::from_seed(3);
     RandomStream coefficients = key.stream("coefficients", {});
     return fingerprint_of(fingerprint_part(statistic, coefficients));

@@ -31,7 +31,10 @@ const std::vector<double> kDeltas{1e-15, 1e-12, 1e-10, 1e-7, 1e-5, 1e-3, 0.1};
 TEST(GaussianDp, MuAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
     SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
-    expect_relative(gdp_mu(row.number("epsilon"), row.number("delta")), row.number("mu_mpmath"), 1e-11);
+    const double epsilon = row.number("epsilon");
+    const double delta = row.number("delta");
+    expect_relative(sigma_for_mu(gdp_mu(epsilon, delta), 1), row.number("sigma_mpmath"), 1e-11);
+    expect_relative(gdp_mu(epsilon, delta), row.number("mu_mpmath"), 1e-11);
   }
 }
 
@@ -79,6 +82,11 @@ TEST(GaussianDp, EveryResultIsOnTheSafeSideAndNextToTheEdge) {
       const double mu = gdp_mu(epsilon, delta);
       EXPECT_LE(oracle_delta(epsilon, mu), Oracle(delta));
       EXPECT_GT(oracle_delta(epsilon, mu * (1 + 1e-15)), Oracle(delta));
+      for (const double sensitivity : {1.0, std::sqrt(2.0), 32767.0}) {
+        const double sigma = sigma_for_mu(gdp_mu(epsilon, delta), sensitivity);
+        EXPECT_LE(oracle_delta(epsilon, Oracle(sensitivity) / sigma), Oracle(delta));
+        EXPECT_GT(oracle_delta(epsilon, Oracle(sensitivity) / (sigma * (1 - 1e-15))), Oracle(delta));
+      }
       const double back = gdp_epsilon(mu, delta);
       EXPECT_LE(oracle_delta(back, mu), Oracle(delta));
       expect_relative(back, epsilon, 1e-13);
@@ -100,6 +108,7 @@ TEST(GaussianDp, ExtremesAreExactToo) {
   EXPECT_EQ(gdp_epsilon(kSmallestMu, 0.1), 0);
   EXPECT_LE(oracle_delta(gdp_epsilon(kLargestMu, 1e-300), kLargestMu), Oracle(1e-300));
   EXPECT_THROW(gdp_mu(0, 1e-25), UsageError);
+  EXPECT_THROW(gdp_mu(1e-22, 1e-25), UsageError);
 }
 
 TEST(GaussianDp, EpsilonIsZeroOnlyWhereDeltaCoversTotalVariation) {
@@ -130,7 +139,7 @@ TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
     const double printed = printed_theorem_sigma(epsilon, delta);
     expect_relative(printed, row.number("sigma_printed_formula"), 1e-10);
 
-    const double ours = std::sqrt(2.0) / gdp_mu(epsilon, delta);
+    const double ours = sigma_for_mu(gdp_mu(epsilon, delta), std::sqrt(2.0));
     expect_relative(ours, row.number("sigma_correct_joint_sqrt2"), 1e-11);
     EXPECT_GT(ours, 2 * printed);
 
@@ -138,7 +147,8 @@ TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
     expect_relative(true_delta, row.number("true_delta_at_printed_sigma"), 1e-9);
     EXPECT_GT(true_delta, 500 * delta);
     expect_relative(gdp_epsilon(std::sqrt(2.0) / printed, delta), row.number("true_eps_at_printed_sigma"), 1e-9);
-    expect_relative(1 / gdp_mu(epsilon / 2, delta / 2), row.number("sigma_eps2_delta2_basic_composition"), 1e-11);
+    expect_relative(sigma_for_mu(gdp_mu(epsilon / 2, delta / 2), 1), row.number("sigma_eps2_delta2_basic_composition"),
+                    1e-11);
   }
 }
 
@@ -166,6 +176,10 @@ TEST(GaussianDp, RefusesWithAUsageErrorThatNamesTheArgument) {
                                {[] { gdp_mu(1, 1); }, "delta = 1:"},
                                {[] { gdp_mu(1, -1e-5); }, "delta = -1e-05:"},
                                {[] { gdp_mu(1, kNan); }, "delta = nan:"},
+                               {[] { sigma_for_mu(1, 0); }, "sensitivity = 0:"},
+                               {[] { sigma_for_mu(1, kNan); }, "sensitivity = nan:"},
+                               {[] { sigma_for_mu(1, kInfinity); }, "sensitivity = inf:"},
+                               {[] { sigma_for_mu(gdp_mu(1e-3, 1e-9), 1e308); }, "sigma = inf:"},
                                {[] { gdp_epsilon(0, 1e-5); }, "mu = 0:"},
                                {[] { gdp_epsilon(kNan, 1e-5); }, "mu = nan:"},
                                {[] { gdp_epsilon(2e4, 1e-5); }, "mu = 20000:"},

@@ -23,6 +23,14 @@ TEST(JsonFields, TellsNullAndAbsentAlike) {
   }
 }
 
+TEST(JsonFields, ListsOfCountsHoldWholeNumbersAlone) {
+  const json object = json::parse(R"({"counts": [0, 7], "mixed": [1, -1]})");
+  const JsonFields fields(object, "r.json");
+  EXPECT_EQ(fields.counts("counts"), (std::vector<std::uint64_t>{0, 7}));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.counts("mixed"); }), HasSubstr("'mixed' must hold whole numbers"));
+  EXPECT_THAT(refusal<BadInput>([&] { fields.counts("absent"); }), HasSubstr("'absent' is missing"));
+}
+
 TEST(JsonFields, RefusesAnotherTypeNamingFileAndPlace) {
   const json object{{"a", {{"b", json::array({json::object({{"c", true}})})}}}};
   const JsonFields fields(object, "r.json");

@@ -56,7 +56,7 @@ TEST(NpyHeader, EachDamageIsNamed) {
       {"{'descr': '<f4', 'fortran_order': False, }", "'shape' is missing"},
       {"{'descr': '<f4', 'shape': (3,), }", "'fortran_order' is missing"},
       {"{'fortran_order': False, 'shape': (3,), }", "'descr' is missing"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}", "unknown key 'more'"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}", "unknown key \"more\""},
       {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "appears twice"},
       {"{'descr': '<f4', 'fortran_order': 0, 'shape': (3,), }", "True or False"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", "negative"},

@@ -1,5 +1,7 @@
 #include "common/model/safetensors.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "common/base/error.hpp"
 #include "tests/common/model/byte_file.hpp"
 #include "tests/temporary_folder.hpp"
@@ -91,8 +93,9 @@ TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
     std::memcpy(&length, bytes.data(), sizeof length);
     EXPECT_EQ(length % 8, 0U);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
-    for (const auto& [name, entry] : parse_safetensors_header(text, "f").entries) {
-      EXPECT_EQ(entry.begin % element_size(entry.type), 0U) << name;
+    const nlohmann::json header = nlohmann::json::parse(text);
+    for (const auto& [name, tensor] : file.tensors) {
+      EXPECT_EQ(header[name]["data_offsets"][0].get<std::uint64_t>() % element_size(tensor.type), 0U) << name;
     }
   }
 }
@@ -146,27 +149,28 @@ TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
       {header(
            R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
        "stands twice"},
-      {header(R"({"w":{"dtype":"U8","shape":[1],"shape":[8],"data_offsets":[0,8]}})"), "shape twice"},
+      {header(R"({"w":{"dtype":"U8","shape":[1],"shape":[8],"data_offsets":[0,8]}})"), "\"shape\" stands twice"},
       {header(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "stands twice"},
       {header(R"({"__metadata__":{},"__metadata__":{}})", 0), "stands twice"},
-      {header(R"({"__metadata__":{"a":1}})", 0), "a metadata string belongs"},
-      {header(R"({"__metadata__":"a"})", 0), "the metadata object belongs"},
-      {header(R"({"__metadata__":{"a":{}}})", 0), "a metadata string belongs"},
-      {header(R"({"w":null})", 0), "null where a tensor's object belongs"},
+      {header(R"({"__metadata__":{"a":1}})", 0), "must be a text"},
+      {header(R"({"__metadata__":"a"})", 0), "must be an object"},
+      {header(R"({"__metadata__":{"a":{}}})", 0), "must be a text"},
+      {header(R"({"w":null})", 0), "must be an object"},
       {header(R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"x":1}})"), "unknown field"},
-      {header(R"({"w":{"dtype":"U8","shape":[8]}})"), "lacks one of"},
-      {header(R"({"w":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})"), "dtype \"BF16\""},
-      {header(R"({"w":{"dtype":64,"shape":[1],"data_offsets":[0,8]}})"), "the dtype's name belongs"},
-      {header(R"({"w":{"dtype":"F64","shape":[-1],"data_offsets":[0,8]}})"), "negative number -1"},
-      {header(R"({"w":{"dtype":"F64","shape":[1.0],"data_offsets":[0,8]}})"), "no 64-bit integer"},
-      {header(R"({"w":{"dtype":"F64","shape":[18446744073709551616],"data_offsets":[0,8]}})"), "no 64-bit integer"},
-      {header(R"({"w":{"dtype":"F64","shape":["1"],"data_offsets":[0,8]}})"), "a dimension from 0"},
-      {header(R"({"w":{"dtype":"F64","shape":[true],"data_offsets":[0,8]}})"), "a boolean where"},
-      {header(R"({"w":{"dtype":"F64","shape":[[1]],"data_offsets":[0,8]}})"), "an array where"},
+      {header(R"({"w":{"dtype":"U8","shape":[8]}})"), "is missing"},
+      {header(R"({"w":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})"), "dtype' is \"BF16\", which is unknown"},
+      {header(R"({"w":{"dtype":64,"shape":[1],"data_offsets":[0,8]}})"), "must be a text"},
+      {header(R"({"w":{"dtype":"F64","shape":[-1],"data_offsets":[0,8]}})"), "must hold whole numbers"},
+      {header(R"({"w":{"dtype":"F64","shape":[1.0],"data_offsets":[0,8]}})"), "must hold whole numbers"},
+      {header(R"({"w":{"dtype":"F64","shape":[18446744073709551616],"data_offsets":[0,8]}})"),
+       "must hold whole numbers"},
+      {header(R"({"w":{"dtype":"F64","shape":["1"],"data_offsets":[0,8]}})"), "must hold whole numbers"},
+      {header(R"({"w":{"dtype":"F64","shape":[true],"data_offsets":[0,8]}})"), "must hold whole numbers"},
+      {header(R"({"w":{"dtype":"F64","shape":[[1]],"data_offsets":[0,8]}})"), "nested too deep"},
       {header(R"({"w":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"), "passes 2^64"},
       {header(R"({"w":{"dtype":"U8","shape":[2305843009213693953,8],"data_offsets":[0,8]}})"), "passes 2^64"},
-      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0]}})"), "1 data_offsets"},
-      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8,8]}})"), "more than two"},
+      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0]}})"), "must be two numbers"},
+      {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8,8]}})"), "must be two numbers"},
       {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[8,0]}})"), "before its begin"},
       {header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"), "past the data's 8"},
       {header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})"), "needs 16"},
@@ -204,12 +208,7 @@ TEST(Safetensors, EveryTruncationIsRefused) {
 TEST(Safetensors, DeepNestingIsRefusedAtItsSecondLevel) {
   const std::string deep = R"({"w":)" + std::string(1'000'000, '[');
   const std::string message = refusal<BadInput>([&] { parse_safetensors(safetensors_bytes(deep, 0), "f"); });
-  EXPECT_THAT(message, HasSubstr("an array where a tensor's object belongs"));
-}
-
-TEST(Safetensors, NamesInMessagesAreShortAndOfOneLine) {
-  EXPECT_EQ(printable_name("a\n\x1B\xC3\xA4"), R"("a\n\u001b\u00e4")");
-  EXPECT_EQ(printable_name(std::string(200, 'x')), '"' + std::string(60, 'x') + "\"...");
+  EXPECT_THAT(message, HasSubstr("nested too deep"));
 }
 
 TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {

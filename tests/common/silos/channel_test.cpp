@@ -91,10 +91,10 @@ TEST_F(ChannelTest, EveryByteAndEveryLengthIsAuthenticated) {
 TEST_F(ChannelTest, KindsHaveOneNameEach) {
   for (int number = 1; number <= 20; ++number) {
     const auto kind = static_cast<FrameKind>(number);
-    EXPECT_EQ(frame_kind_of(to_string(kind)), kind);
+    EXPECT_EQ(choice_of<FrameKind>(to_string(kind)), kind);
   }
   EXPECT_EQ(to_string(static_cast<FrameKind>(21)), "unknown");
-  EXPECT_EQ(frame_kind_of("nothing"), std::nullopt);
+  EXPECT_EQ(choice_of<FrameKind>("nothing"), std::nullopt);
 }
 
 TEST(KeyDerivation, EveryPartOfTheContextCounts) {
