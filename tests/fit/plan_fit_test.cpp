@@ -79,6 +79,7 @@ TEST(PlanFit, AChoiceAndTheReleasesBesideItTakeTheBudgetTogether) {
     EXPECT_NEAR(plan.noise->mu * plan.noise->mu, 1.0 - share, 1e-9);
     EXPECT_LE(gdp_compose(std::array{mu_of_choice, plan.noise->mu}), 1.0);
     EXPECT_LE(plan.guarantee->mu, 1.0);
+    EXPECT_EQ(plan.choice->terms.chosen, 1U);
   }
 }
 
