@@ -53,11 +53,13 @@ TEST_F(ChoiceTest, ByPublicRowsItIsTheBestOfThemAndFree) {
   EXPECT_EQ(text("ledger show --ledger ledger").find("selection by"), std::string::npos);
 }
 
-// The model is as good on these rows as each single iterate, by both heads where there is a second one.
+// The model is as good on these rows as each single iterate, by both heads where there is a second one. With so much
+// noise iterates differ.
 TEST_F(ChoiceTest, OfIteratesTheBestIsKept) {
-  for (const std::string heads : {"", "--warm-start "}) {
+  for (const std::string options : {"--seed 3 ", "--seed 4 ", "--seed 3 --warm-start "}) {
+    SCOPED_TRACE(options);
     const auto accuracy = [&](const std::string& further) {
-      return report("--method gd --rounds 8 --mu 1 --seed 3 --test-x other_x.npy --test-y other_y.npy " + heads +
+      return report("--method gd --rounds 2 --mu 0.005 --test-x other_x.npy --test-y other_y.npy " + options +
                     further)["test"]["accuracy"]
           .get<double>();
     };

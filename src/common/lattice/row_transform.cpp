@@ -100,10 +100,6 @@ std::span<T> room(std::vector<T>& memory, std::size_t size) {
 
 }  // namespace
 
-std::string_view to_string(Normalize normalize) {
-  return normalize == Normalize::kL2 ? "l2" : "none";
-}
-
 Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix) {
   const std::size_t dim = preprocessing.dim();
   const std::size_t rows = matrix.size() / dim;

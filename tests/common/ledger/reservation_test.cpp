@@ -12,7 +12,7 @@ TEST(Reservation, OfAPlanHasAllThatThePlanMayCharge) {
        {.name = "mean", .share = 1, .blocks = {{"sum", 5, 1}}, .profiles = {{"row", {9}}}}});
   plan.releases[1].sampling_rate = 0.5;
   const SelectionTerms terms{.mechanism = SelectionMechanism::kPermuteAndFlip, .epsilon = 0.5, .candidates = 9};
-  plan = with_selections(plan, {{"choice", terms}});
+  plan = with_selections(plan, {{.name = "choice", .terms = terms, .fraction_bits = 8}});
   const Reservation reservation = reservation_of(plan, "run-1", sample_terms());
   EXPECT_EQ(fault_of(reservation), "");
   EXPECT_EQ(reservation.run_id, "run-1");
@@ -21,8 +21,7 @@ TEST(Reservation, OfAPlanHasAllThatThePlanMayCharge) {
   EXPECT_EQ(reservation.releases[0],
             (ReservedRelease{.name = "gradient", .rounds = 7, .mu = mu_of_rounds(plan.releases[0], 1)}));
   EXPECT_EQ(reservation.releases[1].sampling_rate, 0.5);
-  ASSERT_EQ(reservation.selections.size(), 1U);
-  EXPECT_EQ(reservation.selections[0].terms, terms);
+  EXPECT_EQ(reservation.selections, (std::vector<PlannedSelection>{{"choice", terms}}));  // as a charge tells of it
   EXPECT_TRUE(reservation.instead_of.empty());
 }
 
