@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "aggregator/solvers/public_refit.hpp"
@@ -12,6 +13,24 @@
 #include "methods/registry.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Class sizes from noised counts n_c of noise s: their mean m plus max(0, 1 - (K - 1) s^2 / sum_c (n_c - m)^2) of what
+// each differs from it, at least s. Where noise is all that counts differ by, classes are of one size.
+std::vector<double> shrunk_sizes(const ReleasedBlock& counts) {
+  std::vector<double> sizes(counts.values().begin(), counts.values().end());
+  const auto classes = static_cast<double>(sizes.size());
+  const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / classes;
+  double energy = 0.0;
+  for (const double size : sizes) energy += (size - mean) * (size - mean);
+  const double noise = (classes - 1.0) * counts.sigma() * counts.sigma();
+  const double kept = energy > 0.0 ? std::max(0.0, 1.0 - noise / energy) : 0.0;
+  for (double& size : sizes) size = std::max(mean + kept * (size - mean), std::max(counts.sigma(), 1.0));
+  return sizes;
+}
+
+}  // namespace
+
 bool adjusts_scores(const FitOptions& options) {
   return options.method.objective == Objective::kBalanced && method_entry(options.method).scores_are_adjustable;
 }
@@ -28,11 +47,8 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
   LinearScores scores = method.train(run);
   DPREDUCE_ASSERT(scores.bias.size() == run.rows().classes());
   if (run.ranks().is_coordinator()) {
-    const ReleasedBlock& sizes = release.block("class_counts");
-    const double least = std::max(sizes.sigma(), 1.0);
-    for (std::size_t c = 0; c < scores.bias.size(); ++c) {
-      scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
-    }
+    const std::vector<double> sizes = shrunk_sizes(release.block("class_counts"));
+    for (std::size_t c = 0; c < scores.bias.size(); ++c) scores.bias[c] -= std::log(sizes[c]);
   }
   const std::uint64_t public_rows =
       options.rows.center == Centering::kPublic ? run.choices().candidates().features().rows() : 0;

@@ -16,6 +16,10 @@
 // h = g + ridge, g at least C^2 / d, with square loss g_j above the line at least 2 w, a the intercept's share (its own
 // e is a t). Where noise rules, a step is 1 / h.
 //
+// With --normalize none the length of a whitened row says something still, so rows are not scaled to C but clipped. M
+// is then scaled so that whitening keeps the mean square of rows' lengths, as far as G tells: x <- C M x would be as
+// short as 1 / sqrt(n), and an intercept and noise are measured by C.
+//
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
 #include <algorithm>
@@ -73,7 +77,13 @@ class WhitenedStep : public StepRule {
   }
 
   // M, d x d.
-  std::vector<double> whitening() const { return spectrum_.whitening(ridge_); }
+  std::vector<double> whitening(Normalize normalize) const {
+    std::vector<double> matrix = spectrum_.whitening(ridge_);
+    if (normalize == Normalize::kL2) return matrix;
+    const double factor = factor_that_keeps_lengths();
+    for (double& entry : matrix) entry *= factor;
+    return matrix;
+  }
 
   void step(const NoisedRound& round, std::span<double> weights) override {
     const std::size_t dim = spectrum_.dim();
@@ -95,6 +105,19 @@ class WhitenedStep : public StepRule {
 
  private:
   double one_row() const { return clip_norm_ * clip_norm_; }
+
+  // f of sum_i |f M x_i|^2 = sum_i |x_i|^2 = t. What of t is in no eigenvalue is spread over all of them.
+  double factor_that_keeps_lengths() const {
+    const double trace = std::max(spectrum_.trace(), one_row());
+    double found = 0.0;
+    for (const double eigenvalue : spectrum_.eigenvalues()) found += eigenvalue;
+    const double rest = std::max(trace - found, 0.0) / static_cast<double>(spectrum_.dim());
+    double whitened = 0.0;
+    for (const double eigenvalue : spectrum_.eigenvalues()) {
+      whitened += (eigenvalue + rest) / (eigenvalue + ridge_);
+    }
+    return std::sqrt(std::max(trace, found) / whitened);
+  }
 
   GramSpectrum spectrum_;
   double clip_norm_;
@@ -138,7 +161,7 @@ class WhitenedDescentMethod : public RoundsMethod {
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       rule.emplace(gram.block("gram"), lattice, settings_, run.rows().classes());
-      matrix = rule->whitening();
+      matrix = rule->whitening(run.rows().preprocessing().normalize);
     });
     run.ranks().broadcast(matrix);
     run.rows().project(std::move(matrix));
