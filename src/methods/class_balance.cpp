@@ -1,11 +1,10 @@
 #include "methods/class_balance.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "aggregator/solvers/public_refit.hpp"
+#include "aggregator/solvers/shrunk_means.hpp"
 #include "common/base/error.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
@@ -13,24 +12,6 @@
 #include "methods/registry.hpp"
 
 namespace dpreduce {
-namespace {
-
-// Class sizes from noised counts n_c of noise s: their mean m plus max(0, 1 - (K - 1) s^2 / sum_c (n_c - m)^2) of what
-// each differs from it, at least s. Where noise is all that counts differ by, classes are of one size.
-std::vector<double> shrunk_sizes(const ReleasedBlock& counts) {
-  std::vector<double> sizes(counts.values().begin(), counts.values().end());
-  const auto classes = static_cast<double>(sizes.size());
-  const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / classes;
-  double energy = 0.0;
-  for (const double size : sizes) energy += (size - mean) * (size - mean);
-  const double noise = (classes - 1.0) * counts.sigma() * counts.sigma();
-  const double kept = energy > 0.0 ? std::max(0.0, 1.0 - noise / energy) : 0.0;
-  for (double& size : sizes) size = std::max(mean + kept * (size - mean), std::max(counts.sigma(), 1.0));
-  return sizes;
-}
-
-}  // namespace
-
 bool adjusts_scores(const FitOptions& options) {
   return options.method.objective == Objective::kBalanced && method_entry(options.method).scores_are_adjustable;
 }
@@ -47,7 +28,7 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
   LinearScores scores = method.train(run);
   DPREDUCE_ASSERT(scores.bias.size() == run.rows().classes());
   if (run.ranks().is_coordinator()) {
-    const std::vector<double> sizes = shrunk_sizes(release.block("class_counts"));
+    const std::vector<double> sizes = solve_class_sizes(release.block("class_counts"));
     for (std::size_t c = 0; c < scores.bias.size(); ++c) scores.bias[c] -= std::log(sizes[c]);
   }
   const std::uint64_t public_rows =

@@ -52,21 +52,6 @@ LinearScores scores_of_sums(std::span<const double> sums, std::size_t kept, cons
 
 }  // namespace
 
-std::vector<double> solve_center(const Release& release, const Lattice& lattice) {
-  const ReleasedBlock& sum = release.block("row_sum");
-  const ReleasedBlock& rows = release.block("row_count");
-  std::vector<double> center(sum.values().begin(), sum.values().end());
-  const double energy = squared_norm(center);
-  if (energy == 0.0) return center;
-  const double noise_energy = static_cast<double>(center.size()) * sum.sigma() * sum.sigma();
-  const double kept = std::max(0.0, 1.0 - noise_energy / energy);
-  // A count below its own noise says that there are no more rows than that.
-  const double count = std::max(clamped_count(rows.values().front()), rows.sigma());
-  for (double& entry : center) entry = entry * kept / (lattice.scale() * count);
-  pull_into_ball(center, lattice.clip_norm);
-  return center;
-}
-
 LinearScores solve_mean_classifier(const Release& release, const Lattice& lattice, Metric metric, std::size_t select) {
   const ReleasedBlock& block = release.block("class_sums");
   std::vector<double> sums(block.values().begin(), block.values().end());

@@ -27,10 +27,4 @@ LinearScores solve_mean_classifier(const Release& release, const Lattice& lattic
 /// The `count` features in which the directions of released class sums are farthest apart, ascending.
 std::vector<std::size_t> select_features(const Release& release, const Lattice& lattice, std::size_t count);
 
-/// The mean of all rows, shrunk by its known noise and pulled into the ball of radius C:
-///     max(0, 1 - d s^2 / |row_sum|^2) row_sum / (scale max(row_count, s_n, 1))     d
-/// s and s_n are the noises of an entry of row_sum and of row_count. Rows are centered by it: noise that is longer than
-/// the mean would move all of them by a vector longer than they are. The factor is the positive part of [james1961]'s.
-std::vector<double> solve_center(const Release& release, const Lattice& lattice);
-
 }  // namespace dpreduce

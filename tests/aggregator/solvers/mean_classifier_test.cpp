@@ -71,16 +71,4 @@ TEST(SelectFeatures, AreThoseWhereDirectionsDiffer) {
             (std::vector<std::size_t>{0, 3}));
 }
 
-TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
-  const auto center = [](std::int64_t sum, std::int64_t count) {
-    std::vector<ReleasedBlock> blocks;
-    blocks.emplace_back("row_sum", std::vector<std::int64_t>{sum, 0, 0, 0}, 0.0);
-    blocks.emplace_back("row_count", std::vector<std::int64_t>{count}, 0.0);
-    return solve_center(Release(std::move(blocks)), kMeanLattice);
-  };
-  EXPECT_NEAR(center(3 * kUnit, 4)[0], 0.75, 1e-12);
-  EXPECT_NEAR(center(3 * kUnit, 1)[0], 1.0, 1e-12) << "outside of the ball";
-  EXPECT_NEAR(center(-3 * kUnit, -9)[0], -1.0, 1e-12) << "a negative count stands for one row";
-}
-
 }  // namespace dpreduce::mean_classifier_test
