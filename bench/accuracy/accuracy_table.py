@@ -38,9 +38,24 @@ def numbers(name, default):
     return [float(word) if "." in word or "e" in word else int(word) for word in os.environ.get(name, default).split()]
 
 
-def stated_variables():
+def stated_variables(*further):
     """What was set to make the table smaller, as a shell would be told."""
-    return [f'{name}="{os.environ[name]}"' for name in ("EPSILONS", "SEEDS", "SETS") if name in os.environ]
+    return [f'{name}="{os.environ[name]}"' for name in ("EPSILONS", "SEEDS", "SETS", *further) if name in os.environ]
+
+
+def write_page(template, page, runner, seeds, **values):
+    """docs/experiments/PAGE.md of bench/accuracy/TEMPLATE.md, and what all pages of runs state."""
+    with open(f"{ROOT}/bench/accuracy/{template}.md") as f:
+        document = Template(f.read()).substitute(
+            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
+            delta=f"{DELTA:g}".replace("e-0", "e-"), seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
+            minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
+            notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)), **values)
+    path = f"{ROOT}/docs/experiments/{page}.md"
+    with open(path + ".partial", "w") as f:
+        f.write(document)
+    os.rename(path + ".partial", path)
+    print(path)
 
 
 def percent(accuracy):
@@ -185,19 +200,8 @@ def write_document(grid):
     if grid:
         grids += ["**Our grids**, chosen from in the same way:",
                   table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
-    with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
-        document = Template(f.read()).substitute(
-            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
-            command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]), delta=f"{DELTA:g}".replace("e-0", "e-"),
-            seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
-            minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
-            sections="\n\n".join(sections), grids="\n\n".join(grids),
-            notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)))
-    path = f"{ROOT}/docs/experiments/accuracy.md"
-    with open(path + ".partial", "w") as f:
-        f.write(document)
-    os.rename(path + ".partial", path)
-    print(path)
+    write_page("document", "accuracy", runner, seeds, sections="\n\n".join(sections), grids="\n\n".join(grids),
+               command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]))
 
 
 if __name__ == "__main__":

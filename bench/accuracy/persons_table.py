@@ -9,14 +9,12 @@ import math
 import os
 import subprocess
 import sys
-from string import Template
 
 import numpy as np
 
-from accuracy_table import ROOT, cell, numbers, percent, stated_variables, table
+from accuracy_table import DELTA, ROOT, cell, numbers, percent, stated_variables, table, write_page
 from runs import RunFailed, Runner, Set, Spread, sha256
 
-DELTA = 1e-5
 METHOD = "--method auto"
 BOUNDS = (1, 2, 5, 10)
 DRAWN = "synth --kind gaussian-mixture --rows 30000 --test-rows 10000 --dim 64 --classes 10 --separation 0.5 --spread 0.18 --seed 1"
@@ -182,18 +180,8 @@ def write_document():
     epsilons, seeds = numbers("EPSILONS", "0.5 1 8"), numbers("SEEDS", "1 2 3 4 5")
     runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
     sections = [section(Figures(runner, data, epsilons, seeds)) for data in sets()]
-    with open(os.path.dirname(os.path.abspath(__file__)) + "/persons.md") as f:
-        document = Template(f.read()).substitute(
-            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
-            command=" ".join([*stated_variables(), "launch/persons"]), delta=f"{DELTA:g}".replace("e-0", "e-"),
-            seed_count=len(seeds), seeds=", ".join(map(str, seeds)), method=METHOD,
-            minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
-            sections="\n\n".join(sections))
-    path = f"{ROOT}/docs/experiments/persons.md"
-    with open(path + ".partial", "w") as f:
-        f.write(document)
-    os.rename(path + ".partial", path)
-    print(path)
+    write_page("persons", "persons", runner, seeds, method=METHOD, sections="\n\n".join(sections),
+               command=" ".join([*stated_variables(), "launch/persons"]))
 
 
 if __name__ == "__main__":
