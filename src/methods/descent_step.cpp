@@ -11,6 +11,9 @@
 namespace dpreduce {
 namespace {
 
+// As kScoreReach; the scores that squares aim at are 0 and 1. Twenty times as far, they come back in a hundred rounds.
+constexpr double kReachOfSquares = 1.0;
+
 constexpr double kAimedShare = 0.1;
 constexpr double kSmallestNorm = 1e-3;
 constexpr double kLargestNorm = 2.0;
@@ -21,8 +24,9 @@ DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, 
     : settings_(settings),
       rounds_(rounds),
       clip_norm_(clip_norm),
-      // D: a first step that moves every class alike changes a score by up to kScoreReach.
-      reach_(kScoreReach * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
+      // D: a first step that moves every class alike changes a score by up to its reach.
+      reach_((settings.loss == Loss::kSquare ? kReachOfSquares : kScoreReach) *
+             std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
 void DescentStep::adapt(std::span<const std::int64_t> sides) {
   const double within = std::max(static_cast<double>(sides[0]), 0.0);
@@ -60,8 +64,8 @@ class GradientDescentMethod : public RoundsMethod {
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
-    DescentStep rule({bound_, settings_.learning_rate, settings_.radius}, settings_.rounds, run.rows().classes(),
-                     run.rows().lattice().clip_norm);
+    DescentStep rule({bound_, settings_.loss, settings_.learning_rate, settings_.radius}, settings_.rounds,
+                     run.rows().classes(), run.rows().lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 

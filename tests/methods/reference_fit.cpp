@@ -136,7 +136,8 @@ class Reference {
 
   void descend() {
     squares_ += squares_of(gradient_);
-    const double reach = 20.0 * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
+    const double reach_of_score = loss_ == Loss::kSquare ? 1.0 : 20.0;
+    const double reach = reach_of_score * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
     const double rate = options_.method.learning_rate.value_or(reach / std::sqrt(squares_));
     for (std::size_t e = 0; e < weights_.size(); ++e) weights_[e] -= rate * gradient_[e];
     const double norm = std::sqrt(squares_of(weights_));
