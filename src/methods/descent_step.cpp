@@ -11,9 +11,6 @@
 namespace dpreduce {
 namespace {
 
-// As kScoreReach; the scores that squares aim at are 0 and 1. Twenty times as far, they come back in a hundred rounds.
-constexpr double kReachOfSquares = 1.0;
-
 constexpr double kAimedShare = 0.1;
 constexpr double kSmallestNorm = 1e-3;
 constexpr double kLargestNorm = 2.0;
@@ -25,8 +22,7 @@ DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, 
       rounds_(rounds),
       clip_norm_(clip_norm),
       // D: a first step that moves every class alike changes a score by up to its reach.
-      reach_((settings.loss == Loss::kSquare ? kReachOfSquares : kScoreReach) *
-             std::sqrt(static_cast<double>(classes)) / clip_norm) {}
+      reach_(score_reach(settings.loss) * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
 void DescentStep::adapt(std::span<const std::int64_t> sides) {
   const double within = std::max(static_cast<double>(sides[0]), 0.0);

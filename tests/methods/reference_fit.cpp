@@ -148,7 +148,8 @@ class Reference {
   void step_of_adam(double round) {
     first_.resize(weights_.size());
     second_.resize(weights_.size());
-    const double rate = 8.0 / (rows_.lattice.clip_norm * std::sqrt(static_cast<double>(dim_)));
+    const double rate =
+        (loss_ == Loss::kSquare ? 1.0 : 8.0) / (rows_.lattice.clip_norm * std::sqrt(static_cast<double>(dim_)));
     for (std::size_t e = 0; e < weights_.size(); ++e) {
       first_[e] = 0.9 * first_[e] + 0.1 * gradient_[e];
       second_[e] = 0.99 * second_[e] + 0.01 * gradient_[e] * gradient_[e];

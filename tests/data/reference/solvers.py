@@ -271,7 +271,7 @@ def descent(rows, rounds, loss="softmax", rate=None, radius=np.inf, warm=False, 
 
 def adam(rows, rounds, loss="softmax", rate=None, warm=False, average=False):
     rows.intercept(INTERCEPT)
-    rate = rate or 8 / (rows.clip * np.sqrt(rows.x.shape[1]))
+    rate = rate or (1 if loss == "square" else 8) / (rows.clip * np.sqrt(rows.x.shape[1]))
     m = v = 0.0
 
     def step(w, g, t):
