@@ -204,6 +204,11 @@ const std::vector<Setting>& settings() {
        }},
       {"--max-labels 1", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 1); }},
       {"--max-labels 2", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 2); }},
+      {"--non-private",
+       [](AskedFit& fit, Set) {
+         fit.options.privacy.budget = {.non_private = true};
+         fit.options.privacy.seed.reset();
+       }},
       {"--adjacency replace-one", [](AskedFit& fit, Set) { fit.options.privacy.adjacency = Adjacency::kReplaceOne; }},
   };
   return all;
