@@ -88,11 +88,11 @@ TEST(PlanFit, RowsOfOneFeatureMayNotBecomeSigns) {
   for (PreparationOptions rows : with_one) {
     FitOptions options = options_of("auto");
     options.rows = rows;
-    EXPECT_THAT(plan_refusal(options), HasSubstr("--normalize l2 with rows of one feature"));
+    EXPECT_THAT(plan_refusal(options), HasSubstr("--normalize l2 with rows of 1 feature(s)"));
     options.rows.normalize = Normalize::kNone;
     EXPECT_EQ(plan_refusal(options), "");
     options.method.name = "mean";
-    EXPECT_THAT(plan_refusal(options), HasSubstr("--method mean with rows of one feature"));
+    EXPECT_THAT(plan_refusal(options), HasSubstr("--method mean with rows of 1 feature(s)"));
     options.method.metric = Metric::kEuclidean;
     EXPECT_EQ(plan_refusal(options), "");
   }
