@@ -120,7 +120,7 @@ constexpr double kOneFeature = 0.6;
 // Rows that have a large mean in common are nearly the same, and a fit with noise may not tell them apart.
 constexpr double kCommonMean = 0.25;
 // Centered rows are a quarter as long as C, to which l2 would scale them: noise is four times as large.
-constexpr double kShortRows = 0.1;
+constexpr double kShortRows = 0.05;
 // Less of a ridge than the noise asks for.
 constexpr double kSmallRidge = 0.05;
 // Descent has not arrived.
@@ -251,9 +251,10 @@ class Fits {
     EXPECT_GT(usual_, kUseful) << set.name << ", --method " << method.name;
   }
 
-  // Expects it to be about as useful with these, or refused.
-  void expect_useful(const Setting& first, const Setting* second = nullptr) {
+  // Expects it to be about as useful with these, or refused. `beside` is set first, at no loss.
+  void expect_useful(const Setting& first, const Setting* second = nullptr, const Setting* beside = nullptr) {
     AskedFit asked = default_fit(set_, method_);
+    if (beside != nullptr) beside->set(asked, set_);
     first.set(asked, set_);
     if (second != nullptr) second->set(asked, set_);
     const double loss = first.loss_on(set_) + (second == nullptr ? 0.0 : second->loss_on(set_));
@@ -266,7 +267,8 @@ class Fits {
     ++fitted_;
     EXPECT_GE(found, usual_ - kBand - loss)
         << set_.name << ", --method " << method_.name << " " << first.name << " "
-        << (second == nullptr ? "" : second->name) << ": " << found << ", by default " << usual_;
+        << (second == nullptr ? "" : second->name) << (beside == nullptr ? "" : " " + beside->name) << ": " << found
+        << ", by default " << usual_;
   }
 
   std::size_t fitted() const { return fitted_; }
@@ -295,6 +297,18 @@ TEST_P(UsefulnessOfSet, AutoStaysUsefulWithAnyTwoOptions) {
     }
   }
   EXPECT_GT(fits.fitted(), 300U);
+}
+
+// Noise shortens steps, and hides those that are too long.
+TEST_P(UsefulnessOfSet, AutoStaysUsefulWithoutNoiseWhereRowsAreNotScaled) {
+  Fits fits(set(), *find_method("auto"));
+  const auto named = [](std::string_view name) {
+    return &*std::find_if(settings().begin(), settings().end(), [&](const Setting& one) { return one.name == name; });
+  };
+  for (const Setting& setting : settings()) {
+    fits.expect_useful(setting, named("--non-private"), named("--normalize none --clip MEDIAN"));
+  }
+  EXPECT_GT(fits.fitted(), 15U);
 }
 
 TEST_P(UsefulnessOfSet, EveryMethodStaysUsefulWithAnyOption) {
