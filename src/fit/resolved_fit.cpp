@@ -181,6 +181,24 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
 }
 
+// A row of one feature that is scaled to norm C, or only multiplied, is a sign. Messages spell "1 feature(s)" as
+// scikit-learn asks of estimators.
+void require_more_than_signs(const FitOptions& options, std::size_t dim) {
+  if (options.rows.normalize == Normalize::kL2 && dim == 1) {
+    throw UsageError(
+        "--normalize l2 with rows of 1 feature(s): nothing is left of them but a sign; keep more features, or use "
+        "--normalize none with --clip at about their usual size");
+  }
+  const MethodEntry& method = method_entry(options.method);
+  const bool has_one = dim == 1 || (method.selects_features && options.rows.select == 1);
+  if (has_one && method.has_constant != nullptr && !method.has_constant(options)) {
+    throw UsageError(
+        fmt::format("--method {} with rows of 1 feature(s): its scores have no constant, so that a row's sign decides; "
+                    "keep more features, or use {}another method",
+                    method.name, method.takes_option("--metric") ? "--metric euclidean or " : ""));
+  }
+}
+
 void require_one_budget(const BudgetOptions& budget) {
   if (budget.non_private && (budget.epsilon || budget.delta || budget.rho || budget.mu)) {
     throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
@@ -330,6 +348,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   }
   for (const ReleaseRequest& request : plan.requests) rest -= request.share;
   plan.dim = terms.dim;
+  require_more_than_signs(options, plan.dim);
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   for (ReleaseRequest& request : method->requests(terms)) {
     request.share *= rest;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kAdamRounds = 150;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
-// How far one step may move a score, where it moves every entry by the same amount.
+// How far one step may move log odds, where it moves every entry by the same amount.
 constexpr double kAdamScoreReach = 8.0;
 
 class AdamStep : public StepRule {
@@ -62,8 +62,9 @@ class AdamMethod : public RoundsMethod {
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
     const Lattice lattice = run.rows().lattice();
-    const double rate = settings_.learning_rate.value_or(
-        kAdamScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
+    const double rate =
+        settings_.learning_rate.value_or(score_reach(settings_.loss, kAdamScoreReach) /
+                                         (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
     AdamStep rule(rate, settings_.rounds, run.rows().classes() * lattice.dim, lattice.clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }

@@ -116,7 +116,8 @@ const MethodEntry& coinpress_method() {
       .help = "class means in balls that shrink",
       .takes = {{"--rounds", "2"}},
       .refuses = {{"--max-labels above 1", "a row is clipped about the center of one class"}},
-      .make = make_of<CoinPressMethod>};
+      .make = make_of<CoinPressMethod>,
+      .has_constant = [](const FitOptions&) { return false; }};
   return entry;
 }
 

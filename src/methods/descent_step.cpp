@@ -21,8 +21,8 @@ DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, 
     : settings_(settings),
       rounds_(rounds),
       clip_norm_(clip_norm),
-      // D: a first step that moves every class alike changes a score by up to kScoreReach.
-      reach_(kScoreReach * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
+      // D: a first step that moves every class alike changes a score by up to its reach.
+      reach_(score_reach(settings.loss) * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
 void DescentStep::adapt(std::span<const std::int64_t> sides) {
   const double within = std::max(static_cast<double>(sides[0]), 0.0);
@@ -60,8 +60,8 @@ class GradientDescentMethod : public RoundsMethod {
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
-    DescentStep rule({bound_, settings_.learning_rate, settings_.radius}, settings_.rounds, run.rows().classes(),
-                     run.rows().lattice().clip_norm);
+    DescentStep rule({bound_, settings_.loss, settings_.learning_rate, settings_.radius}, settings_.rounds,
+                     run.rows().classes(), run.rows().lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 

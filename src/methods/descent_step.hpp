@@ -25,6 +25,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/plan/loss.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/training_method.hpp"
 
@@ -35,6 +36,7 @@ enum class Bound { kOne, kAdaptive };
 
 struct DescentSettings {
   Bound bound = Bound::kOne;
+  Loss loss = Loss::kSoftmax;
   std::optional<double> learning_rate;
   std::optional<double> radius;
   std::size_t averaged = 1;  ///< P

@@ -92,8 +92,9 @@ class FederatedAveragingMethod : public RoundsMethod {
     const Lattice lattice = run.rows().lattice();
     const double unit = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale();
     const auto silos = static_cast<std::size_t>(run.ranks().size());
-    DescentStep rule({.learning_rate = settings_.learning_rate, .radius = {}, .averaged = silos},
-                     settings_.rounds * local_steps_, run.rows().classes(), lattice.clip_norm);
+    DescentStep rule(
+        {.loss = settings_.loss, .learning_rate = settings_.learning_rate, .radius = {}, .averaged = silos},
+        settings_.rounds * local_steps_, run.rows().classes(), lattice.clip_norm);
     return iterate_rounds(run, settings_, [&](std::uint64_t round, std::vector<double>& weights) {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone

@@ -38,6 +38,12 @@ inline constexpr double kInterceptShare = 0.1;
 /// probabilities can come close to 0 and 1, and turn back in some rounds.
 inline constexpr double kScoreReach = 20.0;
 
+/// The reach of a method's steps: `usual` on log odds, 1 on squares, whose scores aim at 0 and 1. As far on squares,
+/// the first tens of rounds overshoot.
+inline double score_reach(Loss loss, double usual = kScoreReach) {
+  return loss == Loss::kSquare ? 1.0 : usual;
+}
+
 /// A round, as its step rule sees it.
 struct NoisedRound {
   std::uint64_t round;               ///< t, from 1

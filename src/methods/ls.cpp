@@ -206,19 +206,21 @@ std::unique_ptr<TrainingMethod> make_least_squares(const FitOptions& options) {
 }  // namespace
 
 const MethodEntry& ls_method() {
-  static const MethodEntry entry{.name = "ls",
-                                 .help = "ridge regression in closed form, by class or with one Gram matrix for all",
-                                 .takes = {{"--shared-gram"},
-                                           {"--alpha"},
-                                           {"--lambda"},
-                                           {"--gram-share", "0.5"},
-                                           {"--choose"},
-                                           {"--choose-share"},
-                                           {"--center moments"}},
-                                 .check = require_valid_least_squares,
-                                 .make = make_least_squares,
-                                 .reads_rows_once = [](const MethodOptions& method) { return method.shared_gram; },
-                                 .center_share = kCenterShareOfLeastSquares};
+  static const MethodEntry entry{
+      .name = "ls",
+      .help = "ridge regression in closed form, by class or with one Gram matrix for all",
+      .takes = {{"--shared-gram"},
+                {"--alpha"},
+                {"--lambda"},
+                {"--gram-share", "0.5"},
+                {"--choose"},
+                {"--choose-share"},
+                {"--center moments"}},
+      .check = require_valid_least_squares,
+      .make = make_least_squares,
+      .reads_rows_once = [](const MethodOptions& method) { return method.shared_gram; },
+      .has_constant = [](const FitOptions& options) { return least_squares_intercept(options) > 0.0; },
+      .center_share = kCenterShareOfLeastSquares};
   return entry;
 }
 

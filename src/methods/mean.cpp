@@ -43,6 +43,7 @@ const MethodEntry& mean_method() {
         return std::make_unique<MeanMethod>(options.method.metric, options.rows.select);
       },
       .reads_rows_once = [](const MethodOptions&) { return true; },
+      .has_constant = [](const FitOptions& options) { return options.method.metric == Metric::kEuclidean; },
       .selects_features = true};
   return entry;
 }

@@ -62,6 +62,8 @@ struct MethodEntry {
 
   /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.
   bool (*reads_rows_once)(const MethodOptions& options) = nullptr;
+  /// Whether scores of a row have a constant beside products with the row; null: yes.
+  bool (*has_constant)(const FitOptions& options) = nullptr;
   double center_share = kCenterShare;  ///< of mu^2, for a released center where the user names none
   bool whitens_rows = false;         ///< train() multiplies rows by a square matrix, or may, where it stands for others
   bool chooses_public_rows = false;  ///< releases which public rows stand for a class: pure, and nothing is summed

@@ -83,6 +83,21 @@ TEST(PlanFit, AChoiceAndTheReleasesBesideItTakeTheBudgetTogether) {
   }
 }
 
+TEST(PlanFit, RowsOfOneFeatureMayNotBecomeSigns) {
+  const std::vector<PreparationOptions> with_one{{.pool = kDimOfPlan}, {.pca = 1}, {.select = 1}};
+  for (PreparationOptions rows : with_one) {
+    FitOptions options = options_of("auto");
+    options.rows = rows;
+    EXPECT_THAT(plan_refusal(options), HasSubstr("--normalize l2 with rows of 1 feature(s)"));
+    options.rows.normalize = Normalize::kNone;
+    EXPECT_EQ(plan_refusal(options), "");
+    options.method.name = "mean";
+    EXPECT_THAT(plan_refusal(options), HasSubstr("--method mean with rows of 1 feature(s)"));
+    options.method.metric = Metric::kEuclidean;
+    EXPECT_EQ(plan_refusal(options), "");
+  }
+}
+
 TEST(PlanFit, ASeedOrNoNoiseForfeitsPrivacy) {
   FitOptions options = options_of("mean");
   EXPECT_TRUE(planned(options).is_private);

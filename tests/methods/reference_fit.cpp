@@ -136,7 +136,8 @@ class Reference {
 
   void descend() {
     squares_ += squares_of(gradient_);
-    const double reach = 20.0 * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
+    const double reach_of_score = loss_ == Loss::kSquare ? 1.0 : 20.0;
+    const double reach = reach_of_score * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
     const double rate = options_.method.learning_rate.value_or(reach / std::sqrt(squares_));
     for (std::size_t e = 0; e < weights_.size(); ++e) weights_[e] -= rate * gradient_[e];
     const double norm = std::sqrt(squares_of(weights_));
@@ -147,7 +148,8 @@ class Reference {
   void step_of_adam(double round) {
     first_.resize(weights_.size());
     second_.resize(weights_.size());
-    const double rate = 8.0 / (rows_.lattice.clip_norm * std::sqrt(static_cast<double>(dim_)));
+    const double rate =
+        (loss_ == Loss::kSquare ? 1.0 : 8.0) / (rows_.lattice.clip_norm * std::sqrt(static_cast<double>(dim_)));
     for (std::size_t e = 0; e < weights_.size(); ++e) {
       first_[e] = 0.9 * first_[e] + 0.1 * gradient_[e];
       second_[e] = 0.99 * second_[e] + 0.01 * gradient_[e] * gradient_[e];

@@ -75,7 +75,6 @@ class Rows:
         pooled = np.stack([x[:, a : a + pool].mean(axis=1) for a in range(0, x.shape[1], pool)], axis=1)
         self.whole = self.u = self.scaled(pooled)
         self.projection = np.eye(self.u.shape[1])  # what has been done to `whole` since, as a matrix
-        self.center = np.zeros(self.u.shape[1])
         self.has_intercept = False
 
     def scaled(self, u):
@@ -84,8 +83,7 @@ class Rows:
 
     def center(self, of=None):
         of = of or self
-        self.center = of.q.sum(axis=0) / of.scale / len(of.q)
-        self.whole = self.u = self.scaled(self.u - self.center)
+        self.whole = self.u = self.scaled(self.u - of.q.sum(axis=0) / of.scale / len(of.q))
         return self
 
     def project(self, matrix):
@@ -259,12 +257,13 @@ def iterate(rows, gradient, step, rounds, start=0.0, average=False):
 
 def descent(rows, rounds, loss="softmax", rate=None, radius=np.inf, warm=False, average=False):
     rows.intercept(INTERCEPT)
+    reach = 1 if loss == "square" else 20
     squares = 0.0
 
     def step(w, g, _):
         nonlocal squares
         squares += np.sum(g * g)
-        w = w - (rate or 20 * np.sqrt(rows.classes) / (rows.clip * np.sqrt(squares))) * g
+        w = w - (rate or reach * np.sqrt(rows.classes) / (rows.clip * np.sqrt(squares))) * g
         return w * min(1, radius / np.linalg.norm(w))
 
     return iterate(rows, Gradient(rows, loss, warm), step, rounds, -10 if loss == "sigmoid" else 0, average)
@@ -272,7 +271,7 @@ def descent(rows, rounds, loss="softmax", rate=None, radius=np.inf, warm=False, 
 
 def adam(rows, rounds, loss="softmax", rate=None, warm=False, average=False):
     rows.intercept(INTERCEPT)
-    rate = rate or 8 / (rows.clip * np.sqrt(rows.x.shape[1]))
+    rate = rate or (1 if loss == "square" else 8) / (rows.clip * np.sqrt(rows.x.shape[1]))
     m = v = 0.0
 
     def step(w, g, t):

@@ -1,0 +1,352 @@
+// Every option away from its default, alone and with every other: a fit stays useful, or is refused.
+#include "fit/fit.hpp"
+#include "methods/registry.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::usefulness_test {
+
+constexpr std::size_t kTrainingRows = 2400;
+constexpr std::size_t kTestRows = 1000;
+
+// Rows of K classes, the last of which are test rows.
+struct LabeledSet {
+  std::string name;
+  std::size_t dim = 0;
+  std::size_t classes = 0;
+  bool has_common_mean = false;  // longer than what tells classes apart
+  std::vector<float> x{};
+  std::vector<std::int64_t> y{};
+  std::vector<std::uint8_t> label_sets{};  // the same labels, n x K
+  std::vector<std::int64_t> persons{};     // with two rows each
+  double median_norm = 0.0;
+
+  void add(std::size_t label, std::span<const double> row) {
+    y.push_back(static_cast<std::int64_t>(label));
+    x.insert(x.end(), row.begin(), row.end());
+  }
+
+  void finish() {
+    std::vector<double> norms;
+    for (std::size_t row = 0; row < y.size(); ++row) {
+      double sum = 0.0;
+      for (std::size_t a = 0; a < dim; ++a) sum += std::pow(x[row * dim + a], 2);
+      norms.push_back(std::sqrt(sum));
+      persons.push_back(static_cast<std::int64_t>(row / 2));
+      for (std::size_t c = 0; c < classes; ++c) label_sets.push_back(c == static_cast<std::size_t>(y[row]) ? 1 : 0);
+    }
+    std::nth_element(norms.begin(), norms.begin() + norms.size() / 2, norms.end());
+    median_norm = norms[norms.size() / 2];
+  }
+
+  std::span<const float> test_x() const { return std::span(x).subspan(kTrainingRows * dim); }
+  std::span<const std::int64_t> test_y() const { return std::span(y).subspan(kTrainingRows); }
+};
+
+// Makes a set of rows C_label + noise, as `shaped` changes them.
+template <typename Shape>
+LabeledSet made_set(LabeledSet set, double distance, Shape&& shape) {
+  const std::size_t dim = set.dim;
+  const std::size_t classes = set.classes;
+  std::mt19937_64 engine(11);
+  std::normal_distribution<double> normal;
+  std::vector<double> centers(classes * dim);
+  for (double& entry : centers) entry = distance * normal(engine);
+  std::vector<double> row(dim);
+  for (std::size_t i = 0; i < kTrainingRows + kTestRows; ++i) {
+    const std::size_t label = engine() % classes;
+    for (std::size_t a = 0; a < dim; ++a) row[a] = centers[label * dim + a] + normal(engine);
+    shape(std::span(row), engine);
+    set.add(label, row);
+  }
+  set.finish();
+  return set;
+}
+
+const std::vector<LabeledSet>& sets() {
+  static const std::vector<LabeledSet> all{
+      made_set({.name = "clusters", .dim = 16, .classes = 4}, 0.8, [](std::span<double>, std::mt19937_64&) {}),
+      // As features of a network: positive, about a large mean, of very different spread.
+      made_set({.name = "positive", .dim = 16, .classes = 4, .has_common_mean = true}, 0.9,
+               [](std::span<double> row, std::mt19937_64&) {
+                 for (std::size_t a = 0; a < row.size(); ++a) {
+                   row[a] = std::max(0.0, 6.0 + 2.0 * row[a] / std::sqrt(1.0 + static_cast<double>(a)));
+                 }
+               }),
+      // A row's length says nothing.
+      made_set({.name = "lengths", .dim = 8, .classes = 3}, 1.2, [](std::span<double> row, std::mt19937_64& engine) {
+        const double length = std::exp(0.5 * std::normal_distribution<double>()(engine));
+        for (double& entry : row) entry *= length;
+      })};
+  return all;
+}
+
+struct AskedFit {
+  FitOptions options;
+  RowsInMemory rows;
+};
+
+// An option away from its default.
+struct Setting {
+  std::string name;
+  void (*set)(AskedFit& fit, const LabeledSet& set);
+  double loss = 0.0;                 // of accuracy, that lies in what was asked for; constants say why
+  double loss_by_common_mean = 0.0;  // and where rows have a large mean in common
+
+  double loss_on(const LabeledSet& set) const { return loss + (set.has_common_mean ? loss_by_common_mean : 0.0); }
+};
+
+ArrayView training_part(std::span<const std::uint8_t> sets, std::size_t classes) {
+  return array_view(sets.first(kTrainingRows * classes), classes);
+}
+
+void take_persons(AskedFit& fit, const LabeledSet& set, std::uint64_t rows) {
+  fit.rows.train_person = array_view(std::span(set.persons).first(kTrainingRows));
+  fit.options.data.rows_per_person = rows;
+}
+
+void take_label_sets(AskedFit& fit, const LabeledSet& set, std::size_t most) {
+  fit.rows.train_y = training_part(set.label_sets, set.classes);
+  fit.options.data.max_labels = most;
+}
+
+void take_public_rows(AskedFit& fit, const LabeledSet& set) {
+  fit.rows.public_x = array_view(set.test_x(), set.dim);
+}
+
+// Half of the features of sets in which each has its share, or neighbors as different as any.
+constexpr double kHalfTheFeatures = 0.15;
+// One feature for three classes or four.
+constexpr double kOneFeature = 0.6;
+// Rows that have a large mean in common are nearly the same, and a fit with noise may not tell them apart.
+constexpr double kCommonMean = 0.25;
+// Centered rows are a quarter as long as C, to which l2 would scale them: noise is four times as large.
+constexpr double kShortRows = 0.05;
+// Less of a ridge than the noise asks for.
+constexpr double kSmallRidge = 0.05;
+// Descent has not arrived.
+constexpr double kOneRound = 0.15;
+
+const std::vector<Setting>& settings() {
+  using Set = const LabeledSet&;
+  static const std::vector<Setting> all{
+      {"--normalize none --clip MEDIAN",
+       [](AskedFit& fit, Set set) {
+         fit.options.rows.normalize = Normalize::kNone;
+         fit.options.rows.clip_norm *= set.median_norm;
+       },
+       0.0, kShortRows},
+      {"--clip 0.25", [](AskedFit& fit, Set) { fit.options.rows.clip_norm *= 0.25; }},
+      {"--center none", [](AskedFit& fit, Set) { fit.options.rows.center = Centering::kNone; }, 0.0, kCommonMean},
+      {"--center moments", [](AskedFit& fit, Set) { fit.options.rows.center = Centering::kMoments; }, 0.0, kShortRows},
+      {"--center public --public-x X",
+       [](AskedFit& fit, Set set) {
+         fit.options.rows.center = Centering::kPublic;
+         take_public_rows(fit, set);
+       }},
+      {"--center-share 0.1", [](AskedFit& fit, Set) { fit.options.rows.center_share = 0.1; }},
+      {"--pool 2", [](AskedFit& fit, Set) { fit.options.rows.pool = 2; }, kHalfTheFeatures},
+      {"--pool d", [](AskedFit& fit, Set set) { fit.options.rows.pool = set.dim; }, kOneFeature},
+      {"--pca d/2", [](AskedFit& fit, Set set) { fit.options.rows.pca = set.dim / 2; }, kHalfTheFeatures},
+      {"--pca 1", [](AskedFit& fit, Set) { fit.options.rows.pca = 1; }, kOneFeature},
+      {"--select d/2", [](AskedFit& fit, Set set) { fit.options.rows.select = set.dim / 2; }, kHalfTheFeatures},
+      {"--select 1", [](AskedFit& fit, Set) { fit.options.rows.select = 1; }, kOneFeature},
+      {"--select d/2 --select-by t",
+       [](AskedFit& fit, Set set) {
+         fit.options.rows.select = set.dim / 2;
+         fit.options.rows.select_by = SelectBy::kT;
+       },
+       kHalfTheFeatures},
+      {"--gram-share 0.3", [](AskedFit& fit, Set) { fit.options.method.gram_share = 0.3; }},
+      {"--loss sigmoid", [](AskedFit& fit, Set) { fit.options.method.loss = Loss::kSigmoid; }},
+      {"--loss square", [](AskedFit& fit, Set) { fit.options.method.loss = Loss::kSquare; }},
+      {"--iterate average", [](AskedFit& fit, Set) { fit.options.method.iterate = Iterate::kAverage; }},
+      {"--rounds 1", [](AskedFit& fit, Set) { fit.options.method.rounds = 1; }, kOneRound},
+      {"--rounds 40", [](AskedFit& fit, Set) { fit.options.method.rounds = 40; }},
+      {"--batch 0.1",
+       [](AskedFit& fit, Set) {
+         fit.options.method.batch = 0.1;
+         fit.options.privacy.budget.accountant = Accountant::kRdp;
+       }},
+      {"--warm-start", [](AskedFit& fit, Set) { fit.options.method.warm_start = true; }},
+      {"--choose", [](AskedFit& fit, Set) { fit.options.method.choose = true; }},
+      {"--choose --validation-x X",
+       [](AskedFit& fit, Set set) {
+         fit.options.method.choose = true;
+         fit.rows.validation_x = array_view(set.test_x(), set.dim);
+         fit.rows.validation_y = array_view(set.test_y());
+       }},
+      {"--objective balanced", [](AskedFit& fit, Set) { fit.options.method.objective = Objective::kBalanced; }},
+      {"--objective balanced --public-x X",
+       [](AskedFit& fit, Set set) {
+         fit.options.method.objective = Objective::kBalanced;
+         take_public_rows(fit, set);
+       }},
+      {"--metric euclidean", [](AskedFit& fit, Set) { fit.options.method.metric = Metric::kEuclidean; }},
+      {"--top-k 5", [](AskedFit& fit, Set) { fit.options.method.top_k = 5; }},
+      {"--d-min 1", [](AskedFit& fit, Set) { fit.options.method.d_min = 1.0; }},
+      {"--auto --expected-rows N",
+       [](AskedFit& fit, Set) {
+         fit.options.method.adaptive = true;
+         fit.options.method.expected_rows = kTrainingRows;
+       }},
+      {"--shared-gram", [](AskedFit& fit, Set) { fit.options.method.shared_gram = true; }},
+      {"--alpha 0.1", [](AskedFit& fit, Set) { fit.options.method.alpha = 0.1; }},
+      {"--lambda C^2", [](AskedFit& fit, Set) { fit.options.method.lambda = std::pow(fit.options.rows.clip_norm, 2); },
+       0.0, kSmallRidge},
+      {"--radius 100", [](AskedFit& fit, Set) { fit.options.method.radius = 100.0; }},
+      {"--local-steps 2", [](AskedFit& fit, Set) { fit.options.method.local_steps = 2; }},
+      {"--rows-per-person 1", [](AskedFit& fit, Set set) { take_persons(fit, set, 1); }},
+      {"--rows-per-person 2", [](AskedFit& fit, Set set) { take_persons(fit, set, 2); }},
+      {"--rows-per-person 2 --person-bound clip",
+       [](AskedFit& fit, Set set) {
+         take_persons(fit, set, 2);
+         fit.options.data.unit_bound = UnitBound::kClip;
+       }},
+      {"--max-labels 1", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 1); }},
+      {"--max-labels 2", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 2); }},
+      {"--non-private",
+       [](AskedFit& fit, Set) {
+         fit.options.privacy.budget = {.non_private = true};
+         fit.options.privacy.seed.reset();
+       }},
+      {"--adjacency replace-one", [](AskedFit& fit, Set) { fit.options.privacy.adjacency = Adjacency::kReplaceOne; }},
+  };
+  return all;
+}
+
+AskedFit default_fit(const LabeledSet& set, const MethodEntry& method) {
+  AskedFit fit;
+  fit.options.data.classes = set.classes;
+  fit.options.method.name = method.name;
+  fit.options.privacy.budget.epsilon = 8.0;
+  fit.options.privacy.budget.delta = 1e-5;
+  fit.options.privacy.seed = 7;
+  fit.options.machine.threads = 1;
+  fit.rows = {.train_x = array_view(std::span(set.x).first(kTrainingRows * set.dim), set.dim),
+              .train_y = array_view(std::span(set.y).first(kTrainingRows))};
+  if (method.name == "auto") return fit;
+  // As `auto` does: rows that have a large mean in common are nearly the same to who does not center.
+  fit.options.rows.center = method.chooses_public_rows ? Centering::kPublic : Centering::kDp;
+  if (method.chooses_public_rows) take_public_rows(fit, set);
+  constexpr std::uint64_t kRounds = 30;  // of hundreds, as this is to take seconds
+  if (method.takes_option("--learning-rate") || method.name == "global-adapt") fit.options.method.rounds = kRounds;
+  return fit;
+}
+
+double accuracy(const AskedFit& asked, const LabeledSet& set) {
+  Communicator alone = Communicator::alone();
+  const FittedRun run = fit(asked.options, asked.rows, alone, Accounts::kElsewhere);
+  const std::vector<std::int32_t> labels = run.classifier.predict_labels(set.test_x());
+  const std::span<const std::int64_t> truth = set.test_y();
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) right += labels[row] == truth[row] ? 1 : 0;
+  return static_cast<double>(right) / static_cast<double>(labels.size());
+}
+
+// Fits a method on one set with its default, which is to be useful, and with settings.
+class Fits {
+ public:
+  Fits(const LabeledSet& set, const MethodEntry& method)
+      : set_(set), method_(method), usual_(accuracy(default_fit(set, method), set)) {
+    EXPECT_GT(usual_, kUseful) << set.name << ", --method " << method.name;
+  }
+
+  // Expects it to be about as useful with these, or refused. `beside` is set first, at no loss.
+  void expect_useful(const Setting& first, const Setting* second = nullptr, const Setting* beside = nullptr) {
+    AskedFit asked = default_fit(set_, method_);
+    if (beside != nullptr) beside->set(asked, set_);
+    first.set(asked, set_);
+    if (second != nullptr) second->set(asked, set_);
+    const double loss = first.loss_on(set_) + (second == nullptr ? 0.0 : second->loss_on(set_));
+    double found = 0.0;
+    try {
+      found = accuracy(asked, set_);
+    } catch (const UsageError&) {
+      return;
+    }
+    ++fitted_;
+    EXPECT_GE(found, usual_ - kBand - loss)
+        << set_.name << ", --method " << method_.name << " " << first.name << " "
+        << (second == nullptr ? "" : second->name) << (beside == nullptr ? "" : " " + beside->name) << ": " << found
+        << ", by default " << usual_;
+  }
+
+  std::size_t fitted() const { return fitted_; }
+
+ private:
+  static constexpr double kUseful = 0.8;
+  static constexpr double kBand = 0.03;  // three standard errors of the test rows
+
+  const LabeledSet& set_;
+  const MethodEntry& method_;
+  double usual_;
+  std::size_t fitted_ = 0;
+};
+
+class UsefulnessOfSet : public testing::TestWithParam<std::size_t> {
+ protected:
+  const LabeledSet& set() const { return sets()[GetParam()]; }
+};
+
+TEST_P(UsefulnessOfSet, AutoStaysUsefulWithAnyTwoOptions) {
+  Fits fits(set(), *find_method("auto"));
+  for (std::size_t first = 0; first < settings().size(); ++first) {
+    fits.expect_useful(settings()[first]);
+    for (std::size_t second = first + 1; second < settings().size(); ++second) {
+      fits.expect_useful(settings()[first], &settings()[second]);
+    }
+  }
+  EXPECT_GT(fits.fitted(), 300U);
+}
+
+// Noise shortens steps, and hides those that are too long.
+TEST_P(UsefulnessOfSet, AutoStaysUsefulWithoutNoiseWhereRowsAreNotScaled) {
+  Fits fits(set(), *find_method("auto"));
+  const auto named = [](std::string_view name) {
+    return &*std::find_if(settings().begin(), settings().end(), [&](const Setting& one) { return one.name == name; });
+  };
+  for (const Setting& setting : settings()) {
+    fits.expect_useful(setting, named("--non-private"), named("--normalize none --clip MEDIAN"));
+  }
+  EXPECT_GT(fits.fitted(), 15U);
+}
+
+TEST_P(UsefulnessOfSet, EveryMethodStaysUsefulWithAnyOption) {
+  for (const MethodEntry* method : all_methods()) {
+    Fits fits(set(), *method);
+    for (const Setting& setting : settings()) fits.expect_useful(setting);
+    EXPECT_GT(fits.fitted(), 8U) << method->name;
+  }
+}
+
+// What l2 is refused for (PlanFit.RowsOfOneFeatureMayNotBecomeSigns), the other way serves.
+TEST(UsefulnessTest, OneFeatureTellsClassesApartByItsSize) {
+  LabeledSet set{.name = "sizes", .dim = 1, .classes = 3};
+  std::mt19937_64 engine(11);
+  std::normal_distribution<double> normal;
+  for (std::size_t i = 0; i < kTrainingRows + kTestRows; ++i) {
+    const std::size_t label = engine() % set.classes;
+    const double size = 2.0 + 2.0 * static_cast<double>(label) + 0.4 * normal(engine);
+    set.add(label, std::span(&size, 1));
+  }
+  set.finish();
+  for (const MethodEntry* method : all_methods()) {
+    // Public rows are chosen by cosines, and one step of squares leaves the middle class no size where it is largest.
+    if (method->chooses_public_rows || method->name == "fc-one-step") continue;
+    const bool has_only_signs = method->name == "ls" || method->name == "coinpress";
+    AskedFit asked = default_fit(set, *method);
+    asked.options.rows.normalize = Normalize::kNone;
+    asked.options.rows.clip_norm = 6.0;
+    if (method->takes_option("--metric")) asked.options.method.metric = Metric::kEuclidean;
+    if (has_only_signs) {
+      expect_refusal<UsageError>([&] { accuracy(asked, set); }, {"rows of 1 feature(s): its scores have no constant"});
+      continue;
+    }
+    EXPECT_GT(accuracy(asked, set), 0.9) << method->name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, UsefulnessOfSet, testing::Values(0, 1, 2),
+                         [](const auto& of) { return sets()[of.param].name; });
+
+}  // namespace dpreduce::usefulness_test
