@@ -88,7 +88,7 @@ struct AskedFit {
 // An option away from its default.
 struct Setting {
   std::string name;
-  void (*set)(AskedFit& fit, const LabeledSet& set);
+  void (*apply)(AskedFit& fit, const LabeledSet& set);
   double loss = 0.0;                 // of accuracy, that lies in what was asked for; constants say why
   double loss_by_common_mean = 0.0;  // and where rows have a large mean in common
 
@@ -206,7 +206,8 @@ const std::vector<Setting>& settings() {
       {"--max-labels 2", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 2); }},
       {"--non-private",
        [](AskedFit& fit, Set) {
-         fit.options.privacy.budget = {.non_private = true};
+         fit.options.privacy.budget = {};
+         fit.options.privacy.budget.non_private = true;
          fit.options.privacy.seed.reset();
        }},
       {"--adjacency replace-one", [](AskedFit& fit, Set) { fit.options.privacy.adjacency = Adjacency::kReplaceOne; }},
@@ -254,9 +255,9 @@ class Fits {
   // Expects it to be about as useful with these, or refused. `beside` is set first, at no loss.
   void expect_useful(const Setting& first, const Setting* second = nullptr, const Setting* beside = nullptr) {
     AskedFit asked = default_fit(set_, method_);
-    if (beside != nullptr) beside->set(asked, set_);
-    first.set(asked, set_);
-    if (second != nullptr) second->set(asked, set_);
+    if (beside != nullptr) beside->apply(asked, set_);
+    first.apply(asked, set_);
+    if (second != nullptr) second->apply(asked, set_);
     const double loss = first.loss_on(set_) + (second == nullptr ? 0.0 : second->loss_on(set_));
     double found = 0.0;
     try {

@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "common/plan/released_block.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "common/plan/released_block.hpp"
 
 namespace dpreduce {
 
