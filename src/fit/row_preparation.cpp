@@ -4,7 +4,7 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
-#include "aggregator/solvers/shrunk_means.hpp"
+#include "aggregator/solvers/released_center.hpp"
 #include "common/base/error.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"

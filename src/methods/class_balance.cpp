@@ -1,10 +1,10 @@
 #include "methods/class_balance.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "aggregator/solvers/public_refit.hpp"
-#include "aggregator/solvers/shrunk_means.hpp"
 #include "common/base/error.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
@@ -28,8 +28,11 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
   LinearScores scores = method.train(run);
   DPREDUCE_ASSERT(scores.bias.size() == run.rows().classes());
   if (run.ranks().is_coordinator()) {
-    const std::vector<double> sizes = solve_class_sizes(release.block("class_counts"));
-    for (std::size_t c = 0; c < scores.bias.size(); ++c) scores.bias[c] -= std::log(sizes[c]);
+    const ReleasedBlock& sizes = release.block("class_counts");
+    const double least = std::max(sizes.sigma(), 1.0);
+    for (std::size_t c = 0; c < scores.bias.size(); ++c) {
+      scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
+    }
   }
   const std::uint64_t public_rows =
       options.rows.center == Centering::kPublic ? run.choices().candidates().features().rows() : 0;

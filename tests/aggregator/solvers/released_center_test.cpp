@@ -1,10 +1,10 @@
-#include "aggregator/solvers/shrunk_means.hpp"
+#include "aggregator/solvers/released_center.hpp"
 
 #include <random>
 
 #include "tests/testing.hpp"
 
-namespace dpreduce::shrunk_means_test {
+namespace dpreduce::released_center_test {
 
 // d = 4 and C = 1, so that a feature unit is 32766 lattice units.
 const Lattice kFourFeatures{1.0, 4};
@@ -51,18 +51,4 @@ TEST(Center, OfNoiseAloneIsShort) {
   EXPECT_LT(longer, 20) << "without shrinking all of them are as long as a row";  // |N| / n is 14 row lengths
 }
 
-TEST(ClassSizes, AreCountsWhereNoiseIsSmallAndEqualWhereItIsNot) {
-  const auto sizes = [](std::vector<std::int64_t> counts, double sigma) {
-    return solve_class_sizes(ReleasedBlock("class_counts", std::move(counts), sigma));
-  };
-  EXPECT_EQ(sizes({10, 20, 60}, 0), (std::vector<double>{10, 20, 60}));
-  EXPECT_EQ(sizes({90, 100, 110}, 50), (std::vector<double>{100, 100, 100}));
-  // deviations -30, 0, 30 have energy 1800; two degrees of noise 15 are 450, so three quarters stay
-  const std::vector<double> shrunk = sizes({70, 100, 130}, 15);
-  EXPECT_NEAR(shrunk[0], 77.5, 1e-9);
-  EXPECT_NEAR(shrunk[2], 122.5, 1e-9);
-  EXPECT_EQ(sizes({-50, -40, -30}, 7), (std::vector<double>{7, 7, 7})) << "at least its noise";
-  EXPECT_EQ(sizes({0, 0}, 0), (std::vector<double>{1, 1})) << "at least a row";
-}
-
-}  // namespace dpreduce::shrunk_means_test
+}  // namespace dpreduce::released_center_test
