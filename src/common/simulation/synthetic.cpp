@@ -66,6 +66,20 @@ constexpr std::uint64_t kPersonStream = 5;
 constexpr std::uint64_t kRowStream = std::uint64_t{1} << 40;
 constexpr std::uint64_t kSetStream = std::uint64_t{1} << 41;  // the same, of a row's further classes
 
+void require_valid_imbalance(const SyntheticSpec& spec) {
+  if (!(spec.imbalance_ratio >= 1.0 && std::isfinite(spec.imbalance_ratio))) {
+    throw UsageError(fmt::format("imbalance_ratio = {}: must be finite and at least 1", spec.imbalance_ratio));
+  }
+  if (spec.first_class_share) {
+    if (!(*spec.first_class_share > 0.0 && *spec.first_class_share < 1.0)) {
+      throw UsageError(fmt::format("first_class_share = {}: must be above 0 and below 1", *spec.first_class_share));
+    }
+    if (spec.imbalance_ratio != 1.0) {
+      throw UsageError("first_class_share and imbalance_ratio exclude each other; give one");
+    }
+  }
+}
+
 const SyntheticSpec& validated(const SyntheticSpec& spec) {
   if (spec.classes < 2 || spec.classes > std::numeric_limits<std::int32_t>::max()) {
     throw UsageError(fmt::format("classes = {}: must be at least 2 and below 2^31", spec.classes));
@@ -87,17 +101,7 @@ const SyntheticSpec& validated(const SyntheticSpec& spec) {
     }
   }
   if (spec.separation == 0.0) throw UsageError("separation = 0: must be positive");
-  if (!(spec.imbalance_ratio >= 1.0 && std::isfinite(spec.imbalance_ratio))) {
-    throw UsageError(fmt::format("imbalance_ratio = {}: must be finite and at least 1", spec.imbalance_ratio));
-  }
-  if (spec.first_class_share) {
-    if (!(*spec.first_class_share > 0.0 && *spec.first_class_share < 1.0)) {
-      throw UsageError(fmt::format("first_class_share = {}: must be above 0 and below 1", *spec.first_class_share));
-    }
-    if (spec.imbalance_ratio != 1.0) {
-      throw UsageError("first_class_share and imbalance_ratio exclude each other; give one");
-    }
-  }
+  require_valid_imbalance(spec);
   if (spec.max_labels && (*spec.max_labels < 1 || *spec.max_labels > spec.classes)) {
     throw UsageError(
         fmt::format("max_labels = {}: must be from 1 to {}, the number of classes", *spec.max_labels, spec.classes));
