@@ -67,6 +67,8 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
   std::vector<ReleaseRequest> requests;
   if (options.rows.center == Centering::kDp) {
     requests.push_back(registered_statistic("center").request(terms, center_share(options)));
+  } else if (options.rows.center_share) {
+    throw UsageError("--center-share goes with --center dp: no other center takes a share of the budget");
   }
   if (options.rows.pca > 0) {
     require_kept("--pca", options.rows.pca, terms.dim);

@@ -31,7 +31,7 @@ AuditedMethod method_of(const Terms& terms) {
   options.method.metric = terms.metric;
   options.rows.normalize = Normalize::kNone;
   options.rows.center = terms.center;
-  options.rows.center_share = 0.1;
+  if (terms.center == Centering::kDp) options.rows.center_share = 0.1;
   options.method.shared_gram = terms.shared_gram;
   options.method.rounds = 2;
   options.method.loss = Loss::kSquare;

@@ -20,7 +20,7 @@ OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centeri
   options.method.shared_gram = true;
   options.rows.normalize = Normalize::kNone;
   options.rows.center = center;
-  options.rows.center_share = 0.05;
+  if (center == Centering::kDp) options.rows.center_share = 0.05;
   options.privacy.budget.mu = mu;
   options.privacy.adjacency = adjacency;
   if (rows_per_person > 0) {

@@ -41,6 +41,7 @@ std::vector<BadCase> bad_options() {
       {"SharesBeyondTheBudget",
        kGoodFit + "--method fc --center dp --center-share 0.3 --pca 2 --pca-share 0.4 --select 1 --select-share 0.3", 2,
        "leave some for the method"},
+      {"ShareOfNoCenter", kGoodFit + "--center none --center-share 0.1", 2, "--center-share goes with --center dp"},
       {"LimitWithoutDelta", kGoodFit + "--budget-epsilon 1", 2, "--budget-delta"},
       {"LimitNegative", kGoodFit + "--budget-epsilon -1 --budget-delta 1e-5", 2, "--budget-epsilon -1"},
       {"AuditOfSilosOfRows", "audit --method mean --mu 1 --silos-per-person 3", 2,
