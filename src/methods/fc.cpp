@@ -16,11 +16,14 @@
 // h = g + ridge, g at least C^2 / d, with square loss g_j above the line at least 2 w, a the intercept's share (its own
 // e is a t). Where noise rules, a step is 1 / h.
 //
-// With --normalize none the length of a whitened row says something still, so rows are not scaled to C but clipped. M
-// is then scaled so that whitening keeps the mean square of rows' lengths, as far as G tells: x <- C M x would be as
-// short as 1 / sqrt(n), and an intercept and noise are measured by C. The intercept's own e, a n C^2, is then more than
-// a t, and not known: sqrt(sum_r |g_r|^2) step sqrt(a) C / 2 takes its place where that is more, g_r being what past
-// gradients hold at the intercept beside noise. A first step moves no score by more than 2, and later ones are shorter.
+// With --normalize none the length of a whitened row still says something, so rows are clipped to C instead of scaled
+// to it. M x alone would be as short as 1 / sqrt(n), beside an intercept and noise that are measured by C. So M is
+// scaled: whitening keeps the mean square of rows' lengths, as far as G tells. The intercept's e is a n C^2, which is
+// more than a t there, and not known. It takes the larger of a t and
+//
+//     sqrt(sum_r |g_r|^2) step sqrt(a) C / 2        g_r: what gradient r holds at the intercept, beside its noise
+//
+// A first step then moves no score by more than 2, and later steps are shorter.
 //
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
@@ -43,8 +46,8 @@ constexpr std::uint64_t kFcRounds = 20;
 // The intercept coordinate and the features share the norm C: what one gets, the other loses. The intercept takes steps
 // by its own curvature, so that a small share is enough for it to learn.
 constexpr double kInterceptShareOfWhitened = 0.05;
-// How far a first step may move a score by the intercept, where its curvature is not known. Half and twice as far did
-// as well.
+// How far a first step may move a score by the intercept, where its curvature is not known. Accuracy is the same for
+// half of it and for twice as much.
 constexpr double kInterceptReach = 2.0;
 // Measured: with 2 to 10 classes w is up to 0.8 points ahead of 2 w at small budgets, with 51 and 72 2 w up to 1.1.
 constexpr double kFcRidgeInRadii = 1.0;

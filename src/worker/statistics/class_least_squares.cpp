@@ -102,7 +102,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   }
   const Statistic sums = grams.take_sums();
   for (std::size_t block = 0; block < sums.shape().size(); ++block) {
-    std::ranges::copy(sums.block(block), statistic.block(statistic.index_of(sums.shape()[block].name)).begin());
+    const std::span<std::int64_t> whole = statistic.block(statistic.index_of(sums.shape()[block].name));
+    DPREDUCE_ASSERT(whole.size() == sums.block(block).size());
+    std::ranges::copy(sums.block(block), whole.begin());
   }
   return statistic;
 }
