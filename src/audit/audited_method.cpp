@@ -18,16 +18,23 @@ std::vector<double> values_of(const Release& release) {
   return values;
 }
 
+std::vector<double> zeros_of(const PlannedRelease& planned) {
+  std::size_t elements = 0;
+  for (const PlannedBlock& block : planned.blocks) elements += block.elements;
+  return std::vector<double>(elements, 0.0);
+}
+
 }  // namespace
 
 std::vector<double> Published::numbers(const NoisePlan& plan) const {
   std::vector<double> summary;
   std::vector<double> rounds;
-  std::size_t next = 0;
   for (const PlannedRelease& planned : plan.releases) {
+    const auto made = releases.find(planned.name);
     const std::size_t first = summary.size();
-    for (std::uint64_t round = 0; round < planned.rounds; ++round, ++next) {
-      const std::vector<double> values = values_of(releases.at(next));
+    for (std::uint64_t round = 0; round < planned.rounds; ++round) {
+      const std::vector<double> values =
+          made == releases.end() ? zeros_of(planned) : values_of(made->second.at(round));
       summary.resize(first + values.size());
       for (std::size_t e = 0; e < values.size(); ++e) summary[first + e] += values[e];
       if (planned.rounds > 1) rounds.insert(rounds.end(), values.begin(), values.end());
@@ -77,9 +84,9 @@ Releaser AuditedMethod::releaser(Communicator& ranks, NoisePlan plan, const std:
 Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows,
                              const ReleaseWatcher& watcher) const {
   Communicator alone = Communicator::alone();
-  std::vector<Release> releases;
+  std::map<std::string, std::vector<Release>, std::less<>> releases;
   const ReleaseWatcher keep = [&](const WatchedRelease& watched) {
-    releases.push_back(watched.release);
+    releases[std::string(watched.name)].push_back(watched.release);
     if (watcher) watcher(watched);
   };
   FittedRun fitted = train(fit_, rows, public_rows, alone,

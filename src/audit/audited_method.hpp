@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,12 +18,14 @@ namespace dpreduce {
 
 /// All that a run makes public.
 struct Published {
-  std::vector<Release> releases;  ///< in the order in which they were made
+  /// By name, in the order in which their rounds were made. What a run releases may follow from what it released
+  /// before: not all of the plan need be there.
+  std::map<std::string, std::vector<Release>, std::less<>> releases;
   Classifier classifier;
   Preprocessing preprocessing;  ///< with the released center
 
   /// First the summary: of every block the sum over its rounds, and the model's weights and biases. Then, where there
-  /// are several rounds, each of them.
+  /// are several rounds, each of them. A release that was not made counts as zeros.
   std::vector<double> numbers(const NoisePlan& plan) const;
 };
 

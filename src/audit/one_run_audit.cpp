@@ -222,12 +222,11 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
 
   WorkerRows trained = open_world(options, all);
   const Published published = method.run(trained, folder / "ledger.jsonl");
-  const auto position = static_cast<std::size_t>(&planned - method.plan().noise->releases.data());
   WorkerRows rows_of_rest = open_world(options, rest);
   const Statistic exact_rest = method.statistic(planned.name, rows_of_rest, published.preprocessing);
 
   const std::vector<double> scores =
-      scores_of(canaries, RowTransform(published.preprocessing), options, published.releases.at(position).block(kSums),
+      scores_of(canaries, RowTransform(published.preprocessing), options, published.releases.at(planned.name).front().block(kSums),
                 exact_rest.block(exact_rest.index_of(kSums)));
   const CoinGuesses seen{terms.canaries, guesses, count_correct(scores, canaries.coin, guesses)};
   return {

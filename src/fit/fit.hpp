@@ -70,7 +70,7 @@ struct FittedRun {
   Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one
   Preprocessing preprocessing;  ///< of the rows as they were trained on, with center and intercept
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
-  std::string chosen_setting;                   ///< by --choose; at the coordinator
+  std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
   Timings timings;                              ///< so far
   std::size_t resumed_releases = 0;             ///< taken from the checkpoint; at the coordinator
   // These keep the charges, and are destroyed in the reverse order.

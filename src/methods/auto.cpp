@@ -1,12 +1,18 @@
 // The method for who does not choose one.
 //
-//     most features      DP-FC, which was best on every data set tried
+//     most features      DP-FC, which was best on every set of real features tried; class means where rows spread
+//     evenly
+//                        over directions, which a small release tells (means_by_rounds.hpp)
 //     above 4096         DP-Adam: the Gram matrix of so many takes the coordinator minutes (9 d^3 flops)
 //     small classes      with --objective balanced, chosen public rows where rounds would lose them in their noise
 //                        (prefers_prototypes)
+#include <cmath>
+
 #include <fmt/format.h>
 
+#include "aggregator/solvers/isotropic_rule.hpp"
 #include "common/base/error.hpp"
+#include "methods/means_by_rounds.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
 #include "methods/prototype_choice.hpp"
@@ -21,16 +27,32 @@ const MethodEntry& prototypes_method();
 namespace {
 
 constexpr std::size_t kMostFeaturesOfGram = 4096;
+constexpr double kIsotropyShare = 0.03;
+// Of the largest signal that class means are considered for: expectations are rough.
+constexpr double kCertainlyMore = 2.0;
 
 void require_valid_auto(const FitOptions& options) {
   const MethodOptions& method = options.method;
   const bool is_balanced = method.objective == Objective::kBalanced;
-  for (const auto& [option, is_given] : {std::pair{"--expected-rows", method.expected_rows.has_value()},
-                                         std::pair{"--smallest-share", method.smallest_share.has_value()}}) {
-    if (is_given && !is_balanced) {
-      throw UsageError(fmt::format("{} with --method auto goes with --objective balanced", option));
-    }
+  if (method.smallest_share && !is_balanced) {
+    throw UsageError("--smallest-share with --method auto goes with --objective balanced");
   }
+  require_valid_means(options);
+}
+
+// Whether so many rows are expected, where that is public, that rounds are best whatever rows are like.
+bool are_surely_many(const FitOptions& options, std::size_t dim) {
+  if (!options.method.expected_rows) return false;
+  const BudgetOptions& budget = options.privacy.budget;
+  const double signal = *options.method.expected_rows * budget_from(budget).mu(budget.accountant) /
+                        static_cast<double>(options.data.bounded_rows());
+  return signal > kCertainlyMore * kLargestSignalOfMeans * std::sqrt(static_cast<double>(dim * options.data.classes));
+}
+
+// What rows look like is asked where the answer may be class means: rows about their mean, with noise.
+bool asks_for_isotropy(const FitOptions& options, std::size_t dim) {
+  return may_take_means(options) && options.rows.center != Centering::kNone && dim >= kFewestFeaturesOfMeans &&
+         !options.privacy.budget.non_private && !are_surely_many(options, dim);
 }
 
 FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
@@ -40,16 +62,23 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
     return options;
   }
   const MethodEntry& chosen = rows.kept_features <= kMostFeaturesOfGram ? fc_method() : adam_method();
-  if (options.method.gram_share && !chosen.takes_option("--gram-share")) {
-    throw UsageError(
-        fmt::format("--gram-share: --method auto is {} for rows of {} features, without a Gram matrix; name the method",
-                    chosen.name, rows.input_dim));
+  for (const auto& [option, is_given] : {std::pair{"--gram-share", options.method.gram_share.has_value()},
+                                         std::pair{"--isotropy-share", options.method.isotropy_share.has_value()}}) {
+    if (is_given && !chosen.takes_option(option)) {
+      throw UsageError(
+          fmt::format("{}: --method auto is {} for rows of {} features, without a Gram matrix; name the method", option,
+                      chosen.name, rows.input_dim));
+    }
   }
   options.method.name = chosen.name;
   // With --objective balanced there may be public rows. Their mean costs no budget. It also treats classes alike, where
   // the mean of the training rows is near the large ones.
   if (!options.rows.center) {
     options.rows.center = is_balanced && rows.public_rows > 0 ? Centering::kPublic : Centering::kDp;
+  }
+  if (!options.method.isotropy_share && chosen.takes_option("--isotropy-share") &&
+      asks_for_isotropy(options, rows.kept_features)) {
+    options.method.isotropy_share = kIsotropyShare;
   }
   return options;
 }
@@ -63,6 +92,7 @@ const MethodEntry& auto_method() {
                                            {"--expected-rows"},
                                            {"--smallest-share"},
                                            {"--gram-share"},
+                                           {"--isotropy-share", "0.03"},
                                            {"--rounds"},
                                            {"--loss"},
                                            {"--iterate"},

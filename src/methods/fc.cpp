@@ -25,6 +25,9 @@
 //
 // A first step then moves no score by more than 2, and later steps are shorter.
 //
+// With --isotropy-share a small release says first how evenly rows spread over directions (isotropic_rule.hpp). Where
+// that is even, no Gram matrix is released: all rounds are made at W = 0, and add up to class sums.
+//
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
 #include <algorithm>
@@ -36,6 +39,7 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "methods/gradient_rounds.hpp"
+#include "methods/means_by_rounds.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -156,28 +160,41 @@ class WhitenedDescentMethod : public RoundsMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
       : RoundsMethod(round_settings(options.method, kFcRounds)),
-        gram_share_(options.method.gram_share.value_or(kFcGramShare)) {
+        gram_share_(options.method.gram_share.value_or(kFcGramShare)),
+        isotropy_share_(options.method.isotropy_share) {
     settings_.intercept_share = kInterceptShareOfWhitened;
     settings_.initial_score = 0.0;  // also of sigmoids: too few rounds to come back from -10
   }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.rounds = settings_.rounds;
-    const ReleaseRequest gram = registered_statistic("gram").request(terms, gram_share_);
+    const double rest = 1.0 - isotropy_share_.value_or(0.0);
+    std::vector<ReleaseRequest> own;
+    if (isotropy_share_) own.push_back(registered_statistic("isotropy").request(terms, *isotropy_share_));
+    own.push_back(registered_statistic("gram").request(terms, rest * gram_share_));
     ++terms.dim;
-    return with_warm_start(settings_, terms,
-                           {gram, registered_statistic("gradient").request(terms, 1.0 - gram_share_)});
+    own.push_back(registered_statistic("gradient").request(terms, rest * (1.0 - gram_share_)));
+    return with_warm_start(settings_, terms, std::move(own));
   }
 
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     json["gram_share"] = gram_share_;
+    if (isotropy_share_) json["isotropy_share"] = *isotropy_share_;
     return json;
   }
 
+  std::size_t candidates() const override { return isotropy_share_ ? 2 : RoundsMethod::candidates(); }
+
   LinearScores train(TrainingRun& run) const override {
-    const Lattice lattice = run.rows().lattice();
     run.rows().keep_to_project();
+    if (isotropy_share_) {
+      if (const std::optional<double> rows = rows_for_means(run, *isotropy_share_)) {
+        run.rows().set_intercept(settings_.intercept_share);
+        return train_by_means(run, settings_, *rows);
+      }
+    }
+    const Lattice lattice = run.rows().lattice();
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;
@@ -196,6 +213,7 @@ class WhitenedDescentMethod : public RoundsMethod {
 
  private:
   double gram_share_;
+  std::optional<double> isotropy_share_;
 };
 
 }  // namespace
@@ -204,6 +222,7 @@ const MethodEntry& fc_method() {
   static const MethodEntry entry{.name = "fc",
                                  .help = "rounds of descent on rows whitened by a Gram matrix released once",
                                  .takes = {{"--gram-share", "0.1"},
+                                           {"--isotropy-share"},
                                            {"--rounds", "20"},
                                            {"--loss"},
                                            {"--iterate"},
@@ -211,6 +230,7 @@ const MethodEntry& fc_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
+                                 .check = require_valid_means,
                                  .make = make_of<WhitenedDescentMethod>,
                                  .whitens_rows = true,
                                  .scores_are_adjustable = true,

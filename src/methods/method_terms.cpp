@@ -73,6 +73,10 @@ constexpr std::array kMethodOptions{
     own_or_auto<&MethodOptions::alpha>("--alpha", "weight of all rows beside a class's own rows"),
     own_or_auto<&MethodOptions::lambda>("--lambda", "ridge in units of feature^2; auto: from the noise"),
     own<&MethodOptions::gram_share>("--gram-share", "share of mu^2 that the Gram matrix takes"),
+    own<&MethodOptions::isotropy_share>(
+        "--isotropy-share",
+        "share of mu^2 for how evenly rows spread over directions: class means take the "
+        "place of rounds where that is even; default: not released"),
     own<&MethodOptions::rounds>("--rounds",
                                 "steps, each of which releases a sum with a share of mu^2; on samples at most 400 by "
                                 "default"),

@@ -75,10 +75,12 @@ nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) 
   return json;
 }
 
-// The setting that --choose chose, and by what.
+// The setting that --choose or --isotropy-share chose, and by what.
 nlohmann::json choice_json(const FittedRun& run) {
   nlohmann::json json{{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}};
-  if (!run.fit->options().data.validation.x.empty()) {
+  if (run.fit->options().method.isotropy_share) {
+    json["by"] = "a release of how evenly rows spread";
+  } else if (!run.fit->options().data.validation.x.empty()) {
     json["by"] = "validation rows";
   } else {
     json["by"] = run.fit->plan().choice ? "exponential mechanism on training rows" : "training rows, without noise";
@@ -174,7 +176,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
          "bytes alone decide whether it is kept: the guarantee is for all rows"}};
   }
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
-  if (options.method.choose) report["choice"] = choice_json(run);
+  if (!run.chosen_setting.empty()) report["choice"] = choice_json(run);
   // Where accounts are kept elsewhere, the run has had a ledger of its own, which is gone with it.
   if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser);
   if (run.log)

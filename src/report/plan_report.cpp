@@ -14,6 +14,7 @@
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "fit/release_figures.hpp"
+#include "methods/means_by_rounds.hpp"
 #include "methods/training_method.hpp"
 #include "report/explanation.hpp"
 
@@ -180,6 +181,39 @@ void print_expected_errors(const FitPlan& plan, const std::string& row_changed) 
   }
 }
 
+// What --expected-rows says of the run: which way it will go, and what a count of right rows would be worth.
+nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan) {
+  const double rows = *options.method.expected_rows;
+  nlohmann::json json{{"rows", rows}, {"method", options.method.name}};
+  if (plan.noise && plan.noise->mu > 0.0) {
+    json["accuracy_noise"] = static_cast<double>(options.data.bounded_rows()) / (plan.noise->mu * rows);
+  }
+  if (const auto forecast = forecast_of_means(options, plan, rows)) {
+    json["signal"] = forecast->signal;
+    json["class_means"] = {{"rows_spread_evenly", forecast->even_rows}, {"rows_do_not", forecast->uneven_rows}};
+  }
+  return json;
+}
+
+void print_expected_rows(const nlohmann::json& expected) {
+  fmt::print("rows       of about {:g}: method {}", expected["rows"].get<double>(),
+             expected["method"].get<std::string>());
+  if (expected.contains("class_means")) {
+    const nlohmann::json& means = expected["class_means"];
+    fmt::print(
+        ", by class means in {:.0f} % of runs where rows spread evenly over directions, in {:.0f} % where they do "
+        "not; signal over noise {:.2g}",
+        100 * means["rows_spread_evenly"].get<double>(), 100 * means["rows_do_not"].get<double>(),
+        expected["signal"].get<double>());
+  }
+  fmt::print("\n");
+  if (expected.contains("accuracy_noise")) {
+    fmt::print(
+        "           an accuracy over as many rows, released for the same budget, would have noise of {:.2g} points\n",
+        100 * expected["accuracy_noise"].get<double>());
+  }
+}
+
 void print_plan(const FitOptions& options, const FitPlan& plan) {
   fmt::print("dry run: no row is read, nothing is spent\n");
   if (!plan.noise) {
@@ -208,6 +242,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
                upper_figure(terms.epsilon), upper_figure(selection_mu(terms.epsilon)));
   }
   print_expected_errors(plan, changed_row(options));
+  if (options.method.expected_rows) print_expected_rows(expected_rows_json(options, plan));
 }
 
 constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner alone, not for release";
@@ -272,14 +307,15 @@ void print_cost(const RunEstimate& cost) {
 
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
   if (options.output.format == OutputFormat::kJson) {
-    const nlohmann::json json{{"dry_run", true},
-                              {"method", options.method.name},
-                              {"private", plan.is_private},
-                              {"privacy", privacy_json(plan, options)},
-                              {"expected_error", expected_error_json(plan)},
-                              {"memory_bytes_per_rank", plan.memory_bytes},
-                              {"cost", cost_json(cost)},
-                              {"version", version()}};
+    nlohmann::json json{{"dry_run", true},
+                        {"method", options.method.name},
+                        {"private", plan.is_private},
+                        {"privacy", privacy_json(plan, options)},
+                        {"expected_error", expected_error_json(plan)},
+                        {"memory_bytes_per_rank", plan.memory_bytes},
+                        {"cost", cost_json(cost)},
+                        {"version", version()}};
+    if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
     fmt::print("{}\n", json_text(json, 2));
     return;
   }

@@ -60,6 +60,8 @@ class ChoicesOfRun {
   /// are those of both heads. Shapes: as many candidates on every rank; weights and settings matter at the coordinator.
   /// Collective. Phase: choose. Throws as for_each_lattice_chunk and Releaser::select.
   Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
+  /// Notes a setting that a method has chosen by what it released before, for reports.
+  void note(std::string setting) { chosen_setting_ = std::move(setting); }
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 

@@ -234,9 +234,10 @@ AskedFit default_fit(const LabeledSet& set, const MethodEntry& method) {
   return fit;
 }
 
-double accuracy(const AskedFit& asked, const LabeledSet& set) {
+double accuracy(const AskedFit& asked, const LabeledSet& set, std::string* setting = nullptr) {
   Communicator alone = Communicator::alone();
   const FittedRun run = fit(asked.options, asked.rows, alone, Accounts::kElsewhere);
+  if (setting != nullptr) *setting = run.chosen_setting;
   const std::vector<std::int32_t> labels = run.classifier.predict_labels(set.test_x());
   const std::span<const std::int64_t> truth = set.test_y();
   std::size_t right = 0;
@@ -318,6 +319,37 @@ TEST_P(UsefulnessOfSet, EveryMethodStaysUsefulWithAnyOption) {
     for (const Setting& setting : settings()) fits.expect_useful(setting);
     EXPECT_GT(fits.fitted(), 8U) << method->name;
   }
+}
+
+// Clusters that spread evenly, where noise of rounds would cost much, and the same with three directions far longer.
+TEST(UsefulnessTest, AutoTrainsByClassMeansWhereRowsSpreadEvenlyAndByRoundsWhereNot) {
+  constexpr std::size_t kDim = 256;
+  const LabeledSet even =
+      made_set({.name = "even", .dim = kDim, .classes = 16}, 0.35, [](std::span<double>, std::mt19937_64&) {});
+  const LabeledSet uneven = made_set({.name = "uneven", .dim = kDim, .classes = 16}, 0.35,
+                                     [](std::span<double> row, std::mt19937_64& engine) {
+                                       std::normal_distribution<double> normal(0.0, 30.0);
+                                       for (std::size_t a = 0; a < 3; ++a) row[a] += normal(engine);
+                                     });
+  const auto run_of = [](const LabeledSet& set, const char* method, std::string& setting) {
+    std::vector<double> accuracies;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      AskedFit asked = default_fit(set, *find_method(method));
+      asked.options.privacy.budget.epsilon = 1.0;
+      asked.options.privacy.seed = seed;
+      accuracies.push_back(accuracy(asked, set, &setting));
+    }
+    std::sort(accuracies.begin(), accuracies.end());
+    return accuracies[2];
+  };
+  std::string setting;
+  const double rounds = run_of(even, "fc", setting);
+  EXPECT_THAT(setting, testing::IsEmpty());
+  EXPECT_GT(run_of(even, "auto", setting), rounds + 0.03);
+  EXPECT_EQ(setting, "class means");
+  const double rounds_of_uneven = run_of(uneven, "fc", setting);
+  EXPECT_NEAR(run_of(uneven, "auto", setting), rounds_of_uneven, 0.03);
+  EXPECT_EQ(setting, "rounds");
 }
 
 // What l2 is refused for (PlanFit.RowsOfOneFeatureMayNotBecomeSigns), the other way serves.

@@ -1,5 +1,8 @@
 // What auto stands for: by public knowledge alone.
 
+#include <functional>
+#include <vector>
+
 #include "tests/methods/options/good_fit.hpp"
 #include "tests/testing.hpp"
 
@@ -79,11 +82,40 @@ TEST(AutoMethod, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClas
   EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);  // of auto as ever
 }
 
-TEST(AutoMethod, WhatIsExpectedOfRowsGoesWithABalancedObjective) {
-  FitOptions options = good_fit("auto");
-  options.method.expected_rows = 10;
-  EXPECT_THAT(refusal(options), HasSubstr("--expected-rows with --method auto goes with --objective balanced"));
+TEST(AutoMethod, AsksHowRowsSpreadWhereClassMeansMayFollow) {
+  FitOptions options;
+  options.data.classes = 10;
+  options.privacy.budget.epsilon = 1.0;
+  options.privacy.budget.delta = 1e-5;
+  const auto asks = [&](std::size_t dim) { return resolved(options, dim).method.isotropy_share.has_value(); };
+  EXPECT_EQ(resolved(options, 768).method.isotropy_share, 0.03);
+  EXPECT_FALSE(asks(15));    // too few features
+  EXPECT_FALSE(asks(5000));  // adam
+  options.method.expected_rows = 30'000;
+  EXPECT_TRUE(asks(768));
+  options.method.expected_rows = 100'000;  // mu 0.27: rounds, whatever rows are like
+  EXPECT_FALSE(asks(768));
   options.method.expected_rows.reset();
+  options.rows.center = Centering::kNone;
+  EXPECT_FALSE(asks(768));
+  options.rows.center.reset();
+  for (const auto& change : std::vector<std::function<void(FitOptions&)>>{
+           [](FitOptions& fit) { fit.method.loss = Loss::kSigmoid; }, [](FitOptions& fit) { fit.method.choose = true; },
+           [](FitOptions& fit) { fit.method.warm_start = true; },
+           [](FitOptions& fit) { fit.method.iterate = Iterate::kAverage; },
+           [](FitOptions& fit) { fit.data.max_labels = 2; },
+           [](FitOptions& fit) { fit.privacy.budget.non_private = true; }}) {
+    FitOptions other = options;
+    change(other);
+    EXPECT_FALSE(resolved(other, 768).method.isotropy_share.has_value());
+  }
+  options.method.isotropy_share = 0.1;
+  EXPECT_EQ(resolved(options, 768).method.isotropy_share, 0.1);
+  EXPECT_THROW(resolved(options, 5000), UsageError);
+}
+
+TEST(AutoMethod, TheShareOfTheSmallestClassGoesWithABalancedObjective) {
+  FitOptions options = good_fit("auto");
   options.method.smallest_share = 0.01;
   EXPECT_THAT(refusal(options), HasSubstr("--smallest-share with --method auto goes with --objective balanced"));
   options.method.objective = Objective::kBalanced;

@@ -22,6 +22,7 @@ const std::map<std::string_view, Give>& given() {
       {"--alpha", [](auto& fit) { fit.method.alpha = 2.0; }},
       {"--lambda", [](auto& fit) { fit.method.lambda = 0.1; }},
       {"--gram-share", [](auto& fit) { fit.method.gram_share = 0.3; }},
+      {"--isotropy-share", [](auto& fit) { fit.method.isotropy_share = 0.1; }},
       {"--rounds", [](auto& fit) { fit.method.rounds = 4; }},
       {"--local-steps", [](auto& fit) { fit.method.local_steps = 2; }},
       {"--batch", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget.accountant = Accountant::kPld; }},

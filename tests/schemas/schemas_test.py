@@ -63,6 +63,7 @@ DRY_RUNS = [  # options
     f"--epsilon 2 --delta 1e-5 --method public --top-k 2 {PUBLIC_ROWS}",
     "--non-private --method ls",
     "--mu 1 --method mean --seed 7",
+    "--mu 0.5 --method auto --expected-rows 700",
 ]
 EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc-one-step", ""),

@@ -206,7 +206,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
     }
   };
   EXPECT_EQ(for_each_request(transform, Adjacency::kAddRemove, check),
-            by == UnitBound::kClip ? 9u : registered_statistics().size());
+            by == UnitBound::kClip ? 10u : registered_statistics().size());
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times

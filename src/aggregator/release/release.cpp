@@ -186,10 +186,18 @@ Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& i
       const std::span<std::int64_t> values = local.block(b);
       round_to_units(values, local.shape()[b].fraction_bits);
       blocks.emplace_back(block_name, std::vector<std::int64_t>(values.begin(), values.end()),
-                          planned == nullptr ? 0.0 : planned->block(block_name).sigma);
+                          planned == nullptr ? 0.0 : sigma_of_sum(planned->block(block_name)));
     }
   }
   return Release(std::move(blocks));
+}
+
+// What the sum that was just made holds of noise: where silos share it, more than planned where none was lost, so that
+// what is cleaned of its noise is cleaned of all of it.
+double Releaser::sigma_of_sum(const PlannedBlock& block) const {
+  if (!shares_) return block.sigma;
+  const std::size_t silos = ranks_.silos()->coordinator()->last_summed().size();
+  return shares_->share_sigma(block.sigma, block.noise) * std::sqrt(static_cast<double>(silos));
 }
 
 Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {

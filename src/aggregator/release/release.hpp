@@ -169,6 +169,7 @@ class Releaser {
   bool has_fingerprints() const;
   std::string fingerprint(std::string_view name, const Statistic& local);
   Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
+  double sigma_of_sum(const PlannedBlock& block) const;
   void begin(const PlannedSelection& selection);
   // How groups choose under the charge that it makes.
   ChoiceOfGroup charge(const PlannedSelection& selection, const std::string& fingerprint);

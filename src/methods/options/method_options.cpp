@@ -35,6 +35,7 @@ void require_valid_rounds(const MethodOptions& method) {
 
 void require_valid_grams(const MethodOptions& method) {
   require_option_share("--gram-share", method.gram_share);
+  require_option_share("--isotropy-share", method.isotropy_share);
   if (method.alpha && !(*method.alpha >= 0.0 && *method.alpha <= kLargestAlpha)) {
     throw UsageError(
         fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *method.alpha, kLargestAlpha));

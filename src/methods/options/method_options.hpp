@@ -44,6 +44,7 @@ struct MethodOptions {
   std::optional<double> d_min{};           ///< 1 + cos counts from here on
   std::optional<double> d_max{};           ///< and up to here
   std::optional<double> gram_share{};      ///< of mu^2, for the Gram matrix
+  std::optional<double> isotropy_share{};  ///< of mu^2, to decide between class means and rounds; empty: rounds
   bool shared_gram = false;                ///< one Gram matrix for all classes
   std::optional<double> alpha{};           ///< weight of all rows beside a class's own
   std::optional<double> lambda{};          ///< ridge, in feature units squared; empty: from the noise
@@ -62,8 +63,8 @@ struct MethodOptions {
 };
 
 DPREDUCE_ARCHIVE(MethodOptions, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max,
-                 gram_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius,
-                 iterate, warm_start, warm_start_share, choose, choose_share)
+                 gram_share, isotropy_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss,
+                 learning_rate, radius, iterate, warm_start, warm_start_share, choose, choose_share)
 
 /// Throws UsageError where the part contradicts itself, whatever the method, or is out of range.
 void check(const MethodOptions& method);

@@ -20,7 +20,8 @@
   STATISTIC(hessians)                  \
   STATISTIC(centered_sums)             \
   STATISTIC(adaptive_gradient)         \
-  STATISTIC(class_sizes)
+  STATISTIC(class_sizes)               \
+  STATISTIC(isotropy)
 
 namespace dpreduce {
 namespace statistics {

@@ -1,0 +1,75 @@
+// Class means or rounds: which of both rows want, from one small release, and scores by class means.
+//
+// Where rows of every class spread alike in all directions, class means are all that tells classes apart: scores
+// m_c^T x, with no other matrix between, are the best there are [efron1975], and rounds only add noise that they answer
+// to themselves. Real features are far longer in some directions than in others, and means alone lose much.
+//
+// Legend: B + N the released Gram matrix of projected rows of length 1 (k x k, worker/statistics/isotropy.cpp), s its
+// noise, n~ = trace(B + N), d features, K classes. A row's squared length is spread over d directions with shares p_j;
+// 1 / sum_j p_j^2 is the number of directions that rows take part in (participation ratio), d where all are alike.
+//
+//     excess = (|B + N - n~ / k I|_F^2 - m s^2) / n~^2,   m = k (k + 1) / 2 - 1,   about sum_j p_j^2
+//     deviation of it by noise: v = s^2 sqrt(2 m) / n~^2
+//     class means where   excess < (e0 + e1) / 2 - h v^2 / (e1 - e0),   and   n~ mu <= 50 sqrt(d K)
+//
+// e0 = 1 / d is usual of isotropic clusters (0.5 to 1.1), e1 = 4 / d the least seen of real features. The second term
+// leans towards rounds where noise hides the answer: on real features means may lose 25 points, on clusters rounds lose
+// about 10. Beyond the last bound rounds are within two points of means on clusters, and on other rows ahead.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/released_block.hpp"
+
+namespace dpreduce {
+
+/// Fewest features of rows that class means are considered for.
+inline constexpr std::size_t kFewestFeaturesOfMeans = 16;
+
+/// Most n mu / sqrt(d K) that class means are considered for.
+inline constexpr double kLargestSignalOfMeans = 50.0;
+
+/// What the release says of rows.
+struct Isotropy {
+  double rows;    ///< n~, but at least the noise of it and 1
+  double excess;  ///< an estimate of sum_j p_j^2, which noise may take below 0
+  double noise;   ///< v
+  double sigma;   ///< s, in rows
+};
+
+/// Precondition (asserted): `gram` is an upper triangle.
+Isotropy isotropy_of(const ReleasedBlock& gram);
+
+/// Whether rows of `dim` features are to be trained by class means, by a release that had `share` of mu^2.
+bool wants_means(const Isotropy& isotropy, double share, std::size_t dim, std::size_t classes);
+
+/// How often runs on about so many rows would be trained by class means.
+struct MeansForecast {
+  double signal;       ///< n mu / sqrt(d K)
+  double even_rows;    ///< share of runs, where rows spread as evenly as isotropic clusters do
+  double uneven_rows;  ///< where they spread as evenly as the evenest real features that were seen
+};
+
+/// `gram` is what the release is planned to hold; the rest as for wants_means.
+MeansForecast means_forecast(double rows, const PlannedBlock& gram, double share, std::size_t dim, std::size_t classes);
+
+/// Scores of isotropic classes of one covariance, with class means of one length:
+///
+///     score_c(v) = t u_c^T v + log(max(n_c, 1) + 2 s_c),   u_c = D_c / |D_c|,   t = L sqrt(r) / (w + (1 - r) L^2 / d)
+///
+/// D_c is the sum of class c, less 1 / K of all rows, n_c its size, s_c the noise of that; L the length of class means
+/// and r = L^2 / (L^2 + d s_m^2) how much of a noised one is no noise, both of all classes together; w = (C^2 - L^2) /
+/// d the variance of a row about its mean along each direction. t is the rate at which log odds grow along u_c. Sizes
+/// are blurred by their noise, so that they decide nothing where noise made them.
+///
+/// `gradient`, K x (d + 1), is the mean over rounds of noised softmax gradients at W = 0, in feature units, of rows
+/// with the intercept of `rows`; each of its entries has noise `sigma`. `count` is about the number of rows. Returns W,
+/// K x (d + 1), in the same coordinates. Preconditions (asserted): shapes; an intercept.
+std::vector<double> scores_of_class_means(std::span<const double> gradient, double sigma, double count,
+                                          const Preprocessing& rows);
+
+}  // namespace dpreduce

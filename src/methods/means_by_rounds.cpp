@@ -1,0 +1,77 @@
+#include "methods/means_by_rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// W stays 0 until the last round, which solves for class means.
+class ClassMeansStep : public StepRule {
+ public:
+  ClassMeansStep(const RoundSettings& settings, double count, Preprocessing rows)
+      : rounds_(settings.rounds), count_(count), rows_(std::move(rows)) {}
+
+  void step(const NoisedRound& round, std::span<double> weights) override {
+    sum_.resize(round.gradient.size(), 0.0);
+    for (std::size_t e = 0; e < sum_.size(); ++e) sum_[e] += round.gradient[e];
+    if (round.round < rounds_) return;
+    const auto rounds = static_cast<double>(rounds_);
+    for (double& entry : sum_) entry /= rounds;
+    std::ranges::copy(scores_of_class_means(sum_, round.sigma / std::sqrt(rounds), count_, rows_), weights.begin());
+  }
+
+ private:
+  std::uint64_t rounds_;
+  double count_;
+  Preprocessing rows_;
+  std::vector<double> sum_;
+};
+
+}  // namespace
+
+bool may_take_means(const FitOptions& options) {
+  const MethodOptions& method = options.method;
+  return options.data.most_labels() == 1 && method.loss.value_or(Loss::kSoftmax) == Loss::kSoftmax && !method.choose &&
+         !method.warm_start && method.iterate.value_or(Iterate::kLast) == Iterate::kLast;
+}
+
+std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows) {
+  if (!plan.has_request("isotropy") || !plan.noise) return std::nullopt;
+  return means_forecast(rows, plan.noise->release("isotropy").block("gram"), plan.request("isotropy").share, plan.dim,
+                        options.data.classes);
+}
+
+void require_valid_means(const FitOptions& options) {
+  if (options.method.isotropy_share && !may_take_means(options)) {
+    throw UsageError(
+        "--isotropy-share: class means may take the place of rounds only with one class a row and the loss softmax, "
+        "without --choose, --warm-start and --iterate average; leave it out");
+  }
+}
+
+std::optional<double> rows_for_means(TrainingRun& run, double share) {
+  const Release release = run.release("isotropy");
+  std::vector<double> count{0.0};
+  if (run.ranks().is_coordinator()) {
+    const Isotropy isotropy = isotropy_of(release.block("gram"));
+    const bool means = wants_means(isotropy, share, run.rows().lattice().dim, run.rows().classes());
+    if (means) count.front() = isotropy.rows;
+    run.choices().note(means ? "class means" : "rounds");
+  }
+  run.ranks().broadcast(count);
+  run.end_phase("isotropy");
+  return count.front() > 0.0 ? std::optional(count.front()) : std::nullopt;
+}
+
+LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count) {
+  std::optional<ClassMeansStep> rule;
+  if (run.ranks().is_coordinator()) rule.emplace(settings, count, run.rows().preprocessing());
+  return train_in_rounds(run, settings, rule ? &*rule : nullptr);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,34 @@
+// Class means in the place of rounds, where rows spread evenly over directions (aggregator/solvers/isotropic_rule.hpp).
+//
+//     release "isotropy"  ->  class means?  ->  T rounds at W = 0, whose sum is that of class sums and sizes  -> scores
+//
+// The plan of noise is that of rounds, whichever way is taken: what a run may charge is decided before any row is read.
+#pragma once
+
+#include <optional>
+
+#include "aggregator/solvers/isotropic_rule.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/options/fit_options.hpp"
+#include "run/fit_plan.hpp"
+
+namespace dpreduce {
+
+/// Whether class means may take the place of rounds: they have one class a row, no loss but softmax, and no path.
+bool may_take_means(const FitOptions& options);
+
+/// What the plan of resolved `options` makes likely with so many rows; nothing where no release asks how rows spread.
+std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows);
+
+/// Throws UsageError where --isotropy-share is given, and they may not.
+void require_valid_means(const FitOptions& options);
+
+/// Releases "isotropy", which has `share` of the method's mu^2. About how many rows there are, where they want class
+/// means; the same on every rank. Collective. Throws as TrainingRun::release.
+std::optional<double> rows_for_means(TrainingRun& run, double share);
+
+/// The rounds of `settings` at W = 0, and the scores of the class means that they add up to. `count` is what
+/// rows_for_means returned. Precondition (asserted): rows have an intercept. Collective. Throws as train_in_rounds.
+LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count);
+
+}  // namespace dpreduce

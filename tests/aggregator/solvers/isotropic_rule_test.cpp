@@ -1,0 +1,176 @@
+// Class means or rounds: the rule, what it expects of runs, and scores by class means.
+#include "aggregator/solvers/isotropic_rule.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "common/lattice/lattice_rows.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::isotropic_rule_test {
+
+constexpr std::size_t kDirections = 8;
+constexpr std::size_t kElements = 36;
+constexpr double kRow = 32767.0 * 32767.0;
+
+// The triangle of a diagonal matrix, in lattice units.
+std::vector<std::int64_t> diagonal(const std::vector<double>& rows) {
+  std::vector<std::int64_t> values;
+  for (std::size_t a = 0; a < rows.size(); ++a) {
+    values.push_back(std::llround(rows[a] * kRow));
+    values.insert(values.end(), rows.size() - a - 1, 0);
+  }
+  return values;
+}
+
+ReleasedBlock gram(const std::vector<double>& rows, double sigma = 0.0) {
+  return {"gram", diagonal(rows), sigma * kRow};
+}
+
+// The same with symmetric noise.
+ReleasedBlock noised(const std::vector<double>& rows, double sigma, std::mt19937_64& random) {
+  std::vector<std::int64_t> values = diagonal(rows);
+  std::normal_distribution<double> normal(0.0, sigma * kRow);
+  std::size_t place = 0;
+  for (std::size_t a = 0; a < kDirections; ++a) {
+    for (std::size_t b = a; b < kDirections; ++b) {
+      values[place++] += std::llround(normal(random) / (a == b ? 1.0 : std::sqrt(2.0)));
+    }
+  }
+  return {"gram", std::move(values), sigma * kRow};
+}
+
+// n rows whose shares of 8 directions have that excess: every second is larger by as much as the others are smaller.
+std::vector<double> shares(double n, double excess) {
+  std::vector<double> rows(kDirections);
+  const double off = std::sqrt(excess / kDirections);
+  for (std::size_t a = 0; a < kDirections; ++a) rows[a] = n * (1.0 / kDirections + (a % 2 == 0 ? off : -off));
+  return rows;
+}
+
+TEST(Isotropy, IsTheExcessOfSquaredShares) {
+  EXPECT_NEAR(isotropy_of(gram(shares(800, 0.0))).excess, 0.0, 1e-12);
+  EXPECT_NEAR(isotropy_of(gram(shares(800, 0.02))).excess, 0.02, 1e-9);
+  EXPECT_NEAR(isotropy_of(gram({500, 0, 0, 0, 0, 0, 0, 0})).excess, 1.0 - 1.0 / 8.0, 1e-9);
+  EXPECT_NEAR(isotropy_of(gram(shares(800, 0.02))).rows, 800, 1e-6);
+  EXPECT_EQ(isotropy_of(gram(shares(1, 0.0), 1000)).rows, 1000 * std::sqrt(8.0)) << "below its noise";
+}
+
+TEST(Isotropy, LosesTheKnownEnergyOfItsNoise) {
+  std::mt19937_64 random(5);
+  for (const double truth : {0.0, 0.03}) {
+    double sum = 0.0;
+    double squares = 0.0;
+    constexpr int kDraws = 4000;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const double excess = isotropy_of(noised(shares(1000, truth), 30, random)).excess;
+      sum += excess;
+      squares += excess * excess;
+    }
+    const double mean = sum / kDraws;
+    const double deviation = std::sqrt(squares / kDraws - mean * mean);
+    const double noise = isotropy_of(gram(shares(1000, 0.0), 30)).noise;
+    EXPECT_NEAR(mean, truth, 0.003);
+    if (truth == 0.0) {
+      EXPECT_NEAR(deviation / noise, 1.0, 0.1);
+    }
+  }
+}
+
+constexpr double kShare = 0.03;
+constexpr std::size_t kDim = 64;
+constexpr std::size_t kClasses = 5;
+
+bool wants(double n, double excess, double mu) {
+  return wants_means(isotropy_of(gram(shares(n, excess), mu > 0.0 ? 1.0 / (mu * std::sqrt(kShare)) : 0.0)), kShare,
+                     kDim, kClasses);
+}
+
+TEST(WantsMeans, WhereRowsSpreadEvenlyAndTheyAreFew) {
+  // The matrices have no noise, but the rule takes what they say for noised.
+  const auto excess = [](double of_dim, double n, double mu) {
+    const double sigma = 1.0 / (mu * std::sqrt(kShare));
+    return of_dim / kDim + 35.0 * sigma * sigma / (n * n);  // that much is taken off
+  };
+  EXPECT_TRUE(wants(1000, excess(1.0, 1000, 0.27), 0.27));
+  EXPECT_FALSE(wants(1000, excess(4.0, 1000, 0.27), 0.27)) << "a quarter of the directions";
+  EXPECT_FALSE(wants(100, excess(1.0, 100, 0.27), 0.27)) << "noise hides the answer";
+  EXPECT_FALSE(wants(10000, excess(1.0, 10000, 0.27), 0.27)) << "many rows";
+  EXPECT_FALSE(wants(1000, 1.0 / kDim, 0.0)) << "no noise";
+}
+
+TEST(WantsMeans, AsOftenAsItWasSaid) {
+  std::mt19937_64 random(6);
+  const double sigma = 1.0 / (0.09 * std::sqrt(kShare));
+  const PlannedBlock planned{.name = "gram",
+                             .elements = kElements,
+                             .squared_sensitivity = 1,
+                             .sensitivity = 1,
+                             .sigma = sigma * kRow,
+                             .mu = 1};
+  for (const double rows : {700.0, 1000.0, 2000.0}) {
+    const MeansForecast said = means_forecast(rows, planned, kShare, kDim, kClasses);
+    EXPECT_NEAR(said.signal, rows * 0.09 / std::sqrt(kDim * kClasses), 1e-9);
+    for (const auto& [of_dim, share] : {std::pair{1.0, said.even_rows}, std::pair{4.0, said.uneven_rows}}) {
+      int means = 0;
+      constexpr int kDraws = 2000;
+      for (int draw = 0; draw < kDraws; ++draw) {
+        const Isotropy isotropy = isotropy_of(noised(shares(rows, of_dim / kDim), sigma, random));
+        means += wants_means(isotropy, kShare, kDim, kClasses) ? 1 : 0;
+      }
+      EXPECT_NEAR(static_cast<double>(means) / kDraws, share, 0.12) << rows << " " << of_dim;
+    }
+  }
+  EXPECT_EQ(means_forecast(1e6, planned, kShare, kDim, kClasses).even_rows, 0.0);
+}
+
+// Two features and an intercept: gradient = -(D_c, n_c - n / K) in the coordinates of prepared rows.
+std::vector<double> gradient_of(const std::vector<std::array<double, 2>>& sums, const std::vector<double>& sizes,
+                                const Preprocessing& rows) {
+  std::vector<double> gradient;
+  const double count = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  for (std::size_t c = 0; c < sums.size(); ++c) {
+    for (const double entry : sums[c]) gradient.push_back(-entry * std::sqrt(1.0 - rows.intercept));
+    gradient.push_back(-(sizes[c] - count / static_cast<double>(sizes.size())) * std::sqrt(rows.intercept) *
+                       rows.clip_norm);
+  }
+  return gradient;
+}
+
+LinearScores scores(const std::vector<std::array<double, 2>>& sums, const std::vector<double>& sizes, double sigma,
+                    double clip_norm = 1.0) {
+  Preprocessing rows{.input_dim = 2, .clip_norm = clip_norm, .center = {}, .intercept = 0.05};
+  const double count = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  return fold_intercept(scores_of_class_means(gradient_of(sums, sizes, rows), sigma, count, rows), rows);
+}
+
+TEST(ScoresOfClassMeans, AreLogOddsOfIsotropicClasses) {
+  // Means of length 0.5 in two directions; w = (1 - 0.25) / 2.
+  const LinearScores two = scores({{50, 0}, {-50, 0}}, {100, 100}, 0.0);
+  EXPECT_NEAR(two.weights[0], 0.5 / 0.375, 1e-9);
+  EXPECT_NEAR(two.weights[2], -0.5 / 0.375, 1e-9);
+  EXPECT_NEAR(two.bias[0], two.bias[1], 1e-12);
+  const LinearScores three_to_one = scores({{75, 0}, {-25, 0}}, {150, 50}, 0.0);
+  EXPECT_NEAR(three_to_one.bias[0] - three_to_one.bias[1], std::log(3.0), 1e-9);
+  EXPECT_NEAR(three_to_one.weights[0], -three_to_one.weights[2], 1e-9) << "of one length";
+}
+
+TEST(ScoresOfClassMeans, KeepTheirUnits) {
+  const LinearScores one = scores({{50, 0}, {0, 50}}, {100, 100}, 3.0);
+  const LinearScores ten = scores({{500, 0}, {0, 500}}, {100, 100}, 30.0, 10.0);
+  for (std::size_t e = 0; e < one.weights.size(); ++e) EXPECT_NEAR(ten.weights[e], one.weights[e] / 10.0, 1e-9);
+  for (std::size_t c = 0; c < 2; ++c) EXPECT_NEAR(ten.bias[c], one.bias[c], 1e-9);
+}
+
+TEST(ScoresOfClassMeans, NoiseMakesThemShortAndSizesDecideLess) {
+  const LinearScores quiet = scores({{75, 0}, {-25, 0}}, {150, 50}, 1.0);
+  const LinearScores loud = scores({{75, 0}, {-25, 0}}, {150, 50}, 40.0);
+  EXPECT_LT(std::abs(loud.weights[0]), 0.8 * std::abs(quiet.weights[0]));
+  EXPECT_LT(loud.bias[0] - loud.bias[1], 0.5 * (quiet.bias[0] - quiet.bias[1]));
+  for (const LinearScores& none : {scores({{0, 0}, {0, 0}}, {0, 0}, 1.0), scores({{0, 0}, {0, 0}}, {1, 1}, 0.0)}) {
+    for (const double entry : none.weights) EXPECT_EQ(entry, 0.0);
+    for (const double entry : none.bias) EXPECT_TRUE(std::isfinite(entry));
+  }
+}
+
+}  // namespace dpreduce::isotropic_rule_test
