@@ -116,6 +116,7 @@ std::string model_section(const ClassifierParts& parts) {
   if (rows.pool > 1) steps.push_back(fmt::format("average {} features", rows.pool));
   steps.push_back(fmt::format("{} to norm {}", rows.normalize == Normalize::kL2 ? "scale" : "clip", rows.clip_norm));
   if (!rows.center.empty()) steps.emplace_back("center");
+  if (rows.center_factor != 1.0) steps.push_back(fmt::format("multiply by {}, clip again", rows.center_factor));
   if (!rows.projection.empty()) steps.push_back(fmt::format("project to {}", rows.projected_dim()));
   if (!rows.selected.empty()) steps.push_back(fmt::format("select {}", rows.selected.size()));
   text += table_row({"preparation of a row", fmt::format("{}", fmt::join(steps, ", "))});

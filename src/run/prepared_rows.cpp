@@ -126,6 +126,7 @@ void PreparedRows::prepare(Preprocessing changed) {
 
 void PreparedRows::set_center(std::vector<double> center) {
   Preprocessing changed = preprocessing();
+  changed.center_factor = center_factor_of(center, changed.normalize, changed.clip_norm);
   changed.center = std::move(center);
   prepare(std::move(changed));
 }

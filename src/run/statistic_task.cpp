@@ -112,6 +112,7 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.normalize == planned.normalize &&
          asked.clip_norm == planned.clip_norm && asked.output_dim() == dim &&
          (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
+         asked.center_factor == center_factor_of(asked.center, asked.normalize, asked.clip_norm) &&
          (asked.projection.empty() || (may_project && are_within(asked.projection, -kLargest, kLargest)));
 }
 

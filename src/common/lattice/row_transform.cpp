@@ -59,7 +59,7 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
   }
   scale_to_clip_norm(v, p.normalize, p.clip_norm);
   if (!p.center.empty()) {
-    for (std::size_t a = 0; a < v.size(); ++a) v[a] -= p.center[a];
+    for (std::size_t a = 0; a < v.size(); ++a) v[a] = p.center_factor * (v[a] - p.center[a]);
     scale_to_clip_norm(v, p.normalize, p.clip_norm);
   }
   return true;
@@ -137,7 +137,14 @@ bool is_projection_of(const Preprocessing& projected, const Preprocessing& rows)
   return !projected.projection.empty() && rows.projection.empty() && rows.selected.empty() && rows.intercept == 0.0 &&
          projected.input_dim == rows.input_dim && projected.pool == rows.pool &&
          projected.normalize == rows.normalize && projected.clip_norm == rows.clip_norm &&
-         projected.center == rows.center;
+         projected.center == rows.center && projected.center_factor == rows.center_factor;
+}
+
+double center_factor_of(std::span<const double> center, Normalize normalize, double clip_norm) {
+  if (normalize == Normalize::kL2) return 1.0;
+  const double left = 1.0 - squared_norm(center) / (clip_norm * clip_norm);
+  constexpr double kLeastLeft = 1.0 / (kLargestCenterFactor * kLargestCenterFactor);
+  return 1.0 / std::sqrt(std::clamp(left, kLeastLeft, 1.0));
 }
 
 double squared_norm(std::span<const double> v) {
@@ -165,6 +172,10 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   }
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
     throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
+  }
+  if (!(p.center_factor >= 1.0 && p.center_factor <= kLargestCenterFactor)) {
+    throw UsageError(
+        fmt::format("the factor of centered rows is {}, not from 1 to {}", p.center_factor, kLargestCenterFactor));
   }
   require_intercept(p.intercept);
   require_projection(p);

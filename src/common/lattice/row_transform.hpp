@@ -6,7 +6,7 @@
 //     p = average of `pool` consecutive features of x (the last group may be shorter)
 //     u = p * C / ||p||_2             (Normalize::kL2; a zero row stays zero)
 //     u = p * min(1, C / ||p||_2)     (Normalize::kNone)
-//     with a center: v = u - m, and v is scaled or clipped to C in the same way again
+//     with a center: v = g (u - m), and v is scaled or clipped to C in the same way again
 //     with a projection P (k x d): w = P v, scaled or clipped to C once more; v and the rows of P are rounded to the
 //     lattice first (lattice_rows, lattice_weights), so that products are exact integers: fast, and in any order
 //     with selected features: the entries of w at those indices, scaled or clipped to C once more
@@ -44,6 +44,7 @@ struct Preprocessing {
   double intercept = 0.0;               ///< a: share of C^2 that an appended constant takes; 0 for none
   std::vector<double> projection{};     ///< P, k x d, row-major; empty when rows are not projected
   std::vector<std::size_t> selected{};  ///< indices of the features that are kept, ascending; empty for all
+  double center_factor = 1.0;           ///< g, from 1 to kLargestCenterFactor
 
   /// d = ceil(d_in / pool).
   std::size_t pooled_dim() const { return (input_dim + pool - 1) / pool; }
@@ -54,6 +55,12 @@ struct Preprocessing {
   /// The same, and one more with an intercept.
   std::size_t output_dim() const { return dim() + (intercept > 0.0 ? 1 : 0); }
 };
+
+inline constexpr double kLargestCenterFactor = 10.0;
+
+/// g = C / sqrt(C^2 - |m|^2): rows of mean m and of mean square C^2 at most have mean square C^2 - |m|^2 at most about
+/// m, and noise is measured by C. 1 where rows are scaled to C anyhow.
+double center_factor_of(std::span<const double> center, Normalize normalize, double clip_norm);
 
 /// `preprocessing` with `matrix` (m x dim(), row-major) as one more step: selection and an earlier projection P become
 /// one projection with it, m x pooled_dim(), so that rows are scaled or clipped once where they were twice; under

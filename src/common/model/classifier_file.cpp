@@ -24,8 +24,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
-constexpr std::uint64_t kFormatVersion = 2;
-constexpr std::uint64_t kFormatVersionWithoutProjection = 1;  // a file without a projection is the same in both
+constexpr std::uint64_t kFormatVersion = 3;
+constexpr std::uint64_t kFormatVersionWithoutCenterFactor = 2;
+constexpr std::uint64_t kFormatVersionWithoutProjection = 1;  // a file without either is the same in all
 constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
@@ -45,6 +46,12 @@ json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& for
   return statement;
 }
 
+// The oldest that reads such rows.
+std::uint64_t format_version_of(const Preprocessing& rows) {
+  if (rows.center_factor != 1.0) return kFormatVersion;
+  return rows.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersionWithoutCenterFactor;
+}
+
 // Takes a parsed file apart; every complaint names the file.
 class ClassifierReader {
  public:
@@ -61,6 +68,7 @@ class ClassifierReader {
     parts.preprocessing.pool = number<std::size_t>("pool");
     parts.preprocessing.normalize = metadata_.choice<Normalize>("normalize");
     parts.preprocessing.clip_norm = number<double>("clip_norm");
+    if (metadata_.has("center_factor")) parts.preprocessing.center_factor = number<double>("center_factor");
     if (metadata_.has("threshold")) parts.threshold = number<double>("threshold");
     if (metadata_.has("class_names")) parts.class_names = class_names();
     if (metadata_.has("link")) parts.link = metadata_.choice<Link>("link");
@@ -222,18 +230,17 @@ Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
 std::map<std::string, std::string> metadata_of(const Classifier& classifier) {
   const ClassifierParts& parts = classifier.parts();
   const Preprocessing& preprocessing = parts.preprocessing;
-  std::map<std::string, std::string> metadata{
-      {"format", std::string(kFormat)},
-      {"format_version",
-       fmt::format("{}", preprocessing.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersion)},
-      {"version", version()},
-      {"method", parts.method},
-      {"classes", fmt::format("{}", parts.classes)},
-      {"input_dim", fmt::format("{}", preprocessing.input_dim)},
-      {"pool", fmt::format("{}", preprocessing.pool)},
-      {"normalize", std::string(to_string(preprocessing.normalize))},
-      {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-      {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
+  std::map<std::string, std::string> metadata{{"format", std::string(kFormat)},
+                                              {"format_version", fmt::format("{}", format_version_of(preprocessing))},
+                                              {"version", version()},
+                                              {"method", parts.method},
+                                              {"classes", fmt::format("{}", parts.classes)},
+                                              {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+                                              {"pool", fmt::format("{}", preprocessing.pool)},
+                                              {"normalize", std::string(to_string(preprocessing.normalize))},
+                                              {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+                                              {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
+  if (preprocessing.center_factor != 1.0) metadata["center_factor"] = fmt::format("{}", preprocessing.center_factor);
   if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));
   if (parts.link) metadata["link"] = std::string(to_string(*parts.link));

@@ -175,7 +175,9 @@ class ClassifierGraph {
     if (rows_.pool > 1) u = pooled(u);
     u = scaled(u);
     if (!rows_.center.empty()) {
-      u = scaled(graph_.node("Sub", {u, graph_.floats("center", rows_.center, {extent(rows_.center.size())})}));
+      u = graph_.node("Sub", {u, graph_.floats("center", rows_.center, {extent(rows_.center.size())})});
+      if (rows_.center_factor != 1.0) u = graph_.node("Mul", {u, graph_.number("center_factor", rows_.center_factor)});
+      u = scaled(u);
     }
     if (!rows_.projection.empty()) u = scaled(projected(u));
     if (!rows_.selected.empty()) {

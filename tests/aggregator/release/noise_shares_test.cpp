@@ -93,15 +93,22 @@ struct Released {
   double sigma = 0.0;
 };
 
+NoisePlan plan_of_zeros() {
+  return make_noise_plan(1.0, Adjacency::kAddRemove, {request(2)});
+}
+
+double planned_sigma() {
+  return plan_of_zeros().releases.front().blocks.front().sigma;
+}
+
 // Rounds of a release of zeros over 5 silos, of which `lost` are killed at their first masked message.
 Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
   const TemporaryFolder folder;
   Released released;
   run_among_silos(terms, fault, [&](std::uint32_t rank, const std::function<Communicator()>& join) {
     Communicator ranks = join();
-    Releaser releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {request(2)}), NoiseKey::from_entropy(),
-                      {.ledger_path = folder / std::to_string(rank)}, sample_terms(),
-                      NoiseShares{terms.threshold - terms.colluding});
+    Releaser releaser(ranks, plan_of_zeros(), NoiseKey::from_entropy(), {.ledger_path = folder / std::to_string(rank)},
+                      sample_terms(), NoiseShares{terms.threshold - terms.colluding});
     for (int round = 0; round < 2; ++round) {
       const Release release = releaser.release("sums", Statistic({{"sums", kElements}}));
       if (rank != 0) continue;
@@ -119,12 +126,14 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
 
 // Each variance within 5 standard errors of 20,000 samples: false alarm 6e-7, four times.
 void expect_variance(const Released& released, std::size_t shares_summed, std::uint32_t honest) {
-  const double share = NoiseShares{honest}.share_sigma(released.sigma);
+  const double share = NoiseShares{honest}.share_sigma(planned_sigma());
+  EXPECT_NEAR(released.sigma, share * std::sqrt(static_cast<double>(shares_summed)), 1e-9 * share)
+      << "what it says of itself";
   const double planned = static_cast<double>(shares_summed) * (share * share + 1.0 / 12.0);
   ASSERT_EQ(released.variances.size(), 2U);
   for (const double variance : released.variances) {
     EXPECT_NEAR(variance / planned, 1.0, 5.0 * std::sqrt(2.0 / kElements));
-    EXPECT_GE(variance, (1.0 - 5.0 * std::sqrt(2.0 / kElements)) * released.sigma * released.sigma);
+    EXPECT_GE(variance, (1.0 - 5.0 * std::sqrt(2.0 / kElements)) * std::pow(planned_sigma(), 2));
   }
   EXPECT_NE(released.values[0], released.values[1]) << "rounds share no noise";
 }

@@ -83,6 +83,20 @@ TEST(RowTransform, ProjectedRowsAreTheirProductsScaledAgain) {
   }
 }
 
+TEST(RowTransform, CenteredRowsThatAreNotScaledAreMultipliedSoThatTheyFillTheNorm) {
+  Preprocessing p = preprocessing(2, Normalize::kNone, 5.0);
+  p.center = {3.0, 0.0};
+  p.center_factor = center_factor_of(p.center, p.normalize, p.clip_norm);
+  EXPECT_NEAR(p.center_factor, 5.0 / 4.0, 1e-12);  // sqrt(25 - 9)
+  EXPECT_EQ(apply(p, {3.0F, 4.0F}), (std::vector<double>{0.0, 5.0}));
+  EXPECT_EQ(apply(p, {4.0F, 2.0F}), (std::vector<double>{1.25, 2.5}));
+  EXPECT_NEAR(norm(apply(p, {-4.0F, 0.0F})), 5.0, 1e-12) << "clipped again";
+  EXPECT_EQ(center_factor_of(std::vector<double>{3.0, 4.0}, Normalize::kNone, 5.0), kLargestCenterFactor);
+  EXPECT_EQ(center_factor_of(p.center, Normalize::kL2, 5.0), 1.0);
+  p.center_factor = 0.5;
+  EXPECT_THROW(RowTransform{p}, UsageError);
+}
+
 TEST(RowTransform, ABlockOfRowsIsItsRowsOneByOne) {
   std::mt19937 engine(4);
   std::normal_distribution<float> normal;
@@ -160,6 +174,7 @@ TEST(RowTransform, OnlyRowsThatAreAlikeBeforeItAreProjectedFromEachOther) {
   };
   EXPECT_TRUE(differs([](Preprocessing& p) { p.center.clear(); }));
   EXPECT_TRUE(differs([](Preprocessing& p) { p.center[3] = 0.5; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.center_factor = 2.0; }));
   EXPECT_TRUE(differs([](Preprocessing& p) { p.pool = 2; }));
   EXPECT_TRUE(differs([](Preprocessing& p) { p.input_dim = 5; }));
   EXPECT_TRUE(differs([](Preprocessing& p) { p.normalize = Normalize::kNone; }));

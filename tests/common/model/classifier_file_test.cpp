@@ -279,6 +279,19 @@ TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
   EXPECT_TRUE(same_bits(loaded.predict_scores(rows), trained.predict_scores(rows)));
 }
 
+TEST(ClassifierFile, AFactorOfCenteredRowsReturnsInAFormatOfItsOwn) {
+  ClassifierParts parts = full_parts();
+  parts.preprocessing.center_factor = 1.0 + 1.0 / 3.0;
+  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
+  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().preprocessing.center_factor, parts.preprocessing.center_factor);
+  SafetensorsFile file = parse_safetensors(bytes, "f");
+  EXPECT_EQ(file.metadata.at("format_version"), "3");
+  for (const char* factor : {"0.5", "11", "nan"}) {
+    file.metadata["center_factor"] = factor;
+    EXPECT_THROW(classifier_from_bytes(serialize(file), "f"), BadInput) << factor;
+  }
+}
+
 TEST(ClassifierFile, AMissingFileIsNamed) {
   EXPECT_THAT(refusal<BadInput>([] { load_classifier("no/such/model.safetensors"); }),
               HasSubstr("no/such/model.safetensors"));
@@ -286,7 +299,7 @@ TEST(ClassifierFile, AMissingFileIsNamed) {
 
 TEST(ClassifierFile, ANewerFormatSaysToUpdate) {
   SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
-  file.metadata["format_version"] = "3";
+  file.metadata["format_version"] = "4";
   EXPECT_THAT(refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
               HasSubstr("a newer dpreduce wrote this"));
 }

@@ -27,6 +27,7 @@ ClassifierParts all_steps() {
                         .link = Link::kSoftmax};
   parts.preprocessing.projection = {1, 0, 0, 0, 0.5, 0, 0, 0, 0.25};
   parts.preprocessing.selected = {0, 2};
+  parts.preprocessing.center_factor = 1.25;
   return parts;
 }
 
