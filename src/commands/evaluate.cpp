@@ -1,4 +1,4 @@
-// `dpreduce evaluate`: accuracy of a model.
+// `dpreduce evaluate`: accuracy of a model, exact for the owner of test rows, or private.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -11,11 +11,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/version.hpp"
 #include "common/data/output_check.hpp"
@@ -24,7 +26,10 @@
 #include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "evaluate/private_evaluation.hpp"
 #include "fit/ranked_rows.hpp"
+#include "fit/resolved_fit.hpp"
+#include "report/plan_report.hpp"
 
 namespace dpreduce {
 namespace {
@@ -35,13 +40,38 @@ struct EvaluateOptions {
   std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
+  bool is_private = false;           // figures with noise, charged on a ledger
+  PrivacyOptions privacy;
+  std::string metrics;  // of a private evaluation; empty: the usual ones
+  double level = 0.95;
   std::string report;
   bool overwrite = false;  // replace what is there already
   OutputFormat format = OutputFormat::kText;
 };
 
+// Options that are about noise go with --private; those that are exact figures' alone do not.
+void require_private_or_not(const EvaluateOptions& options) {
+  const PrivacyOptions& privacy = options.privacy;
+  const BudgetOptions& budget = privacy.budget;
+  const bool has_budget = budget.epsilon || budget.delta || budget.rho || budget.mu;
+  for (const auto& [name, is_given] :
+       {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
+        std::pair{"--seed", privacy.seed.has_value()},
+        std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()}}) {
+    if (is_given && !options.is_private) throw UsageError(fmt::format("{}: noise goes with --private", name));
+  }
+  if (!options.is_private) return;
+  if (!options.train_y.empty()) {
+    throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
+  }
+  if (options.threshold) throw UsageError("--threshold with --private: figures are about rows of one class");
+  require_option_between("--level", options.level, 0.5, 0.999999);
+  check(privacy);
+}
+
 EvaluateOptions validated(EvaluateOptions options) {
   require_valid_label_set_terms(options.top_k, options.threshold);
+  require_private_or_not(options);
   return options;
 }
 
@@ -138,6 +168,127 @@ void require_labels_for(const EvaluateOptions& options, bool has_one_class) {
   }
 }
 
+// ---- with noise ----
+
+EvaluationTerms terms_of(const EvaluateOptions& options, const Classifier& classifier) {
+  EvaluationTerms terms;
+  if (!options.metrics.empty()) terms.metrics = metrics_of(options.metrics);
+  terms.classes = classifier.classes();
+  terms.has_probabilities = classifier.parts().link.has_value();
+  terms.top_k = options.top_k.value_or(std::min<std::size_t>(terms.top_k, terms.classes));
+  if (options.top_k && !terms.has(EvaluationMetric::kTopK)) {
+    throw UsageError("--top-k with --private goes with --metrics topk");
+  }
+  return terms;
+}
+
+nlohmann::json private_report(const PrivateEvaluation& evaluation, const EvaluateOptions& options,
+                              const EvaluationTerms& terms, const Classifier& classifier, int ranks) {
+  const PrivacyOptions& privacy = options.privacy;
+  nlohmann::json report{{"private", !privacy.seed.has_value()},
+                        {"metrics", to_json(evaluation.figures, terms)},
+                        {"level", options.level},
+                        {"privacy", to_json(evaluation.guarantee)},
+                        {"model_method", classifier.parts().method},
+                        {"ranks", ranks},
+                        {"version", version()}};
+  report["privacy"]["adjacency"] = to_string(privacy.adjacency);
+  report["privacy"]["accountant"] = to_string(privacy.budget.accountant);
+  report["privacy"]["unit"] = "record";
+  report["note"] = privacy.seed ? "a run with a seed: its noise is known, and nothing is promised"
+                                : "figures with noise: the promise is about each test row";
+  if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
+  return report;
+}
+
+std::string figure_text(const nlohmann::json& figure) {
+  if (figure["value"].is_null()) return "too little data for this budget";
+  return fmt::format("{:.4f}  from {:.4f} to {:.4f}, noise {:.2g}", figure["value"].get<double>(),
+                     figure["low"].get<double>(), figure["high"].get<double>(), figure["noise"].get<double>());
+}
+
+void print_private(const nlohmann::json& report, const EvaluateOptions& options, const Guarantee& guarantee) {
+  fmt::print("privacy    {}, {}, of each test row\n", guarantee_text(guarantee, options.privacy.budget),
+             to_string(options.privacy.adjacency));
+  fmt::print("ledger     {}\n", options.privacy.ledger);
+  fmt::print("intervals  hold noise and sampling with probability {:g} each\n", options.level);
+  const nlohmann::json& metrics = report["metrics"];
+  for (const auto& [name, key] :
+       {std::pair{"accuracy", "accuracy"}, std::pair{"balanced accuracy", "balanced_accuracy"},
+        std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"}, std::pair{"log loss", "log_loss"},
+        std::pair{"Brier score", "brier"}}) {
+    if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
+  }
+  constexpr std::size_t kMostToList = 20;
+  for (const char* key : {"recall", "precision"}) {
+    if (!metrics.contains(key)) continue;
+    if (metrics[key].size() > kMostToList) {
+      fmt::print("{} of {} classes is in the JSON report\n", key, metrics[key].size());
+      continue;
+    }
+    for (const nlohmann::json& figure : metrics[key]) {
+      const std::string name =
+          name_of_class(report.value("class_names", std::vector<std::string>{}), figure["class"].get<std::size_t>());
+      fmt::print("{:<22} {}\n", fmt::format("{} of {}", key, name), figure_text(figure));
+    }
+  }
+  if (metrics.contains("confusion") || metrics.contains("calibration")) {
+    fmt::print("tables are in the JSON report\n");
+  }
+}
+
+void write_report(const EvaluateOptions& options, const nlohmann::json& report) {
+  if (options.report.empty()) return;
+  AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
+  file.write(json_text(report, 2) + "\n");
+  file.commit();
+}
+
+void run_private(const EvaluateOptions& options, const Classifier& classifier, WorkerRows& rows, Communicator& ranks) {
+  EvaluationTerms terms;
+  EvaluationBudget budget{.budget = options.privacy.budget,
+                          .adjacency = options.privacy.adjacency,
+                          .seed = options.privacy.seed,
+                          .ledger = options.privacy.ledger};
+  ranks.together([&] {
+    if (rows.has_label_sets()) throw UsageError("--private: figures are about rows of one class; labels are n x K");
+    terms = terms_of(options, classifier);
+    if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
+      if (!options.privacy.limit_epsilon || !options.privacy.limit_delta) {
+        throw UsageError("--budget-epsilon and --budget-delta go together");
+      }
+      budget.limit = data_set_budget(*options.privacy.limit_epsilon, *options.privacy.limit_delta);
+    }
+  });
+  const std::size_t classes = classifier.classes();
+  const PrivateEvaluation evaluation =
+      evaluate_privately(terms, budget, options.level, ranks, [&](const OnScoredRow& visit) {
+        std::vector<double> probabilities;
+        for_each_chunk(ranks, classifier, rows, options.test.bad_rows,
+                       [&](const RowChunk& chunk, std::span<const float> features) {
+                         const std::vector<double> scores = classifier.predict_scores(features, default_threads());
+                         for (std::size_t row = 0; row < chunk.rows; ++row) {
+                           const auto of_row = std::span(scores).subspan(row * classes, classes);
+                           if (terms.needs_probabilities()) {
+                             probabilities.assign(of_row.begin(), of_row.end());
+                             classifier.to_probabilities(probabilities);
+                           }
+                           visit(chunk.labels[row], of_row, probabilities);
+                         }
+                       });
+      });
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const nlohmann::json report = private_report(evaluation, options, terms, classifier, ranks.size());
+    write_report(options, report);
+    if (options.format == OutputFormat::kJson) {
+      fmt::print("{}\n", json_text(report, 2));
+    } else {
+      print_private(report, options, evaluation.guarantee);
+    }
+  });
+}
+
 void run(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
   std::optional<WorkerRows> rows;
@@ -153,6 +304,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       AtomicFile check_writable(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
     }
   });
+  if (options.is_private) return run_private(options, *classifier, *rows, ranks);
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, *classifier);
   const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads(),
@@ -162,11 +314,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
-    if (!options.report.empty()) {
-      AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
-      file.write(json_text(report, 2) + "\n");
-      file.commit();
-    }
+    write_report(options, report);
     if (options.format == OutputFormat::kJson) {
       fmt::print("{}\n", json_text(report, 2));
     } else if (matrix != nullptr) {
@@ -192,6 +340,15 @@ CommandEntry evaluate_command() {
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
   table.number("--threshold", options->threshold,
                "n x K labels: F1 of classes from this score on; default: the model's threshold");
+  table.flag("--private", options->is_private,
+             "figures with noise, each with an interval, charged on --ledger; default: exact figures, for the owner");
+  table
+      .text("--metrics", options->metrics,
+            "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
+            "brier, calibration, auc; default: accuracy,recall")
+      .typed("LIST");
+  table.number("--level", options->level, "with --private: probability with which each interval holds").typed("P");
+  declare_evaluation_privacy(table, options->privacy);
   table.file("--report", options->report, "JSON report with the confusion matrix").written();
   table.flag("--overwrite", options->overwrite, "replace a report that is there already");
   declare_format(table, options->format);
@@ -199,6 +356,8 @@ CommandEntry evaluate_command() {
   command.footer =
       "Examples:\n"
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
+      "  dpreduce evaluate --private --epsilon 0.5 --delta 1e-6 --model model.safetensors --test-x tx.npy --test-y "
+      "ty.npy\n"
       "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";
   command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
   return command;

@@ -195,6 +195,58 @@ TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
                    .contains("minority_accuracy"));
 }
 
+// The figures that any number of ranks tells, near the exact ones, each in its interval; one charge; nothing exact.
+TEST_F(ModelCommandsTest, APrivateEvaluationIsNearTheExactOneAndIsCharged) {
+  const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
+  const json exact = succeed(rows + "--format json").json();
+  const std::string all = rows +
+                          "--private --mu 3 --seed 5 --format json --metrics "
+                          "accuracy,recall,precision,confusion,topk --top-k 2 --ledger seeded.jsonl";
+  const json alone = succeed(all).json();
+  json on_ranks = succeed(all, 3).json();
+  on_ranks["ranks"] = alone["ranks"];
+  EXPECT_EQ(on_ranks, alone);
+  EXPECT_EQ(alone["private"], false);
+  const json& metrics = alone["metrics"];
+  EXPECT_NEAR(metrics["accuracy"]["value"].get<double>(), exact["accuracy"].get<double>(), 0.03);
+  EXPECT_LE(metrics["accuracy"]["low"], exact["accuracy"]);
+  EXPECT_GE(metrics["accuracy"]["high"], exact["accuracy"]);
+  EXPECT_NEAR(metrics["balanced_accuracy"]["value"].get<double>(), exact["balanced_accuracy"].get<double>(), 0.05);
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    for (std::size_t p = 0; p < kClasses; ++p) {
+      EXPECT_NEAR(metrics["confusion"]["counts"][c][p].get<double>(), exact["confusion_matrix"][c][p].get<double>(),
+                  6 * metrics["confusion"]["noise"].get<double>());
+    }
+  }
+  const json again =
+      succeed(rows + "--private --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl --report e.json").json();
+  EXPECT_EQ(document("e.json"), again);
+  EXPECT_EQ(again["private"], true);
+  EXPECT_EQ(again["metrics"]["recall"].size(), kClasses);
+  EXPECT_FALSE(again.contains("rows") || again.contains("per_class_support"));
+  const json ledger = succeed("ledger show --ledger own.jsonl --format json").json();
+  EXPECT_EQ(ledger["releases"].size(), 1U);
+  const json spent = succeed(rows + "--private --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl").json();
+  EXPECT_NE(spent["metrics"]["accuracy"]["value"], again["metrics"]["accuracy"]["value"]) << "noise of its own";
+}
+
+TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
+  const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
+  for (const auto& [options, code, said] :
+       {std::tuple{"--epsilon 1 --delta 1e-5", 2, "noise goes with --private"},
+        std::tuple{"--private", 2, "no privacy budget"},
+        std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
+        std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is none"},
+        std::tuple{"--private --mu 1 --metrics auc", 2, "this model has none"},
+        std::tuple{"--private --mu 1 --metrics topk --top-k 9", 2, "--top-k 9"},
+        std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},
+        std::tuple{"--private --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4, "budget"}}) {
+    expect_refused(rows + options + " --ledger untouched.jsonl", code, said);
+  }
+  expect_refused(rows + "--private --ledger untouched.jsonl", 2, "no privacy budget", 3);
+  EXPECT_FALSE(has("untouched.jsonl"));
+}
+
 TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {
   succeed(
       "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json "

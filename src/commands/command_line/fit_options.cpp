@@ -86,10 +86,8 @@ void declare_data(OptionTable& table, DataOptions& data) {
                "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
 }
 
-void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
-  table.begin_group("Privacy");
-  declare_budget(table, privacy.budget);
-  table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only");
+// What may be spent, and where that is written down.
+void declare_account(OptionTable& table, PrivacyOptions& privacy) {
   table.choice("--adjacency", privacy.adjacency, "which data sets are neighbors");
   table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private");
   table
@@ -103,6 +101,13 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
               "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
       .said(SaidBy::kParty);
   table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
+}
+
+void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
+  table.begin_group("Privacy");
+  declare_budget(table, privacy.budget);
+  table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only");
+  declare_account(table, privacy);
   table.flag("--resume", privacy.resume,
              "go on with a killed run: repeat what is charged at no charge; where there is none, begin");
   table.begin_group("");
@@ -234,6 +239,13 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
   declare_stated_budget(table, budget);
   table.choice("--accountant", budget.accountant, "what links epsilon and delta with the noise; gdp and pld are exact")
       .in_group("Privacy");
+}
+
+void declare_evaluation_privacy(OptionTable& table, PrivacyOptions& privacy) {
+  table.begin_group("Privacy");
+  declare_budget(table, privacy.budget);
+  declare_account(table, privacy);
+  table.begin_group("");
 }
 
 std::vector<std::string> parts_of(const std::string& text) {

@@ -1,0 +1,185 @@
+#include "evaluate/private_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+namespace dpreduce {
+namespace {
+
+// r and w of pair `number` of a block of pairs.
+NoisedCounts pair_of(const ReleasedBlock& block, std::size_t number) {
+  return {static_cast<double>(block.values()[2 * number]), static_cast<double>(block.values()[2 * number + 1]),
+          block.sigma()};
+}
+
+std::vector<Estimate> shares_of(const ReleasedBlock& block, double level) {
+  std::vector<Estimate> shares;
+  for (std::size_t pair = 0; 2 * pair < block.values().size(); ++pair) {
+    shares.push_back(estimate_share(pair_of(block, pair), level));
+  }
+  return shares;
+}
+
+NoisedCounts sum_of_pairs(const ReleasedBlock& block) {
+  const std::size_t pairs = block.values().size() / 2;
+  NoisedCounts sum{0.0, 0.0, block.sigma() * std::sqrt(static_cast<double>(pairs))};
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    sum.right += static_cast<double>(block.values()[2 * pair]);
+    sum.wrong += static_cast<double>(block.values()[2 * pair + 1]);
+  }
+  return sum;
+}
+
+// Two noised versions of the same counts as one, weighted by their precision.
+NoisedCounts together(const NoisedCounts& a, const NoisedCounts& b) {
+  const double of_a = b.sigma * b.sigma / (a.sigma * a.sigma + b.sigma * b.sigma);
+  return {of_a * a.right + (1.0 - of_a) * b.right, of_a * a.wrong + (1.0 - of_a) * b.wrong,
+          a.sigma * b.sigma / std::hypot(a.sigma, b.sigma)};
+}
+
+// The mean of independent estimates.
+Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
+  const auto count = static_cast<double>(estimates.size());
+  Estimate mean{};
+  double noise = 0.0;
+  double deviation = 0.0;
+  for (const Estimate& estimate : estimates) {
+    mean.value += estimate.value / count;
+    noise += estimate.noise * estimate.noise;
+    deviation += estimate.deviation * estimate.deviation;
+  }
+  mean.noise = std::sqrt(noise) / count;
+  mean.deviation = std::sqrt(deviation) / count;
+  const double reach = two_sided_quantile(level) * mean.deviation;
+  mean.low = std::max(mean.value - reach, 0.0);
+  mean.high = std::min(mean.value + reach, 1.0);
+  return mean;
+}
+
+nlohmann::json to_json(const Estimate& estimate, double most = 1.0) {
+  nlohmann::json json{
+      {"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}, {"noise", estimate.noise}};
+  if (!estimate.says_nothing(most)) return json;
+  json["value"] = nullptr;
+  json["note"] = "too little data for this budget: the interval leaves out next to nothing";
+  return json;
+}
+
+nlohmann::json by_class(const std::vector<Estimate>& estimates) {
+  nlohmann::json json = nlohmann::json::array();
+  for (std::size_t c = 0; c < estimates.size(); ++c) {
+    json.push_back(to_json(estimates[c]));
+    json.back()["class"] = c;
+  }
+  return json;
+}
+
+}  // namespace
+
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level) {
+  PrivateFigures figures{.level = level};
+  std::optional<NoisedCounts> totals;
+  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_losses()) totals = pair_of(release.block("totals"), 0);
+  if (terms.has(EvaluationMetric::kRecall)) {
+    const ReleasedBlock& block = release.block("by_class");
+    figures.recall = shares_of(block, level);
+    figures.balanced_accuracy = mean_of(figures.recall, level);
+    if (totals) totals = together(*totals, sum_of_pairs(block));
+  }
+  if (terms.has(EvaluationMetric::kAccuracy)) figures.accuracy = estimate_share(*totals, level);
+  if (terms.has(EvaluationMetric::kPrecision)) figures.precision = shares_of(release.block("by_prediction"), level);
+  if (terms.has(EvaluationMetric::kConfusion)) {
+    const ReleasedBlock& block = release.block("confusion");
+    figures.confusion.assign(block.values().begin(), block.values().end());
+    figures.confusion_noise = block.sigma();
+  }
+  if (terms.has(EvaluationMetric::kTopK)) figures.top_k = estimate_share(pair_of(release.block("top_k"), 0), level);
+  if (terms.has(EvaluationMetric::kCalibration)) {
+    const std::vector<Estimate> shares = shares_of(release.block("calibration"), level);
+    const auto bins = static_cast<double>(shares.size());
+    for (std::size_t bin = 0; bin < shares.size(); ++bin) {
+      const auto place = static_cast<double>(bin);
+      figures.calibration.push_back({place / bins, (place + 1.0) / bins, shares[bin]});
+    }
+  }
+  if (terms.has(EvaluationMetric::kAuc)) {
+    const ReleasedBlock& block = release.block("scores");
+    std::vector<double> counts[2];
+    for (std::size_t e = 0; e < block.values().size(); ++e) {
+      counts[e % 2].push_back(static_cast<double>(block.values()[e]));
+    }
+    figures.auc = estimate_auc(counts[0], counts[1], block.sigma(), level);
+  }
+  const auto mean_loss = [&](const char* name, double most) {
+    const ReleasedBlock& block = release.block(name);
+    const double unit = static_cast<double>(kLossUnits) / most;
+    return estimate_mean(static_cast<double>(block.values().front()) / unit, block.sigma() / unit,
+                         totals->right + totals->wrong, std::sqrt(2.0) * totals->sigma, most, level);
+  };
+  if (terms.has(EvaluationMetric::kLogLoss)) figures.log_loss = mean_loss("log_loss", largest_log_loss(terms.classes));
+  if (terms.has(EvaluationMetric::kBrier)) figures.brier = mean_loss("brier", kLargestBrier);
+  return figures;
+}
+
+Estimate estimate_auc(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
+                      double level) {
+  const double least = sigma * std::sqrt(static_cast<double>(positives.size())) + 1.0;
+  const double p = std::max(std::accumulate(positives.begin(), positives.end(), 0.0), least);
+  const double n = std::max(std::accumulate(negatives.begin(), negatives.end(), 0.0), least);
+  double below = 0.0;
+  double pairs = 0.0;
+  for (std::size_t bin = 0; bin < positives.size(); ++bin) {
+    pairs += positives[bin] * (below + negatives[bin] / 2.0);
+    below += negatives[bin];
+  }
+  const double area = std::clamp(pairs / (p * n), 0.0, 1.0);
+  const double noise = sigma * std::sqrt(static_cast<double>(positives.size()) / 3.0) * std::hypot(1.0 / p, 1.0 / n);
+  const double twice = area / (2.0 - area) - area * area;
+  const double other = 2.0 * area * area / (1.0 + area) - area * area;
+  const double sampling = (area * (1.0 - area) + (p - 1.0) * twice + (n - 1.0) * other) / (p * n);
+  const double deviation = std::hypot(noise, std::sqrt(std::max(sampling, 0.0)));
+  const double reach = two_sided_quantile(level) * deviation;
+  return {area, std::max(area - reach, 0.0), std::min(area + reach, 1.0), noise, deviation};
+}
+
+nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
+  nlohmann::json json = nlohmann::json::object();
+  if (figures.accuracy) json["accuracy"] = to_json(*figures.accuracy);
+  if (figures.balanced_accuracy) json["balanced_accuracy"] = to_json(*figures.balanced_accuracy);
+  if (!figures.recall.empty()) json["recall"] = by_class(figures.recall);
+  if (!figures.precision.empty()) json["precision"] = by_class(figures.precision);
+  if (!figures.confusion.empty()) {
+    const double reach = two_sided_quantile(figures.level) * figures.confusion_noise;
+    nlohmann::json rows = nlohmann::json::array();
+    for (std::size_t e = 0; e < figures.confusion.size(); ++e) {
+      if (e % terms.classes == 0) rows.push_back(nlohmann::json::array());
+      rows.back().push_back(figures.confusion[e]);
+    }
+    json["confusion"] = {{"counts", rows}, {"noise", figures.confusion_noise}, {"interval", reach}};
+  }
+  if (figures.top_k) {
+    json["top_k"] = to_json(*figures.top_k);
+    json["top_k"]["k"] = terms.top_k;
+  }
+  if (figures.auc) json["auc"] = to_json(*figures.auc);
+  if (figures.log_loss) {
+    const double most = largest_log_loss(terms.classes);
+    json["log_loss"] = to_json(*figures.log_loss, most);
+    json["log_loss"]["largest"] = most;
+  }
+  if (figures.brier) json["brier"] = to_json(*figures.brier, kLargestBrier);
+  if (!figures.calibration.empty()) {
+    nlohmann::json bins = nlohmann::json::array();
+    for (const PrivateFigures::Bin& bin : figures.calibration) {
+      bins.push_back(to_json(bin.share));
+      bins.back().update({{"from", bin.from}, {"to", bin.to}});
+    }
+    json["calibration"] = std::move(bins);
+  }
+  return json;
+}
+
+}  // namespace dpreduce

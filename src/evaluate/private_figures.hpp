@@ -1,0 +1,51 @@
+// Figures of a released evaluation, each with an interval that holds the noise and the sampling of test rows.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/plan/released_block.hpp"
+#include "evaluate/metric_counts.hpp"
+#include "evaluate/share_interval.hpp"
+
+namespace dpreduce {
+
+struct PrivateFigures {
+  struct Bin {
+    double from;
+    double to;
+    Estimate share;  ///< of rows with a largest probability from `from` to `to`: of right ones
+  };
+
+  double level = 0.95;
+  std::optional<Estimate> accuracy{};
+  std::optional<Estimate> balanced_accuracy{};
+  std::vector<Estimate> recall{};     ///< K, or empty
+  std::vector<Estimate> precision{};  ///< K, or empty
+  std::vector<double> confusion{};    ///< K x K noised counts, or empty
+  double confusion_noise = 0.0;       ///< of each
+  std::optional<Estimate> top_k{};    ///< rows with their class among the k largest scores
+  std::vector<Bin> calibration{};
+  std::optional<Estimate> auc{};
+  std::optional<Estimate> log_loss{};
+  std::optional<Estimate> brier{};
+};
+
+/// What `release`, made as evaluation_request says, tells at that level.
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level);
+
+/// {"accuracy": {"value", "low", "high", "noise"}, ..., "recall": [{"class", ...}], ...}. Where an interval leaves out
+/// next to nothing, the value is null, and "note" says so.
+nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms);
+
+/// Area under the curve of two histograms of noised counts, from low scores to high: pairs of a positive and a negative
+/// in one bin count half.
+///
+///     noise s sqrt(B / 3) sqrt(1 / P^2 + 1 / N^2);   sampling [hanley1982], formula of negative exponentials
+Estimate estimate_auc(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
+                      double level);
+
+}  // namespace dpreduce

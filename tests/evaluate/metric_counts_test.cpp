@@ -1,0 +1,143 @@
+// What an evaluation releases of rows, and how far one row moves it.
+#include "evaluate/metric_counts.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "common/base/error.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::metric_counts_test {
+
+using M = EvaluationMetric;
+
+EvaluationTerms all_metrics(std::size_t classes) {
+  EvaluationTerms terms;
+  for (const auto& [spelling, metric] : spellings<M>) {
+    if (metric != M::kAuc || classes == 2) terms.metrics.insert(metric);
+  }
+  terms.classes = classes;
+  terms.top_k = 2;
+  terms.has_probabilities = true;
+  return terms;
+}
+
+struct Row {
+  std::int32_t label;
+  std::vector<double> scores;
+  std::vector<double> probabilities;
+};
+
+Statistic statistic_of(const EvaluationTerms& terms, const std::vector<Row>& rows) {
+  MetricCounts counts(terms, evaluation_request(terms, Adjacency::kAddRemove));
+  for (const Row& row : rows) counts.add(row.label, row.scores, row.probabilities);
+  return std::move(counts).take();
+}
+
+std::vector<std::int64_t> block(const Statistic& statistic, std::string_view name) {
+  const auto values = statistic.block(statistic.index_of(name));
+  return {values.begin(), values.end()};
+}
+
+TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
+  const EvaluationTerms terms = all_metrics(3);
+  const Statistic statistic = statistic_of(terms, {{1, {0.1, 0.7, 0.2}, {0.1, 0.7, 0.2}},    // right
+                                                   {2, {0.5, 0.1, 0.4}, {0.5, 0.1, 0.4}},    // second
+                                                   {0, {0.2, 0.2, 0.6}, {0.2, 0.2, 0.6}}});  // second, by its number
+  EXPECT_EQ(block(statistic, "totals"), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(block(statistic, "by_class"), (std::vector<std::int64_t>{0, 1, 1, 0, 0, 1}));
+  EXPECT_EQ(block(statistic, "by_prediction"), (std::vector<std::int64_t>{0, 1, 1, 0, 0, 1}));
+  EXPECT_EQ(block(statistic, "confusion"), (std::vector<std::int64_t>{0, 0, 1, 0, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(block(statistic, "top_k"), (std::vector<std::int64_t>{3, 0}));
+  std::vector<std::int64_t> bins(2 * kCalibrationBins, 0);
+  bins[2 * 10] = 1;     // 0.7, right
+  bins[2 * 7 + 1] = 1;  // 0.5
+  bins[2 * 9 + 1] = 1;  // 0.6
+  EXPECT_EQ(block(statistic, "calibration"), bins);
+  double log_loss = 0.0;
+  for (const double p : {0.7, 0.4, 0.2}) log_loss += std::floor(32768.0 * -std::log(p) / std::log(30.0));
+  EXPECT_EQ(block(statistic, "log_loss"), (std::vector<std::int64_t>{static_cast<std::int64_t>(log_loss)}));
+  const double brier = std::floor(32768 * 0.07) + std::floor(32768 * 0.31) + std::floor(32768 * 0.52);
+  EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
+}
+
+TEST(MetricCounts, OfTwoClassesScoresAreCountedByTheirBins) {
+  EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
+  const Statistic statistic =
+      statistic_of(terms, {{1, {0, 1}, {0.0, 1.0}}, {0, {1, 0}, {1.0, 0.0}}, {0, {0, 1}, {0.2, 0.8}}});
+  std::vector<std::int64_t> bins(2 * kScoreBins, 0);
+  bins[2 * 15] = 1;
+  bins[1] = 1;
+  bins[2 * 12 + 1] = 1;
+  EXPECT_EQ(block(statistic, "scores"), bins);
+}
+
+TEST(MetricCounts, ALossThatIsInfiniteOrNoNumberIsTheLargest) {
+  EvaluationTerms terms{.metrics = {M::kLogLoss, M::kBrier}, .classes = 2, .has_probabilities = true};
+  const double none = std::nan("");
+  const Statistic statistic = statistic_of(terms, {{0, {0, 1}, {0.0, 1.0}}, {0, {0, 1}, {none, none}}});
+  EXPECT_EQ(block(statistic, "log_loss").front(), 2 * kLossUnits);
+  EXPECT_EQ(block(statistic, "brier").front(), 2 * kLossUnits);
+}
+
+// No row moves the release further than declared, under either kind of neighbors; and rows come close to it.
+TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
+  std::mt19937_64 engine(38);
+  std::uniform_real_distribution<double> uniform;
+  for (const std::size_t classes : {2U, 5U}) {
+    EvaluationTerms terms = all_metrics(classes);
+    terms.top_k = classes == 2 ? 1 : 2;
+    const auto draw = [&] {
+      Row row{static_cast<std::int32_t>(engine() % classes), {}, {}};
+      double sum = 0.0;
+      for (std::size_t c = 0; c < classes; ++c) sum += row.scores.emplace_back(std::pow(uniform(engine), 8)) + 1e-9;
+      for (const double score : row.scores) row.probabilities.push_back((score + 1e-9) / sum);
+      return row;
+    };
+    for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+      const ReleaseRequest request = evaluation_request(terms, adjacency);
+      std::vector<double> largest(request.blocks.size(), 0.0);
+      for (int trial = 0; trial < 2000; ++trial) {
+        std::vector<Row> rows{draw(), draw(), draw()};
+        std::vector<Row> neighbor = rows;
+        if (adjacency == Adjacency::kAddRemove) {
+          neighbor.pop_back();
+        } else {
+          neighbor.back() = draw();
+        }
+        const Statistic one = statistic_of(terms, rows);
+        const Statistic other = statistic_of(terms, neighbor);
+        for (std::size_t b = 0; b < request.blocks.size(); ++b) {
+          double moved = 0.0;
+          for (std::size_t e = 0; e < one.block(b).size(); ++e) {
+            moved += std::pow(static_cast<double>(one.block(b)[e] - other.block(b)[e]), 2);
+          }
+          const auto declared = static_cast<double>(request.profiles.front().squared_l2[b]);
+          EXPECT_LE(moved, declared) << request.blocks[b].name;
+          largest[b] = std::max(largest[b], moved / declared);
+        }
+      }
+      for (std::size_t b = 0; b < largest.size(); ++b) EXPECT_GE(largest[b], 0.5) << request.blocks[b].name;
+    }
+  }
+}
+
+TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
+  EXPECT_EQ(metrics_of("accuracy,auc"), (std::set<M>{M::kAccuracy, M::kAuc}));
+  for (const auto& [words, said] : {std::pair{"accuracy,f2", "'f2' is none; there are accuracy, recall"},
+                                    std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is none"}}) {
+    EXPECT_THAT(refusal<UsageError>([&] { metrics_of(words); }), HasSubstr(said));
+  }
+  EvaluationTerms terms = all_metrics(3);
+  EXPECT_NO_THROW(require_valid(terms));
+  terms.has_probabilities = false;
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("this model has none"));
+  terms = {.metrics = {M::kAuc}, .classes = 3, .has_probabilities = true};
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("has 3 classes"));
+  terms = {.metrics = {M::kTopK}, .classes = 3, .top_k = 4};
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("--top-k 4"));
+  terms = {.metrics = {M::kConfusion}, .classes = 1001};
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("1002001 cells"));
+}
+
+}  // namespace dpreduce::metric_counts_test

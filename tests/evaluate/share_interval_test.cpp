@@ -1,0 +1,75 @@
+// Intervals of shares whose counts are noised. How often they hold over a grid of n, p and epsilon is an experiment of
+// its own; here some of its cells.
+#include "evaluate/share_interval.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "tests/testing.hpp"
+
+namespace dpreduce::share_interval_test {
+
+TEST(ShareInterval, WithoutNoiseIsJeffreysInterval) {
+  // Beta(8.5, 2.5) quantiles at 0.025 and 0.975.
+  const Estimate estimate = estimate_share({8, 2, 0.0}, 0.95);
+  EXPECT_NEAR(estimate.low, 0.4991, 0.003);
+  EXPECT_NEAR(estimate.high, 0.9555, 0.003);
+  EXPECT_NEAR(estimate.value, 8.5 / 11.0, 0.002);
+  const Estimate all = estimate_share({50, 0, 0.0}, 0.95);
+  EXPECT_GT(all.low, 0.93);
+  EXPECT_LE(all.high, 1.0);
+}
+
+TEST(ShareInterval, OfManyCountsIsTheNormalOneAndBothMeet) {
+  const double sigma = 4.0;
+  const Estimate many = estimate_share({900, 400, sigma}, 0.95);  // normal
+  const double p = 900.0 / 1300.0;
+  const double noise = std::hypot(p, 1 - p) * sigma / 1300.0;
+  EXPECT_NEAR(many.noise, noise, 1e-12);
+  EXPECT_NEAR(many.high - many.low, 2 * 1.95996 * std::hypot(noise, std::sqrt(p * (1 - p) / 1300.0)), 1e-4);
+  const Estimate few = estimate_share({900, 310, sigma}, 0.95);  // by the grid
+  const double q = 900.0 / 1210.0;
+  const double deviation = std::hypot(std::hypot(q, 1 - q) * sigma / 1210.0, std::sqrt(q * (1 - q) / 1210.0));
+  EXPECT_NEAR(few.deviation / deviation, 1.0, 0.02);
+}
+
+TEST(ShareInterval, NoiseThatHidesTheRowsSaysNothing) {
+  EXPECT_TRUE(estimate_share({3, -5, 30.0}, 0.95).says_nothing());
+  EXPECT_TRUE(estimate_share({-40, -60, 30.0}, 0.95).says_nothing());
+  EXPECT_FALSE(estimate_share({900, 100, 30.0}, 0.95).says_nothing());
+  EXPECT_GT(estimate_share({900, 100, 60.0}, 0.95).high - estimate_share({900, 100, 60.0}, 0.95).low,
+            estimate_share({900, 100, 5.0}, 0.95).high - estimate_share({900, 100, 5.0}, 0.95).low);
+}
+
+// 95 % intervals, 400 draws a cell: 0.95 within 4 standard errors of 0.011 below; Jeffreys' intervals hold more often
+// near 1.
+TEST(ShareInterval, HoldsAsOftenAsItSays) {
+  std::mt19937_64 random(8);
+  for (const auto& [p, n, sigma] :
+       {std::tuple{0.9, 100, 3.7}, std::tuple{0.99, 1000, 0.6}, std::tuple{0.9, 5000, 30.0}}) {
+    std::binomial_distribution<long> right_of(n, p);
+    std::normal_distribution<double> noise(0.0, sigma);
+    int held = 0;
+    constexpr int kDraws = 400;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const auto right = static_cast<double>(right_of(random));
+      const NoisedCounts counts{std::round(right + noise(random)), std::round(n - right + noise(random)), sigma};
+      const Estimate estimate = estimate_share(counts, 0.95);
+      held += estimate.low <= p && p <= estimate.high ? 1 : 0;
+    }
+    EXPECT_GE(held, 0.906 * kDraws) << p << " " << n;
+    EXPECT_LE(held, 0.99 * kDraws) << p << " " << n;
+  }
+}
+
+TEST(MeanInterval, IsInItsRangeAndAsWideAsNoiseAsks) {
+  const Estimate quiet = estimate_mean(500, 0.0, 1000, 0.0, 2.0, 0.95);
+  EXPECT_NEAR(quiet.value, 0.5, 1e-12);
+  EXPECT_NEAR(quiet.high - quiet.low, 2 * 1.95996 * std::sqrt(0.5 * 1.5 / 1000), 1e-4);
+  const Estimate loud = estimate_mean(500, 100.0, 1000, 50.0, 2.0, 0.95);
+  EXPECT_NEAR(loud.noise, std::hypot(0.1, 0.5 * 0.05), 1e-9);
+  EXPECT_GE(estimate_mean(-30, 100.0, 3, 50.0, 2.0, 0.95).low, 0.0);
+  EXPECT_LE(estimate_mean(900, 100.0, 3, 50.0, 2.0, 0.95).high, 2.0);
+}
+
+}  // namespace dpreduce::share_interval_test
