@@ -1,8 +1,13 @@
-"""A hook of mkdocs. Programs that write pages stand in this folder, and are no pages. Each method has a page."""
+"""A hook of mkdocs. Programs that write pages stand in this folder, and are no pages. Each method has a page, and so have
+files of the repository's root that readers of the site look for."""
 
 import pathlib
 import re
 
+import yaml
+from mkdocs.structure.files import File
+
+OF_ROOT = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md", "contributing.md": "CONTRIBUTING.md", "citation.md": "CITATION.cff"}
 METHOD = "explanation/methods/METHOD.md"
 
 
@@ -30,4 +35,47 @@ def on_files(files, config):
     for file in list(files):
         if file.src_path.startswith("generator/"):
             files.remove(file)
+    for name in OF_ROOT:
+        files.append(File(name, config["docs_dir"], config["site_dir"], config["use_directory_urls"]))
     return files
+
+
+def on_page_read_source(page, config):
+    name = OF_ROOT.get(page.file.src_path)
+    if name is None:
+        return None
+    text = (pathlib.Path(config["config_file_path"]).parent / name).read_text()
+    return citation(text) if name.endswith(".cff") else from_docs(text)
+
+
+def from_docs(text):
+    """Markdown of the root, with links as they are from docs/."""
+    text = text.replace("](docs/", "](")
+    for page, name in OF_ROOT.items():
+        text = text.replace(f"]({name}", f"]({page}")
+    return text
+
+
+def citation(text):
+    """The page of CITATION.cff."""
+    cited = yaml.safe_load(text)
+    authors = " and ".join(f"{{{author['name']}}}" for author in cited["authors"])
+    return f"""# Citation
+
+{cited["message"].replace("docs/bibliography.md", "[bibliography](bibliography.md)")}
+
+```bibtex
+@software{{dpreduce,
+  author = {{{authors}}},
+  title = {{{{{cited["title"]}}}}},
+  license = {{{cited["license"]}}},
+  version = {{as dpreduce --version prints it}}
+}}
+```
+
+The same for programs that read `CITATION.cff`:
+
+```yaml
+{text.strip()}
+```
+"""

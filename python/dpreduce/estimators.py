@@ -327,7 +327,7 @@ class DPClassifier(_PrivateClassifier):
 class DPMeanClassifier(_PrivateClassifier):
     """Nearest class mean, of means released with noise (`dpreduce fit --method mean`).
 
-    Parameters and attributes are those of DPClassifier, but for `method`.
+    Parameters, attributes and methods are those of DPClassifier, but for `method`.
     """
 
     def __init__(self, *, epsilon: float | None = None, delta: float | None = None,

@@ -6,10 +6,11 @@
         coordinator.step([silo.answer(request, X, y) for silo in silos])                                  each silo
     model = coordinator.result()
 
-An answer is the exact statistic of a silo's rows, masked: words mod 2^64 that look random. Masks are agreed by each two
-silos, under keys that they sign with the identities of the roster, and cancel in the sum over all silos. So a server that
-deviates, with c silos, learns of each task the exact sum over the other silos, or nothing; readers of model and ledger
-learn what the noise lets through, which the server adds. The model is, byte for byte, the one that fit() makes of all rows.
+An answer is the exact statistic of a silo's rows, masked: words mod 2^64 that look random. Each two silos agree on masks,
+under keys that they sign with the identities of the roster, and the masks cancel in the sum over all silos. So the server
+learns of each task the exact sum over all silos, and of no silo its own. A server that breaks the rules, with some silos on
+its side, learns the exact sum over the other silos, or nothing. The server adds the noise, and readers of model and ledger
+learn what that lets through. The model is, byte for byte, the one that fit() makes of all rows.
 
 With rows_per_person and silos_per_person in the plan the unit is a person: each silo gives whose its rows are
 (answer(..., person=person)), and counts these persons alone, or clips them to its part of their bound (person_bound="clip").

@@ -1,0 +1,1 @@
+_NAMES = {"fit": "fitting"}

@@ -1,0 +1,2 @@
+def fit(X, y):
+    return X, y
