@@ -118,25 +118,26 @@ void print_text(const LabelSetFigures& figures) {
   fmt::print("per-class figures are in the JSON report\n");
 }
 
-void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares,
+void print_text(const ClassCounts& counts, const std::vector<double>& shares,
                 const std::vector<std::string>& class_names) {
-  line("accuracy", accuracy(matrix));
-  line("balanced accuracy", balanced_accuracy(matrix));
-  if (!shares.empty()) line("minority accuracy", minority_accuracy(matrix, shares));
+  line("accuracy", accuracy(counts));
+  line("balanced accuracy", balanced_accuracy(counts));
+  if (!shares.empty()) line("minority accuracy", minority_accuracy(counts, shares));
   constexpr std::size_t kMostClassesToList = 20;
-  if (matrix.classes() > kMostClassesToList) {
-    fmt::print("{} classes: per-class figures and the confusion matrix are in the JSON report\n", matrix.classes());
+  if (counts.classes() > kMostClassesToList) {
+    fmt::print("{} classes: per-class figures{} in the JSON report\n", counts.classes(),
+               counts.has_matrix() ? " and the confusion matrix are" : " are");
     return;
   }
   std::vector<std::string> names;
-  for (std::size_t c = 0; c < matrix.classes(); ++c) names.push_back(name_of_class(class_names, c));
+  for (std::size_t c = 0; c < counts.classes(); ++c) names.push_back(name_of_class(class_names, c));
   std::size_t width = std::string_view("class").size();
   for (const std::string& name : names) width = std::max(width, name.size());
   fmt::print("\n{:>{}}  recall   rows by predicted class, in the order of the lines\n", "class", width);
-  for (std::size_t c = 0; c < matrix.classes(); ++c) {
-    const std::optional<double> share = recall(matrix, c);
+  for (std::size_t c = 0; c < counts.classes(); ++c) {
+    const std::optional<double> share = recall(counts, c);
     fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.4f}", *share) : "-");
-    for (std::size_t p = 0; p < matrix.classes(); ++p) fmt::print(" {:>6}", matrix.count(c, p));
+    for (std::size_t p = 0; p < counts.classes(); ++p) fmt::print(" {:>6}", counts.count(c, p));
     fmt::print("\n");
   }
 }
@@ -144,9 +145,9 @@ void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares
 // The report of `ranks` ranks, as JSON.
 nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& shares, const Classifier& classifier,
                          int ranks) {
-  const auto* const matrix = std::get_if<ConfusionMatrix>(&figures);
-  nlohmann::json report = matrix != nullptr ? to_json(*matrix, shares) : to_json(figures);
-  if (matrix != nullptr) report["confusion_matrix"] = confusion_json(*matrix);
+  const auto* const counts = std::get_if<ClassCounts>(&figures);
+  nlohmann::json report = counts != nullptr ? to_json(*counts, shares) : to_json(figures);
+  if (counts != nullptr && counts->has_matrix()) report["confusion_matrix"] = confusion_json(*counts);
   if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
   report["method"] = classifier.parts().method;
   report["ranks"] = ranks;
@@ -309,16 +310,16 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, *classifier);
   const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads(),
                                                 {options.top_k, options.threshold});
-  const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
-  ranks.together([&] { require_labels_for(options, matrix != nullptr); });
+  const ClassCounts* counts = std::get_if<ClassCounts>(&figures);
+  ranks.together([&] { require_labels_for(options, counts != nullptr); });
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
     write_report(options, report);
     if (options.format == OutputFormat::kJson) {
       fmt::print("{}\n", json_text(report, 2));
-    } else if (matrix != nullptr) {
-      print_text(*matrix, shares, classifier->parts().class_names);
+    } else if (counts != nullptr) {
+      print_text(*counts, shares, classifier->parts().class_names);
     } else {
       print_text(std::get<LabelSetFigures>(figures));
     }
@@ -349,7 +350,7 @@ CommandEntry evaluate_command() {
       .typed("LIST");
   table.number("--level", options->level, "with --private: probability with which each interval holds").typed("P");
   declare_evaluation_privacy(table, options->privacy);
-  table.file("--report", options->report, "JSON report with the confusion matrix").written();
+  table.file("--report", options->report, "JSON report, up to 1024 classes with the confusion matrix").written();
   table.flag("--overwrite", options->overwrite, "replace a report that is there already");
   declare_format(table, options->format);
   declare_config(table);

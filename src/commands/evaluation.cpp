@@ -10,7 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "worker/lattice_stream.hpp"
+#include "forecast/prediction_memory.hpp"
 
 namespace dpreduce {
 namespace {
@@ -32,94 +32,112 @@ void mend_rows(std::span<float> features, std::size_t dim, BadRows bad_rows, con
   }
 }
 
-ConfusionMatrix confusion_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows,
-                                   BadRows bad_rows, unsigned threads) {
-  ConfusionMatrix local(classifier.classes());
+ClassCounts counts_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
+                            unsigned threads) {
+  ClassCounts counts(classifier.classes());
   ranks.together([&] {
     for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
       const std::vector<std::int32_t> predicted = classifier.predict_labels(features, threads);
-      for (std::size_t row = 0; row < chunk.rows; ++row) local.add(chunk.labels[row], predicted[row]);
+      for (std::size_t row = 0; row < chunk.rows; ++row) counts.add(chunk.labels[row], predicted[row]);
     });
   });
-  std::vector<std::uint64_t> words(local.counts().begin(), local.counts().end());
-  ranks.sum_everywhere(words);
-  const std::vector<std::int64_t> counts(words.begin(), words.end());
-  ConfusionMatrix total(classifier.classes());
-  total.merge(counts);
-  return total;
+  ranks.sum_everywhere(counts.counts());
+  return counts;
 }
 
-// This rank's rows as each class sees them.
-class RankedRows {
+// Figures of rows that may be of several classes, in two passes over them: the first counts, and keeps the scores that
+// rows have of their own classes; the second counts all rows between those. No pass keeps n x K scores.
+class LabelSetEvaluation {
  public:
-  RankedRows(std::size_t classes, const LabelSetTerms& terms) : terms_(terms), by_class_(classes) {}
+  LabelSetEvaluation(const Classifier& classifier, const LabelSetTerms& terms)
+      : terms_(terms), threshold_(terms.threshold ? terms.threshold : classifier.parts().threshold) {
+    own_scores_.resize(classifier.classes());
+    figures_.threshold = threshold_;
+    figures_.classes.resize(classifier.classes());
+    if (terms.top_k) figures_.top = {*terms.top_k, 0};
+  }
 
   void add(const RowChunk& chunk, std::span<const double> scores) {
-    const std::size_t classes = by_class_.size();
+    const std::size_t classes = own_scores_.size();
     for (std::size_t row = 0; row < chunk.rows; ++row) {
-      const std::span<const double> of_row = scores.subspan(row * classes, classes);
-      for (std::size_t c = 0; c < classes; ++c) by_class_[c].scores.push_back(of_row[c]);
-      for (OfClass& of_class : by_class_) of_class.is_positive.push_back(0);
-      const auto labels = chunk.classes_of(row);
-      for (const std::int32_t label : labels) by_class_[static_cast<std::size_t>(label)].is_positive.back() = 1;
-      const auto first = static_cast<std::int32_t>(std::max_element(of_row.begin(), of_row.end()) - of_row.begin());
-      ++rows_;
-      labeled_rows_ += labels.empty() ? 0 : 1;
-      hits_ += std::find(labels.begin(), labels.end(), first) != labels.end() ? 1 : 0;
-      if (!terms_.top_k) continue;
-      for (const std::int32_t label : largest_classes(of_row, *terms_.top_k)) {
-        top_hits_ += std::find(labels.begin(), labels.end(), label) != labels.end() ? 1 : 0;
-      }
+      add_row(scores.subspan(row * classes, classes), chunk.classes_of(row));
+    }
+  }
+
+  // Between the passes: every rank learns the scores of all positive rows. Collective.
+  void share_scores(Communicator& ranks) {
+    std::vector<std::uint64_t> counts{figures_.rows, figures_.labeled_rows, figures_.hits,
+                                      figures_.top ? figures_.top->hits : 0};
+    for (const LabelSetFigures::OfClass& of_class : figures_.classes) {
+      counts.insert(counts.end(), {of_class.positives, of_class.given, of_class.right});
+    }
+    ranks.sum_everywhere(counts);
+    figures_.rows = counts[0];
+    figures_.labeled_rows = counts[1];
+    figures_.hits = counts[2];
+    if (figures_.top) figures_.top->hits = counts[3];
+    ranks_of_rows_.reserve(own_scores_.size());
+    for (std::size_t c = 0; c < own_scores_.size(); ++c) {
+      LabelSetFigures::OfClass& of_class = figures_.classes[c];
+      of_class.positives = counts[4 + 3 * c];
+      of_class.given = counts[5 + 3 * c];
+      of_class.right = counts[6 + 3 * c];
+      ranks_of_rows_.emplace_back(shared(ranks, std::exchange(own_scores_[c], {}), of_class.positives));
+    }
+  }
+
+  void rank(std::size_t rows, std::span<const double> scores) {
+    const std::size_t classes = ranks_of_rows_.size();
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t c = 0; c < classes; ++c) ranks_of_rows_[c].add(scores[row * classes + c]);
     }
   }
 
   // At the coordinator. Collective.
-  LabelSetFigures over(Communicator& ranks, const std::optional<double>& model_threshold) const {
-    const std::optional<double> threshold = terms_.threshold ? terms_.threshold : model_threshold;
-    std::vector<std::uint64_t> counts{rows_, labeled_rows_, hits_, top_hits_};
-    ranks.sum_everywhere(counts);
-    LabelSetFigures figures{counts[0], counts[1], counts[2], threshold, {}};
-    if (terms_.top_k) figures.top = {*terms_.top_k, counts[3]};
-    for (const OfClass& of_class : by_class_) figures.classes.push_back(figures_of(ranks, of_class, threshold));
-    return figures;
+  LabelSetFigures over(Communicator& ranks) {
+    for (std::size_t c = 0; c < ranks_of_rows_.size(); ++c) {
+      ranks.sum_everywhere(ranks_of_rows_[c].rows());
+      figures_.classes[c].average_precision = ranks_of_rows_[c].average_precision();
+    }
+    return std::move(figures_);
   }
 
  private:
-  struct OfClass {
-    std::vector<double> scores;
-    std::vector<char> is_positive;
-  };
+  void add_row(std::span<const double> scores, std::span<const std::int32_t> labels) {
+    const auto is_own = [&](std::int32_t label) { return std::ranges::find(labels, label) != labels.end(); };
+    ++figures_.rows;
+    figures_.labeled_rows += labels.empty() ? 0 : 1;
+    figures_.hits += is_own(argmax(scores)) ? 1 : 0;
+    for (const std::int32_t label : labels) {
+      const auto c = static_cast<std::size_t>(label);
+      own_scores_[c].push_back(scores[c]);
+      ++figures_.classes[c].positives;
+      if (threshold_ && scores[c] >= *threshold_) ++figures_.classes[c].right;
+    }
+    if (threshold_) {
+      for (std::size_t c = 0; c < scores.size(); ++c) figures_.classes[c].given += scores[c] >= *threshold_ ? 1 : 0;
+    }
+    if (!terms_.top_k) return;
+    for (const std::int32_t label : largest_classes(scores, *terms_.top_k)) figures_.top->hits += is_own(label) ? 1 : 0;
+  }
 
-  static LabelSetFigures::OfClass figures_of(Communicator& ranks, const OfClass& of_class,
-                                             std::optional<double> threshold) {
-    constexpr std::size_t kWords = 3;  // both halves of a score, and whether the row is positive
-    std::vector<std::int32_t> words;
-    for (std::size_t row = 0; row < of_class.scores.size(); ++row) {
-      const auto halves = std::bit_cast<std::array<std::int32_t, 2>>(of_class.scores[row]);
-      words.insert(words.end(), {halves[0], halves[1], of_class.is_positive[row]});
-    }
-    words = ranks.gather_to_coordinator(words);
-    std::vector<RankedRow> rows;
-    LabelSetFigures::OfClass figures;
-    for (std::size_t word = 0; word < words.size(); word += kWords) {
-      const auto score = std::bit_cast<double>(std::array<std::int32_t, 2>{words[word], words[word + 1]});
-      const bool is_positive = words[word + 2] != 0;
-      const bool is_given = threshold && score >= *threshold;
-      rows.push_back({score, is_positive});
-      figures.positives += is_positive ? 1 : 0;
-      figures.given += is_given ? 1 : 0;
-      figures.right += is_positive && is_given ? 1 : 0;
-    }
-    figures.average_precision = average_precision(std::move(rows));
-    return figures;
+  static std::vector<double> shared(Communicator& ranks, const std::vector<double>& own, std::uint64_t all) {
+    if (all == 0 || ranks.size() == 1) return own;
+    std::vector<std::int64_t> local;
+    for (const double score : own) local.push_back(std::bit_cast<std::int64_t>(score));
+    std::vector<std::int64_t> gathered(ranks.is_coordinator() ? all : 0);
+    ranks.gather_to_coordinator(local, gathered);
+    std::vector<double> scores(all);
+    std::ranges::transform(gathered, scores.begin(), [](std::int64_t bits) { return std::bit_cast<double>(bits); });
+    ranks.broadcast(std::span<double>(scores));
+    return scores;
   }
 
   LabelSetTerms terms_;
-  std::vector<OfClass> by_class_;
-  std::uint64_t rows_ = 0;
-  std::uint64_t labeled_rows_ = 0;
-  std::uint64_t hits_ = 0;
-  std::uint64_t top_hits_ = 0;
+  std::optional<double> threshold_;
+  std::vector<std::vector<double>> own_scores_;  // of this rank's rows of each class
+  std::vector<RankCounts> ranks_of_rows_;        // of each class
+  LabelSetFigures figures_;
 };
 
 }  // namespace
@@ -128,8 +146,7 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
                     const std::function<void(const RowChunk&, std::span<const float> features)>& visit) {
   const std::size_t dim = classifier.input_dim();
   const std::size_t slots = rows.has_label_sets() ? classifier.classes() : 1;
-  RowStream stream(rows, classifier.classes(),
-                   std::min<std::size_t>(rows_per_chunk(kPredictionMemory, dim, slots), 4096), slots);
+  RowStream stream(rows, classifier.classes(), rows_predicted_at_once(dim, classifier.classes(), slots), slots);
   std::vector<float> decoded;
   std::vector<float> features;
   while (const auto chunk = stream.next()) {
@@ -169,14 +186,19 @@ TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier,
       throw BadInput("test labels: some ranks have a class index a row, others zeros and ones; give all in one form");
     }
   });
-  if (!has_sets) return confusion_on_ranks(ranks, classifier, rows, bad_rows, threads);
-  RankedRows local(classifier.classes(), terms);
-  ranks.together([&] {
-    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
-      local.add(chunk, classifier.predict_scores(features, threads));
+  if (!has_sets) return counts_on_ranks(ranks, classifier, rows, bad_rows, threads);
+  LabelSetEvaluation sets(classifier, terms);
+  const auto for_each_scored = [&](const auto& visit) {
+    ranks.together([&] {
+      for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
+        visit(chunk, classifier.predict_scores(features, threads));
+      });
     });
-  });
-  return local.over(ranks, classifier.parts().threshold);
+  };
+  for_each_scored([&](const RowChunk& chunk, const std::vector<double>& scores) { sets.add(chunk, scores); });
+  sets.share_scores(ranks);
+  for_each_scored([&](const RowChunk& chunk, const std::vector<double>& scores) { sets.rank(chunk.rows, scores); });
+  return sets.over(ranks);
 }
 
 }  // namespace dpreduce

@@ -15,9 +15,6 @@
 
 namespace dpreduce {
 
-/// Row buffers of one rank while it predicts.
-inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
-
 /// Calls `visit` with each chunk of the worker's rows and its features, which are finite: rows with a NaN or an
 /// infinity stop the pass (BadRows::kFail, throws BadInput) or become zero rows. For use inside `together`: looks after
 /// peers between chunks.
@@ -41,8 +38,8 @@ struct LabelSetTerms {
 };
 
 /// Figures over all ranks' `rows`, at the coordinator, the same for any number of ranks. Collective. Throws BadInput as
-/// for_each_chunk does, and where ranks' labels are not all of one form. Memory: with sets of labels 9 n K bytes for a
-/// rank's n rows, and 36 bytes for every row of all ranks at the coordinator.
+/// for_each_chunk does, and where ranks' labels are not all of one form. Memory: chunks, counts (24 bytes a class, and
+/// 8 K^2 up to kMostClassesInMatrix), and with sets of labels 24 bytes on every rank for each label of all ranks' rows.
 TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                               unsigned threads, const LabelSetTerms& terms = {});
 

@@ -14,7 +14,6 @@
 
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
-#include "commands/evaluation.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
@@ -23,6 +22,7 @@
 #include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
+#include "forecast/prediction_memory.hpp"
 
 namespace dpreduce {
 namespace {

@@ -46,6 +46,7 @@
 #include "fit/resolved_fit.hpp"
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
+#include "forecast/prediction_memory.hpp"
 #include "forecast/run_cost.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/options/fit_options.hpp"
@@ -116,7 +117,7 @@ struct SweptRun {
   std::uint64_t seed;
   FitOptions options;
   std::shared_ptr<const ResolvedFit> fit{};
-  std::optional<ConfusionMatrix> test{};
+  std::optional<ClassCounts> test{};
   double seconds = 0.0;
 };
 
@@ -245,8 +246,10 @@ class Sweep {
     }
     ranks.together([&] {
       for (const SweptRun& run : runs_) {
-        machine.require(memory_of_rank(run.fit->options(), run.fit->plan(), train_.range().count, ranks.size()),
-                        train_.mapped_bytes());
+        const FitOptions& of_run = run.fit->options();
+        machine.require(std::max(memory_of_rank(of_run, run.fit->plan(), train_.range().count, ranks.size()),
+                                 memory_of_test(of_run, run.fit->plan())),
+                        train_.mapped_bytes() + test_->mapped_bytes());
       }
     });
   }
@@ -329,7 +332,7 @@ class Sweep {
       progress.begin("test");
       const TestFigures tested =
           evaluate_on_ranks(ranks_, fitted.classifier, *test_, run.fit->options().data.train.bad_rows, threads_);
-      run.test = std::get<ConfusionMatrix>(tested);
+      run.test = std::get<ClassCounts>(tested);
       run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
       fitted.finish();
     }

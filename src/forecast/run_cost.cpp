@@ -8,6 +8,7 @@
 #include "common/lattice/cosine_clip.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "forecast/prediction_memory.hpp"
 #include "methods/registry.hpp"
 #include "persons/identified_rows.hpp"
 #include "worker/chunk_residuals.hpp"
@@ -237,7 +238,9 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
   }
   const std::uint64_t while_training = row_bytes_of(options, plan, rows_here) + residuals;
   const auto [to_identify, of_persons] = person_bytes_of(options.data, rows_here);
-  return std::max(to_identify, while_training + of_persons) + beside_rows + kProgramBytes;
+  const std::uint64_t training = std::max(to_identify, while_training + of_persons) + beside_rows;
+  const std::uint64_t testing = options.data.test.x.empty() ? 0 : memory_of_test(options, plan);
+  return std::max(training, testing) + kProgramBytes;
 }
 
 namespace {

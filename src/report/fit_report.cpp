@@ -26,12 +26,12 @@ nlohmann::json training_rows_note() {
           {"note", "exact figures about training rows: outside the privacy guarantee, and not to be published"}};
 }
 
-nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
+nlohmann::json confusion_json(const ClassCounts& counts) {
   nlohmann::json rows = nlohmann::json::array();
-  for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {
+  for (std::size_t true_label = 0; true_label < counts.classes(); ++true_label) {
     nlohmann::json row = nlohmann::json::array();
-    for (std::size_t predicted = 0; predicted < matrix.classes(); ++predicted)
-      row.push_back(matrix.count(true_label, predicted));
+    for (std::size_t predicted = 0; predicted < counts.classes(); ++predicted)
+      row.push_back(counts.count(true_label, predicted));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -43,7 +43,7 @@ nlohmann::json to_json(const TestFigures& figures) {
 
 namespace {
 
-// K^2 counts of more classes would be most of the report; evaluate writes them all.
+// K^2 counts of more classes would be most of the report; evaluate writes them up to kMostClassesInMatrix.
 constexpr std::size_t kMostClassesInConfusion = 64;
 
 constexpr const char* kNoteOnTimings =
@@ -51,27 +51,27 @@ constexpr const char* kNoteOnTimings =
 
 // Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
 // shares are the experimenter's word, and public.
-nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const double> shares) {
+nlohmann::json by_class_json(const ClassCounts& counts, std::span<const double> shares) {
   const std::vector<std::size_t> minority = minority_classes(shares);
   nlohmann::json by_class = nlohmann::json::array();
   for (std::size_t c = 0; c < shares.size(); ++c) {  // shares fall
     by_class.push_back({{"class", c},
                         {"training_share", shares[c]},
-                        {"recall", or_null(recall(matrix, c))},
-                        {"support", matrix.support(c)},
+                        {"recall", or_null(recall(counts, c))},
+                        {"support", counts.support(c)},
                         {"minority", std::binary_search(minority.begin(), minority.end(), c)}});
   }
   return by_class;
 }
 
 nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) {
-  const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
-  if (matrix == nullptr) return to_json(figures);
+  const ClassCounts* counts = std::get_if<ClassCounts>(&figures);
+  if (counts == nullptr) return to_json(figures);
   const std::optional<LongTail> tail = long_tail_of(options.data);
   const std::vector<double> shares = tail ? long_tail_shares(options.data.classes, tail->ratio) : std::vector<double>{};
-  nlohmann::json json = to_json(*matrix, shares);
-  if (tail) json["by_class"] = by_class_json(*matrix, shares);
-  if (matrix->classes() <= kMostClassesInConfusion) json["confusion_matrix"] = confusion_json(*matrix);
+  nlohmann::json json = to_json(*counts, shares);
+  if (tail) json["by_class"] = by_class_json(*counts, shares);
+  if (counts->classes() <= kMostClassesInConfusion) json["confusion_matrix"] = confusion_json(*counts);
   return json;
 }
 

@@ -19,17 +19,17 @@
 
 namespace dpreduce {
 
-/// Figures about test rows, exact, and outside of every guarantee: of rows of one class each the confusion matrix;
+/// Figures about test rows, exact, and outside of every guarantee: of rows of one class each counts of classes;
 /// where labels are n x K zeros and ones, what may be said of sets.
-using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
+using TestFigures = std::variant<ClassCounts, LabelSetFigures>;
 
 nlohmann::json to_json(const TestFigures& figures);
 
 /// What reports say of test figures where test rows are training rows.
 nlohmann::json training_rows_note();
 
-/// K lists of K counts: row t holds the rows of true class t by predicted class.
-nlohmann::json confusion_json(const ConfusionMatrix& matrix);
+/// K lists of K counts: row t holds the rows of true class t by predicted class. Precondition: counts.has_matrix().
+nlohmann::json confusion_json(const ClassCounts& counts);
 
 /// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);

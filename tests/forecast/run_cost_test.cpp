@@ -1,6 +1,7 @@
 #include "forecast/run_cost.hpp"
 
 #include "fit/resolved_fit.hpp"
+#include "forecast/prediction_memory.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
 #include "tests/testing.hpp"
@@ -127,6 +128,23 @@ TEST(RunCost, ClippedUtilitiesMultiplyAllPairsOnceOverAllRanks) {
   const CostedFit small = run_of_prototypes(50, true, 1);
   EXPECT_EQ(total(small, job_of(at_once)).rows_prepared, static_cast<double>(at_once) + 50.0);
   EXPECT_EQ(total(small, job_of(at_once + 1)).rows_prepared, static_cast<double>(at_once) + 1.0 + 2.0 * 50.0);
+}
+
+// A mean of many classes takes little; test rows are scored for all of them.
+TEST(RunCost, MemoryHoldsTestRows) {
+  constexpr std::size_t kManyClasses = 20'000;
+  CostedFit run = run_of("mean", kManyClasses);
+  run.options.machine.threads = 1;
+  const std::uint64_t training = memory_of_rank(run.options, run.plan, 10);
+  run.options.data.test.x = {"t.npy"};
+  const std::uint64_t tested = memory_of_rank(run.options, run.plan, 10);
+  EXPECT_GT(tested, training);
+  EXPECT_LE(memory_of_test(run.options, run.plan), tested);
+  const std::uint64_t model = 2 * sizeof(double) * kManyClasses * (kDim + 1);
+  EXPECT_LE(tested, training + kPredictionMemory + 2 * model + 1000 * kManyClasses) << "linear in the number of classes";
+  EXPECT_EQ(rows_predicted_at_once(kDim, 10, 1), 4096u);
+  EXPECT_LE(rows_predicted_at_once(kDim, kManyClasses, kManyClasses) * kManyClasses * 12, kPredictionMemory);
+  EXPECT_EQ(rows_predicted_at_once(1, std::size_t{1} << 24, 1), 1u);
 }
 
 TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {

@@ -20,7 +20,6 @@ namespace {
 // Bound on K and on d_in, so that products of two fit std::size_t.
 constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
 // Rows transformed and scored at a time: 1664 doubles each stay in a second-level cache.
-constexpr std::size_t kBlockRows = 32;
 
 void require_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
   if (values.size() != expected) {
@@ -167,11 +166,11 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
   std::atomic<std::size_t> next_block = 0;
   std::atomic<std::size_t> first_bad = n;
   const auto work = [&] {
-    std::vector<double> transformed(kBlockRows * dim);
-    std::vector<double> scores(kBlockRows * parts_.classes);
-    std::vector<char> is_finite(kBlockRows);
-    for (std::size_t begin = 0; (begin = next_block.fetch_add(1) * kBlockRows) < n;) {
-      const std::size_t count = std::min(kBlockRows, n - begin);
+    std::vector<double> transformed(kRowsScoredAtOnce * dim);
+    std::vector<double> scores(kRowsScoredAtOnce * parts_.classes);
+    std::vector<char> is_finite(kRowsScoredAtOnce);
+    for (std::size_t begin = 0; (begin = next_block.fetch_add(1) * kRowsScoredAtOnce) < n;) {
+      const std::size_t count = std::min(kRowsScoredAtOnce, n - begin);
       transform_(rows.subspan(begin * d_in, count * d_in), std::span(transformed).first(count * dim),
                  std::span(is_finite).first(count));
       for (std::size_t row = 0; row < count; ++row) {

@@ -67,6 +67,9 @@ struct ClassifierParts {
   Forfeits forfeits{};  ///< why nothing is promised, beside a seed; none where something is
 };
 
+/// Rows that a thread scores at once.
+inline constexpr std::size_t kRowsScoredAtOnce = 32;
+
 class Classifier {
  public:
   /// Throws UsageError where K is below 2 or above 2^24, d_in above 2^24, the preprocessing is out of range, a size

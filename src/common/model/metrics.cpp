@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,16 +14,16 @@
 namespace dpreduce {
 namespace {
 
-std::optional<double> ratio(std::int64_t part, std::int64_t whole) {
+std::optional<double> share(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::optional<double> mean_recall(const ConfusionMatrix& matrix, std::span<const std::size_t> labels) {
+std::optional<double> mean_recall(const ClassCounts& counts, std::span<const std::size_t> labels) {
   double sum = 0.0;
-  std::int64_t present = 0;
+  std::uint64_t present = 0;
   for (const std::size_t label : labels) {
-    if (const std::optional<double> value = recall(matrix, label)) {
+    if (const std::optional<double> value = recall(counts, label)) {
       sum += *value;
       ++present;
     }
@@ -51,65 +53,73 @@ nlohmann::json f1_of(const LabelSetFigures::OfClass& figures) {
 
 }  // namespace
 
-ConfusionMatrix::ConfusionMatrix(std::size_t classes) : classes_(classes), counts_(classes * classes) {
-  if (classes == 0) throw UsageError("classes: 0, but a confusion matrix needs at least one");
+ClassCounts::ClassCounts(std::size_t classes) : classes_(classes) {
+  if (classes == 0) throw UsageError("classes: 0, but counts of classes need at least one");
+  counts_.resize(bytes(classes) / sizeof(std::uint64_t));
 }
 
-void ConfusionMatrix::add(std::int64_t true_label, std::int32_t predicted_label) {
+std::uint64_t ClassCounts::bytes(std::size_t classes) {
+  return sizeof(std::uint64_t) * (has_matrix(classes) ? 3 + classes : 3) * classes;
+}
+
+void ClassCounts::add(std::int64_t true_label, std::int32_t predicted_label) {
   if (true_label < 0 || static_cast<std::uint64_t>(true_label) >= classes_) {
     throw BadInput(
         fmt::format("test label {} is not from 0 to {}, the classes of the model", true_label, classes_ - 1));
   }
-  DPREDUCE_ASSERT(predicted_label >= 0 && static_cast<std::size_t>(predicted_label) < classes_);
-  ++counts_[static_cast<std::size_t>(true_label) * classes_ + static_cast<std::size_t>(predicted_label)];
+  const auto label = static_cast<std::size_t>(true_label);
+  const auto given = static_cast<std::size_t>(predicted_label);
+  DPREDUCE_ASSERT(predicted_label >= 0 && given < classes_);
+  ++counts_[label];
+  ++counts_[classes_ + given];
+  if (label == given) ++counts_[2 * classes_ + label];
+  if (has_matrix()) ++counts_[(3 + label) * classes_ + given];
 }
 
-void ConfusionMatrix::merge(std::span<const std::int64_t> counts) {
-  DPREDUCE_ASSERT(counts.size() == counts_.size());
-  std::transform(counts.begin(), counts.end(), counts_.begin(), counts_.begin(), std::plus<>());
+std::uint64_t ClassCounts::support(std::size_t true_label) const {
+  DPREDUCE_ASSERT(true_label < classes_);
+  return counts_[true_label];
 }
 
-std::int64_t ConfusionMatrix::count(std::size_t true_label, std::size_t predicted_label) const {
-  DPREDUCE_ASSERT(true_label < classes_ && predicted_label < classes_);
-  return counts_[true_label * classes_ + predicted_label];
+std::uint64_t ClassCounts::predicted(std::size_t label) const {
+  DPREDUCE_ASSERT(label < classes_);
+  return counts_[classes_ + label];
 }
 
-std::int64_t ConfusionMatrix::support(std::size_t true_label) const {
-  std::int64_t sum = 0;
-  for (std::size_t label = 0; label < classes_; ++label) sum += count(true_label, label);
-  return sum;
+std::uint64_t ClassCounts::right(std::size_t label) const {
+  DPREDUCE_ASSERT(label < classes_);
+  return counts_[2 * classes_ + label];
 }
 
-std::int64_t ConfusionMatrix::predicted(std::size_t label) const {
-  std::int64_t sum = 0;
-  for (std::size_t true_label = 0; true_label < classes_; ++true_label) sum += count(true_label, label);
-  return sum;
+std::uint64_t ClassCounts::count(std::size_t true_label, std::size_t predicted_label) const {
+  DPREDUCE_ASSERT(has_matrix() && true_label < classes_ && predicted_label < classes_);
+  return counts_[(3 + true_label) * classes_ + predicted_label];
 }
 
-std::int64_t ConfusionMatrix::total() const {
-  return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
+std::uint64_t ClassCounts::total() const {
+  return std::accumulate(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(classes_), std::uint64_t{0});
 }
 
-std::optional<double> accuracy(const ConfusionMatrix& matrix) {
-  std::int64_t right = 0;
-  for (std::size_t label = 0; label < matrix.classes(); ++label) right += matrix.count(label, label);
-  return ratio(right, matrix.total());
+std::optional<double> accuracy(const ClassCounts& counts) {
+  std::uint64_t right = 0;
+  for (std::size_t label = 0; label < counts.classes(); ++label) right += counts.right(label);
+  return share(right, counts.total());
 }
 
-std::optional<double> recall(const ConfusionMatrix& matrix, std::size_t label) {
-  return ratio(matrix.count(label, label), matrix.support(label));
+std::optional<double> recall(const ClassCounts& counts, std::size_t label) {
+  return share(counts.right(label), counts.support(label));
 }
 
-std::optional<double> precision(const ConfusionMatrix& matrix, std::size_t label) {
-  return ratio(matrix.count(label, label), matrix.predicted(label));
+std::optional<double> precision(const ClassCounts& counts, std::size_t label) {
+  return share(counts.right(label), counts.predicted(label));
 }
 
-std::optional<double> f1_score(const ConfusionMatrix& matrix, std::size_t label) {
-  return ratio(2 * matrix.count(label, label), matrix.support(label) + matrix.predicted(label));
+std::optional<double> f1_score(const ClassCounts& counts, std::size_t label) {
+  return share(2 * counts.right(label), counts.support(label) + counts.predicted(label));
 }
 
-std::optional<double> balanced_accuracy(const ConfusionMatrix& matrix) {
-  return mean_recall(matrix, all_classes(matrix.classes()));
+std::optional<double> balanced_accuracy(const ClassCounts& counts) {
+  return mean_recall(counts, all_classes(counts.classes()));
 }
 
 std::vector<std::size_t> minority_classes(std::span<const double> training_shares) {
@@ -128,45 +138,61 @@ std::vector<std::size_t> minority_classes(std::span<const double> training_share
   return labels;
 }
 
-std::optional<double> minority_accuracy(const ConfusionMatrix& matrix, std::span<const double> training_shares) {
-  if (training_shares.size() != matrix.classes()) {
+std::optional<double> minority_accuracy(const ClassCounts& counts, std::span<const double> training_shares) {
+  if (training_shares.size() != counts.classes()) {
     throw UsageError(
-        fmt::format("{} training shares were given for {} classes", training_shares.size(), matrix.classes()));
+        fmt::format("{} training shares were given for {} classes", training_shares.size(), counts.classes()));
   }
-  return mean_recall(matrix, minority_classes(training_shares));
+  return mean_recall(counts, minority_classes(training_shares));
 }
 
-nlohmann::json to_json(const ConfusionMatrix& matrix, std::span<const double> training_shares) {
-  nlohmann::json figures = {{"accuracy", or_null(accuracy(matrix))},
-                            {"balanced_accuracy", or_null(balanced_accuracy(matrix))},
-                            {"rows", matrix.total()}};
+nlohmann::json to_json(const ClassCounts& counts, std::span<const double> training_shares) {
+  nlohmann::json figures = {{"accuracy", or_null(accuracy(counts))},
+                            {"balanced_accuracy", or_null(balanced_accuracy(counts))},
+                            {"rows", counts.total()}};
   for (const char* name : {"per_class", "per_class_precision", "per_class_f1", "per_class_support"}) {
     figures[name] = nlohmann::json::array();
   }
-  for (std::size_t label = 0; label < matrix.classes(); ++label) {
-    figures["per_class"].push_back(or_null(recall(matrix, label)));
-    figures["per_class_precision"].push_back(or_null(precision(matrix, label)));
-    figures["per_class_f1"].push_back(or_null(f1_score(matrix, label)));
-    figures["per_class_support"].push_back(matrix.support(label));
+  for (std::size_t label = 0; label < counts.classes(); ++label) {
+    figures["per_class"].push_back(or_null(recall(counts, label)));
+    figures["per_class_precision"].push_back(or_null(precision(counts, label)));
+    figures["per_class_f1"].push_back(or_null(f1_score(counts, label)));
+    figures["per_class_support"].push_back(counts.support(label));
   }
   if (!training_shares.empty()) {
-    figures["minority_accuracy"] = or_null(minority_accuracy(matrix, training_shares));
+    figures["minority_accuracy"] = or_null(minority_accuracy(counts, training_shares));
     figures["minority_classes"] = minority_classes(training_shares);
   }
   return figures;
 }
 
-std::optional<double> average_precision(std::vector<RankedRow> rows) {
-  std::sort(rows.begin(), rows.end(), [](const RankedRow& a, const RankedRow& b) { return a.score > b.score; });
-  std::uint64_t positives = 0;  // among the rows seen
+RankCounts::RankCounts(std::vector<double> scores) : scores_(std::move(scores)) {
+  std::sort(scores_.begin(), scores_.end(), std::greater<>());
+  std::size_t distinct = 0;
+  for (std::size_t row = 0; row < scores_.size(); ++row) {
+    if (row == 0 || scores_[row] != scores_[distinct - 1]) {
+      scores_[distinct++] = scores_[row];
+      positives_.push_back(0);
+    }
+    ++positives_.back();
+  }
+  scores_.resize(distinct);
+  rows_.resize(distinct);
+}
+
+void RankCounts::add(double score) {
+  const auto reached = std::lower_bound(scores_.begin(), scores_.end(), score, std::greater<>());
+  if (reached != scores_.end()) ++rows_[static_cast<std::size_t>(reached - scores_.begin())];
+}
+
+std::optional<double> RankCounts::average_precision() const {
+  std::uint64_t positives = 0;  // with a score >= t
+  std::uint64_t rows = 0;       // likewise
   double sum = 0.0;
-  for (std::size_t first = 0; first < rows.size();) {
-    std::uint64_t gained = 0;
-    std::size_t end = first;
-    for (; end < rows.size() && rows[end].score == rows[first].score; ++end) gained += rows[end].is_positive ? 1 : 0;
-    positives += gained;
-    sum += static_cast<double>(gained) * static_cast<double>(positives) / static_cast<double>(end);
-    first = end;
+  for (std::size_t t = 0; t < scores_.size(); ++t) {
+    positives += positives_[t];
+    rows += rows_[t];
+    sum += static_cast<double>(positives_[t]) * static_cast<double>(positives) / static_cast<double>(rows);
   }
   if (positives == 0) return std::nullopt;
   return sum / static_cast<double>(positives);

@@ -14,49 +14,61 @@
 
 namespace dpreduce {
 
-/// M, K x K. Merging is addition, so that any split of the test rows gives the same matrix.
-class ConfusionMatrix {
+/// Largest K of which M is kept: 8 MiB of counts. All figures but M itself need 3 K counts.
+inline constexpr std::size_t kMostClassesInMatrix = 1024;
+
+/// What test rows of K classes were given: support_c, given_c = sum_t M_tc and M_cc of each class, and all of M up to
+/// kMostClassesInMatrix. Counts of two parts of the rows are added word by word, so that any split of them gives the
+/// same.
+class ClassCounts {
  public:
   /// All zero. Throws UsageError where K is 0.
-  explicit ConfusionMatrix(std::size_t classes);
+  explicit ClassCounts(std::size_t classes);
 
   std::size_t classes() const { return classes_; }
 
   /// M_tp += 1. Throws BadInput where the true label is not from 0 to K - 1; asserts that the predicted one is.
   void add(std::int64_t true_label, std::int32_t predicted_label);
 
-  /// M += counts, K x K, row-major: what a sum over ranks delivers. Precondition (asserted): the size is the same.
-  void merge(std::span<const std::int64_t> counts);
+  std::uint64_t support(std::size_t true_label) const;
+  std::uint64_t predicted(std::size_t label) const;  ///< rows that were given this class
+  std::uint64_t right(std::size_t label) const;      ///< M_cc
+  std::uint64_t total() const;
 
-  std::int64_t count(std::size_t true_label, std::size_t predicted_label) const;
-  std::int64_t support(std::size_t true_label) const;
-  std::int64_t predicted(std::size_t label) const;  ///< rows that were given this class
-  std::int64_t total() const;
+  /// Whether M is kept.
+  bool has_matrix() const { return has_matrix(classes_); }
+  /// M_tp. Precondition (asserted): has_matrix.
+  std::uint64_t count(std::size_t true_label, std::size_t predicted_label) const;
 
-  /// M, row-major.
-  std::span<const std::int64_t> counts() const { return counts_; }
+  /// Bytes of the counts of so many classes.
+  static std::uint64_t bytes(std::size_t classes);
+
+  /// All counts, to be added to those of other rows.
+  std::span<std::uint64_t> counts() { return counts_; }
 
  private:
+  static bool has_matrix(std::size_t classes) { return classes <= kMostClassesInMatrix; }
+
   std::size_t classes_;
-  std::vector<std::int64_t> counts_;
+  std::vector<std::uint64_t> counts_;  // support | given | M_cc | M, row-major
 };
 
 // Each figure is empty where its denominator is zero.
 
 /// sum_t M_tt / sum_tp M_tp
-std::optional<double> accuracy(const ConfusionMatrix& matrix);
+std::optional<double> accuracy(const ClassCounts& counts);
 
 /// M_tt / support_t: the accuracy on the rows of class t.
-std::optional<double> recall(const ConfusionMatrix& matrix, std::size_t label);
+std::optional<double> recall(const ClassCounts& counts, std::size_t label);
 
 /// M_pp / (rows that were given class p)
-std::optional<double> precision(const ConfusionMatrix& matrix, std::size_t label);
+std::optional<double> precision(const ClassCounts& counts, std::size_t label);
 
 /// 2 M_cc / (support_c + rows that were given class c)
-std::optional<double> f1_score(const ConfusionMatrix& matrix, std::size_t label);
+std::optional<double> f1_score(const ClassCounts& counts, std::size_t label);
 
 /// The mean recall over the classes that have test rows.
-std::optional<double> balanced_accuracy(const ConfusionMatrix& matrix);
+std::optional<double> balanced_accuracy(const ClassCounts& counts);
 
 /// The ceil(K / 4) classes with the smallest training shares, ties to the smaller class; in increasing order of class.
 /// The shares are the data owner's public word, in any unit. Throws UsageError where there are none, or one is negative
@@ -65,28 +77,41 @@ std::vector<std::size_t> minority_classes(std::span<const double> training_share
 
 /// The mean recall over those of minority_classes(training_shares) that have test rows. Throws UsageError where the
 /// number of shares is not K.
-std::optional<double> minority_accuracy(const ConfusionMatrix& matrix, std::span<const double> training_shares);
+std::optional<double> minority_accuracy(const ClassCounts& counts, std::span<const double> training_shares);
 
 /// {"accuracy", "balanced_accuracy", "rows", "per_class": [recall], "per_class_precision": [..], "per_class_f1": [..],
 /// "per_class_support": [..]}, and {"minority_accuracy", "minority_classes": [..]} where shares are given. Empty
 /// figures are null.
-nlohmann::json to_json(const ConfusionMatrix& matrix, std::span<const double> training_shares = {});
+nlohmann::json to_json(const ClassCounts& counts, std::span<const double> training_shares = {});
 
 // Figures about test rows that may be of several classes, or of none.
 //
 // Legend: K classes; Y the classes of a row; s_c its score of class c. A row is positive for the classes in Y.
 // These are exact figures of the test rows. They are outside of the privacy guarantee, which is about training rows.
 
-/// A test row as one class sees it.
-struct RankedRow {
-  double score = 0.0;
-  bool is_positive = false;
-};
+/// Average precision of one class, sum over the scores t of its positive rows of P(t) (R(t) - R(t + 1)): P(t) the share
+/// of positives among rows with a score >= t, R(t) the share of positives that have one, t + 1 the next larger score.
+/// Rows of equal score come together, so that their order does not matter. Kept are the scores of positive rows alone;
+/// of all rows it is counted between which two of them they lie.
+class RankCounts {
+ public:
+  /// `scores` of all positive rows, in any order. Memory: 24 bytes each.
+  explicit RankCounts(std::vector<double> scores);
 
-/// Average precision, sum over the scores t that occur of P(t) (R(t) - R(t + 1)): P(t) the share of positives among
-/// rows with a score >= t, R(t) the share of positives that have one, t + 1 the next larger score. Rows of equal score
-/// come together, so that their order does not matter. Empty without positives. Cost: n log n.
-std::optional<double> average_precision(std::vector<RankedRow> rows);
+  /// Counts a row, positive or not. Cost: log of the number of positives.
+  void add(double score);
+
+  /// What add has counted, to be added to the counts of other rows of the same positives.
+  std::span<std::uint64_t> rows() { return rows_; }
+
+  /// Once all rows are counted. Empty without positives.
+  std::optional<double> average_precision() const;
+
+ private:
+  std::vector<double> scores_;            // t_1 > t_2 > ... of positive rows
+  std::vector<std::uint64_t> positives_;  // rows of score t_j
+  std::vector<std::uint64_t> rows_;       // all rows with t_j <= score < t_{j-1}
+};
 
 struct LabelSetFigures {
   struct OfClass {

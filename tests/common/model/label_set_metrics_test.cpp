@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -5,6 +9,35 @@
 #include "tests/testing.hpp"
 
 namespace dpreduce::label_set_metrics_test {
+
+struct RankedRow {
+  double score;
+  bool is_positive;
+};
+
+std::optional<double> average_precision(const std::vector<RankedRow>& rows) {
+  std::vector<double> positives;
+  for (const RankedRow& row : rows) {
+    if (row.is_positive) positives.push_back(row.score);
+  }
+  RankCounts counts(positives);
+  for (const RankedRow& row : rows) counts.add(row.score);
+  return counts.average_precision();
+}
+
+// The definition: precision at each positive row, over all rows that score at least as much.
+double by_definition(const std::vector<RankedRow>& rows) {
+  double sum = 0.0;
+  double positives = 0.0;
+  for (const RankedRow& own : rows) {
+    if (!own.is_positive) continue;
+    const auto reach = [&](const RankedRow& row) { return row.score >= own.score; };
+    const auto hits = std::ranges::count_if(rows, [&](const RankedRow& row) { return row.is_positive && reach(row); });
+    sum += static_cast<double>(hits) / static_cast<double>(std::ranges::count_if(rows, reach));
+    positives += 1.0;
+  }
+  return sum / positives;
+}
 
 TEST(AveragePrecision, ByHand) {
   // Positives at ranks 1 and 3: (1 + 2/3) / 2.
@@ -35,6 +68,15 @@ TEST(LabelSetFigures, PrecisionAndRecallOfTheTopAreSharesOfItsHits) {
   LabelSetFigures of_no_rows;
   of_no_rows.top = {1, 0};
   EXPECT_TRUE(to_json(of_no_rows)["precision_at_k"].is_null());
+}
+
+TEST(AveragePrecision, AgreesWithItsDefinition) {
+  std::mt19937 random(20261126);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<RankedRow> rows{{0.5, true}};
+    for (int row = 0; row < 60; ++row) rows.push_back({static_cast<double>(random() % 20) / 7.0, random() % 3 == 0});
+    EXPECT_NEAR(average_precision(rows).value(), by_definition(rows), 1e-12);
+  }
 }
 
 TEST(AveragePrecision, IsEmptyWithoutPositives) {
