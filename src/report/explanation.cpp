@@ -39,27 +39,11 @@ std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned
   return gdp_epsilon(mu, guarantee.delta);
 }
 
-// The definition of neighboring data sets, which does not depend on the numbers of the guarantee.
-std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
-  const std::string factor = guarantee.epsilon <= kLargeEpsilon
-                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon), 4))
-                                 : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
-  return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
-                     to_string(guarantee.adjacency),
-                     guarantee.unit == PrivacyUnit::kPerson ? "person, and all rows of theirs," : "record",
-                     guarantee.adjacency == Adjacency::kAddRemove ? "more or less" : "exchanged", factor,
-                     guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
-}
-
 Consequences consequences_of(const ReportedGuarantee& guarantee) {
-  Consequences result{.true_positive_rate = attack_power(guarantee.epsilon, guarantee.delta, kFalsePositiveRate),
+  Consequences result{.true_positive_rate = most_found(guarantee, kFalsePositiveRate),
                       .even_odds_accuracy = std::nullopt,
                       .group_epsilons = {}};
-  if (guarantee.mu) {
-    result.true_positive_rate =
-        std::min(result.true_positive_rate, gdp_attack_power(*guarantee.mu, kFalsePositiveRate));
-    result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
-  }
+  if (guarantee.mu) result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
   for (const unsigned records : kGroupsToTell) {
     result.group_epsilons.emplace_back(records, group_epsilon(guarantee, records));
   }
@@ -84,22 +68,7 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
                                     upper_figure(g.delta), to_string(g.accountant)));
   }
   if (g.unit == PrivacyUnit::kPerson) {
-    sentences.push_back(fmt::format(
-        "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
-        unit_bound_text(g.unit_bound, g.rows_per_person)));
-    if (g.silos_per_person) {
-      sentences.push_back(
-          fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
-                      "holds a person to its share of these rows: nobody can check this, since silos compare no "
-                      "persons; who is in more is a group of persons",
-                      *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
-    }
-    if (g.counted_persons) {
-      sentences.push_back(
-          fmt::format("silos have counted each person's rows over all of them, by pseudonyms under a key of their own "
-                      "(--count-persons {0}: a silo has at most {0} persons)",
-                      *g.counted_persons));
-    }
+    for (std::string& sentence : unit_sentences(g)) sentences.push_back(std::move(sentence));
   }
   sentences.push_back(neighbors_sentence(g));
   if (run.is_on_a_long_tail) {
@@ -194,16 +163,6 @@ std::string not_for_sentence(const ReportedRun& run) {
          "from";
 }
 
-std::string other_releases_sentence(const ReportedRun& run) {
-  const std::string same =
-      fmt::format("other releases about the same {}: they add up",
-                  run.unit == PrivacyUnit::kPerson ? "persons, whatever rows of theirs" : "records");
-  if (!run.silos) return same + " (dpreduce ledger show)";
-  return same +
-         "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
-         "(dpreduce ledger show)";
-}
-
 // Tells what one block of a release was noised with, in all its rounds.
 std::string noise_sentence(const ReportedRun& run, std::span<const ReportedBlock> rounds) {
   const ReportedBlock& block = rounds.front();
@@ -238,9 +197,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
                                     selection.name, which, selection.candidates, upper_figure(selection.epsilon, 4),
                                     run.is_seeded() ? ", seeded" : ""));
   }
-  sentences.push_back(fmt::format(
-      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
-      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : ""));
+  sentences.push_back(post_processing_sentence(run));
   if (run.silos && run.silos->lost) sentences.push_back(lost_silos_sentence(*run.silos->lost));
   return sentences;
 }
@@ -301,6 +258,59 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
 
 }  // namespace
 
+std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
+  if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label"};
+  std::vector<std::string> sentences{fmt::format(
+      "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
+      unit_bound_text(g.unit_bound, g.rows_per_person))};
+  if (g.silos_per_person) {
+    sentences.push_back(
+        fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
+                    "holds a person to its share of these rows: nobody can check this, since silos compare no "
+                    "persons; who is in more is a group of persons",
+                    *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+  }
+  if (g.counted_persons) {
+    sentences.push_back(
+        fmt::format("silos have counted each person's rows over all of them, by pseudonyms under a key of their own "
+                    "(--count-persons {0}: a silo has at most {0} persons)",
+                    *g.counted_persons));
+  }
+  return sentences;
+}
+
+std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
+  const std::string factor = guarantee.epsilon <= kLargeEpsilon
+                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon), 4))
+                                 : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
+  return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
+                     to_string(guarantee.adjacency),
+                     guarantee.unit == PrivacyUnit::kPerson ? "person, and all rows of theirs," : "record",
+                     guarantee.adjacency == Adjacency::kAddRemove ? "more or less" : "exchanged", factor,
+                     guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
+}
+
+std::string other_releases_sentence(const ReportedRun& run) {
+  const std::string same =
+      fmt::format("other releases about the same {}: they add up",
+                  run.unit == PrivacyUnit::kPerson ? "persons, whatever rows of theirs" : "records");
+  if (!run.silos) return same + " (dpreduce ledger show)";
+  return same +
+         "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
+         "(dpreduce ledger show)";
+}
+
+std::string post_processing_sentence(const ReportedRun& run) {
+  return fmt::format(
+      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
+      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : "");
+}
+
+double most_found(const ReportedGuarantee& guarantee, double false_positive_rate) {
+  const double power = attack_power(guarantee.epsilon, guarantee.delta, false_positive_rate);
+  return guarantee.mu ? std::min(power, gdp_attack_power(*guarantee.mu, false_positive_rate)) : power;
+}
+
 std::vector<ExplainedSection> words_of(const ReportedRun& run) {
   const std::optional<Consequences> consequences =
       run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt;
@@ -323,6 +333,11 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run) {
   return sections;
 }
 
+std::vector<std::string> sentences_of(const std::vector<ExplainedSection>& words, std::string_view key) {
+  const auto section = std::ranges::find(words, key, &ExplainedSection::first);
+  return section == words.end() ? std::vector<std::string>{} : section->second;
+}
+
 std::vector<ExplainedSection> headed_words_of(ReportedRun run) {
   run.is_tested_on_training_rows = false;
   const std::array<std::pair<const char*, const char*>, 9> headings{
@@ -338,8 +353,8 @@ std::vector<ExplainedSection> headed_words_of(ReportedRun run) {
   const std::vector<ExplainedSection> words = words_of(run);
   std::vector<ExplainedSection> headed;
   for (const auto& [key, heading] : headings) {
-    const auto section = std::ranges::find(words, key, &ExplainedSection::first);
-    if (section != words.end()) headed.emplace_back(heading, section->second);
+    if (auto sentences = sentences_of(words, key); !sentences.empty())
+      headed.emplace_back(heading, std::move(sentences));
   }
   return headed;
 }

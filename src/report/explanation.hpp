@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,11 +17,29 @@ namespace dpreduce {
 /// "accountant", "attack", "warning", "groups", "releases", "words": {heading: [sentences]}}.
 nlohmann::json explanation_of(const ReportedRun& run);
 
+/// Whom the guarantee protects, and what it takes for true of the data.
+std::vector<std::string> unit_sentences(const ReportedGuarantee& guarantee);
+
+/// Which data sets are neighbors, and what holds for any two of them.
+std::string neighbors_sentence(const ReportedGuarantee& guarantee);
+
+/// Of the records, or persons, that are in, the share that an attacker who knows all others finds at most.
+double most_found(const ReportedGuarantee& guarantee, double false_positive_rate);
+
+/// What else about the same records adds to the loss.
+std::string other_releases_sentence(const ReportedRun& run);
+
+/// What is computed from the releases alone.
+std::string post_processing_sentence(const ReportedRun& run);
+
 /// A heading and its sentences.
 using ExplainedSection = std::pair<std::string, std::vector<std::string>>;
 
 /// The sentences of each section, "words" of explanation_of, in the order in which they are printed.
 std::vector<ExplainedSection> words_of(const ReportedRun& run);
+
+/// Those of one section; none where there is no such section.
+std::vector<std::string> sentences_of(const std::vector<ExplainedSection>& words, std::string_view key);
 
 /// The same under headings and in the order of pages and cards, where test figures say themselves whether their rows
 /// are training rows: readers of what is public do not see those.

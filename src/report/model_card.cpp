@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "report/explanation.hpp"
+#include "report/markdown.hpp"
 
 namespace dpreduce {
 namespace {
@@ -39,29 +39,10 @@ std::string quoted(const std::string& text) {
   return readable_json_text(nlohmann::json(text));
 }
 
-// Text that Markdown takes for nothing but text.
-std::string as_text(std::string_view text) {
-  constexpr std::string_view kMarks = "\\`*_[]<>|~&$#";
-  std::string plain;
-  for (const char c : text) {
-    if (kMarks.find(c) != std::string_view::npos) plain += '\\';
-    plain += c;
-  }
-  return plain;
-}
-
 // "sampling_rate" as "sampling rate".
 std::string as_words(std::string name) {
   for (char& c : name) c = c == '_' ? ' ' : c;
   return name;
-}
-
-std::string table_row(const std::vector<std::string>& cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
-}
-
-std::string table_head(const std::vector<std::string>& cells) {
-  return table_row(cells) + table_row(std::vector<std::string>(cells.size(), "---"));
 }
 
 // The numbers of the report's test figures, in the order of kMetrics.
@@ -166,27 +147,9 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
   }
   for (const auto& [heading, sentences] : headed_words_of(*run)) {
     text += fmt::format("### {}\n\n", heading);
-    for (const std::string& sentence : sentences) text += fmt::format("- {}\n", as_text(sentence));
-    text += "\n";
+    text += bullets(sentences) + "\n";
   }
   return text;
-}
-
-// Rounds that are alike but for their number stand in one row.
-std::string releases_section(const std::vector<ReportedBlock>& blocks) {
-  if (blocks.empty()) return {};
-  std::string text = "## Noised releases\n\n" + table_head({"block", "release", "times", "coordinates", "sensitivity",
-                                                            "sigma", "noise multiplier", "sampling rate"});
-  const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
-  for (const std::span<const ReportedBlock> rounds : rounds_of(blocks)) {
-    const ReportedBlock& block = rounds.front();
-    const std::string label = as_text(block.release);
-    text +=
-        table_row({as_text(block.name), rounds.size() == 1 ? label : label + " to " + as_text(rounds.back().release),
-                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates), number(block.sensitivity),
-                   number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
-  }
-  return text + "\n";
 }
 
 std::string test_section(const TestNumbers& figures, bool are_training_rows) {
@@ -217,8 +180,10 @@ std::string loading_section(const std::string& name) {
       name, quoted(name));
 }
 
-// The report is of this model: same method, and the same promise to the last digit.
-void require_of_model(const ClassifierParts& parts, const ReportedRun& run, const std::string& path) {
+}  // namespace
+
+void require_of_model(const Classifier& classifier, const ReportedRun& run, const std::string& path) {
+  const ClassifierParts& parts = classifier.parts();
   const auto refuse = [&](const std::string& what) {
     throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
                                path, what));
@@ -255,12 +220,9 @@ void require_of_model(const ClassifierParts& parts, const ReportedRun& run, cons
   compare("silos_per_person", count(promise.silos_per_person), count(privacy.person->silos));
 }
 
-}  // namespace
-
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path) {
   const ClassifierParts& parts = classifier.parts();
-  if (run) require_of_model(parts, *run, report_path);
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
   const TestNumbers figures = test_numbers(JsonFields(content, report_path).object("test"));
   std::string text = front_matter(parts, name, figures);
@@ -268,7 +230,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
                       parts.privacy ? "differentially private linear " : "linear ");
   text += model_section(parts);
   text += promise_section(parts, run);
-  if (run) text += releases_section(run->blocks);
+  if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
   text += test_section(figures, run && run->is_tested_on_training_rows);
   return text + loading_section(name);
 }

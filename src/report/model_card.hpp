@@ -9,12 +9,14 @@
 
 namespace dpreduce {
 
+/// Throws BadInput, naming `path`, unless the report is of this model: same method, and the same promise to the last
+/// digit.
+void require_of_model(const Classifier& classifier, const ReportedRun& run, const std::string& path);
+
 /// YAML front matter with the fields of Hugging Face's model cards, then what the model is, what was promised, what was
 /// released, test figures, and how to load the file `name`. Words of the promise are those of privacy explain. Without
 /// a report: what the model file alone says. Numbers are those of model and report, to the last digit. The license is
-/// left to the user.
-///
-/// Throws BadInput, naming `report_path`, where the report is of another model.
+/// left to the user. `report_path` names the report in messages. Precondition: the report is of this model.
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path);
 

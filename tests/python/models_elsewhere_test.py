@@ -232,8 +232,10 @@ def test_exports_are_files_that_appear_whole_and_are_kept(folder, tmp_path):
     assert "a.onnx" in program(tmp_path, f"export {model} --onnx a.onnx", code=3).stderr
     program(tmp_path, f"export {model} --onnx a.onnx --overwrite", ranks=2)
     assert (tmp_path / "a.onnx").read_bytes() == first
-    for line, words in [("", "give --onnx FILE, --card FILE or both"), ("--onnx b --card b", "must be different files"),
-                        ("--card b --onnx-width float64", "goes with --onnx"), ("--onnx b --report r.json", "goes with --card")]:
+    for line, words in [("", "give --onnx FILE, --card FILE, --dossier FILE or --registry FILE"), ("--onnx b --card b", "must be different files"),
+                        ("--card b --onnx-width float64", "goes with --onnx"), ("--onnx b --report r.json", "goes with --card, --dossier or --registry"),
+                        ("--onnx b --dossier d", "give --report FILE beside the model"), ("--registry e", "goes with --about"),
+                        ("--card b --audit a", "goes with --dossier")]:
         assert words in program(tmp_path, f"export {model} {line}", code=2).stderr
     program(tmp_path, f"export {model} --card {model} --overwrite", code=2)
     (tmp_path / "bad.model").write_bytes(b"no model")

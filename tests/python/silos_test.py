@@ -21,7 +21,7 @@ import dpreduce
 import dpreduce.silos
 from conftest import CLASSES, DIM
 
-EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples" / "python"
+EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples"
 TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
 NAMES = ["hub", "north", "south", "west"]
 
@@ -278,17 +278,18 @@ def as_on_the_wire(arrays):
     return [np.load(io.BytesIO(buffer.getvalue()), allow_pickle=False) for buffer in buffers]
 
 
-def example(name, monkeypatch, **modules):
+def example(engine, monkeypatch, **modules):
+    name = f"{engine}_fit"
     for module, content in modules.items():
         monkeypatch.setitem(sys.modules, module.replace("__", "."), types.SimpleNamespace(**content))
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / engine / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def flower_example(monkeypatch):
-    return example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
+    return example("flower", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
                    flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
 
 
@@ -433,7 +434,7 @@ def test_nvflare(has_persons, parties, federation, monkeypatch):
     client = types.SimpleNamespace(init=lambda: None, is_running=lambda: True, receive=lambda: own_queues.asked.get(timeout=60),
                                    send=lambda model: own_queues.answers.put(model))
     monkeypatch.setitem(sys.modules, "nvflare", types.SimpleNamespace(client=client))
-    nvflare = example("nvflare_fit", monkeypatch, nvflare__app_common__abstract__fl_model=dict(FLModel=FLModel),
+    nvflare = example("nvflare", monkeypatch, nvflare__app_common__abstract__fl_model=dict(FLModel=FLModel),
                       nvflare__app_common__workflows__model_controller=dict(ModelController=ModelController))
     monkeypatch.setitem(sys.modules, "nvflare.client", client)
 

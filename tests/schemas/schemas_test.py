@@ -1,7 +1,7 @@
 """JSON Schemas against what the program writes: schemas_test.py DPREDUCE SOURCE
 
 Reports of fits by many methods, lines of their ledgers, what `ledger show --format json` and `ledger export --dp-events`
-print and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
+print, entries of the registry and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
 without an example; and a page for the public is the same without the members that are for the data's owner.
 """
 import copy
@@ -16,10 +16,12 @@ import time
 import unittest
 
 import jsonschema
+import yaml
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
-           for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics", "private-evaluation", "sweep", "timings")}
+           for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics",
+                        "private-evaluation", "registry-entry", "sweep", "timings")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
@@ -76,6 +78,30 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
     ("--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --metrics accuracy,recall,precision,topk,logloss,brier,calibration"),
 ]
+ABOUT = """url_slug = "triage"
+[basic]
+name = "Triage: the 2nd"
+data_curators = ["North", "no"]
+intended_use = "Sort referrals."
+data_product_region = "North"
+description = "A classifier.\\n\\nOf letters: # all of them"
+publication_date = "2026-02-28"
+data_product_sector = "Healthcare"
+[privacy_loss]
+privacy_unit = "One referral."
+[deployment_model]
+model_name_details = "yes"
+data_source_type = "Dynamic"
+data_source_type_details = "Each month."
+access_type_details = "1.0"
+[implementation]
+preprocessing_and_hyperparameter_tuning = "Nothing was looked at before."
+justification = "A board chose epsilon."
+[administrative]
+sources = "https://example.org"
+notes = "~"
+registry_authors = "A. Writer"
+"""
 # Classes are taken from rows in Python alone.
 WITHOUT_EXAMPLE = {("ledger-line", (kind, "forfeited_by")) for kind in ("oneOf 1", "oneOf 2")}
 # Models of two classes, and with names, are evaluated elsewhere; the mean of classes that say nothing is still narrow.
@@ -130,6 +156,10 @@ def make_documents(folder):
                         f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json --timings r{number}.timings {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
         documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
         documents.append(("timings", options, json.loads((folder / f"r{number}.timings").read_text())))
+        if documents[-2][2]["private"]:
+            (folder / "about.toml").write_text(ABOUT)
+            program(folder, f"export r{number}.json --registry entry.yaml --about about.toml --overwrite")
+            documents.append(("registry-entry", options, yaml.safe_load((folder / "entry.yaml").read_text())))
         if "--non-private" not in options:
             lines = (folder / f"r{number}.metrics").read_text().splitlines()
             documents += [("metrics", options, json.loads(line)) for line in lines]

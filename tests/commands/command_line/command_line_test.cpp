@@ -153,6 +153,8 @@ TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
 TEST(CommandLine, ExportWantsAFormAndWhatGoesWithIt) {
   EXPECT_NO_THROW(
       parsed_command({"export", "m", "--onnx", "o", "--onnx-width", "float64", "--card", "c", "--report", "r"}));
+  EXPECT_NO_THROW(parsed_command({"export", "r", "--dossier", "d", "--audit", "a", "b"}));
+  EXPECT_NO_THROW(parsed_command({"export", "m", "--report", "r", "--registry", "e", "--about", "t", "--card", "c"}));
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"export", "m"},
                                              {"export", "--onnx", "o"},
@@ -160,6 +162,10 @@ TEST(CommandLine, ExportWantsAFormAndWhatGoesWithIt) {
                                              {"export", "m", "--onnx", "o", "--onnx-width", "float16"},
                                              {"export", "m", "--onnx", "o", "--report", "r"},
                                              {"export", "m", "--onnx", "o", "--card", "./o"},
+                                             {"export", "m", "--onnx", "o", "--dossier", "d"},
+                                             {"export", "r", "--registry", "e"},
+                                             {"export", "r", "--dossier", "d", "--about", "t"},
+                                             {"export", "r", "--card", "c", "--audit", "a"},
                                              {"ledger", "export", "l"}}) {
     EXPECT_THROW(parsed_command(words), UsageError);
   }

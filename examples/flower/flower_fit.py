@@ -1,7 +1,6 @@
 """A private classifier from silos that Flower connects (1.21 or later): the server sees sums over all silos, and no silo's own.
 
-Apps are `server = "flower_fit:server"` and `client = "flower_fit:client"` in pyproject.toml. The server's run configuration
-names the files plan, roster, identity, ledger and model.
+pyproject.toml beside it names both apps, and the server's files plan, roster, identity, ledger and model.
 
 Flower may run its client app in a new process for each message, and keys of masks live in the memory of the process that
 has joined. So the silo is a process of its own, which its owner starts beside the node, and which alone reads rows:
@@ -24,7 +23,8 @@ from flwr.serverapp import ServerApp
 
 import dpreduce.silos
 
-server, client = ServerApp(), ClientApp()
+server = ServerApp()  # one name each: Flower looks for them without running this file
+client = ClientApp()
 
 
 def read(path):

@@ -1,7 +1,7 @@
-"""A private classifier from silos that NVFlare connects (2.4 or later): the server sees sums over all silos, and no silo's own.
+"""A private classifier from silos that NVFlare connects (2.5 or later): the server sees sums over all silos, and no silo's own.
 
-The job's controller is nvflare_fit.Fit, with the files plan, roster, identity, ledger and model as arguments. Each client
-runs, by the Client API,
+job.py beside it writes the job: its controller is nvflare_fit.Fit, with the files plan, roster, identity, ledger and model
+as arguments. Each client runs, by the Client API,
 
     python3 nvflare_fit.py plan.json roster.toml north.key state x.npy y.npy
 
@@ -26,7 +26,8 @@ def read(path):
 class Fit(ModelController):
     def __init__(self, plan, roster, identity, ledger, model):
         super().__init__()
-        self.files = {"plan": plan, "roster": roster, "identity": identity, "ledger": ledger, "model": model}
+        # Under the names of the arguments, where FedJob looks for what it writes into the job.
+        self.plan, self.roster, self.identity, self.ledger, self.model = plan, roster, identity, ledger, model
 
     def ask(self, silos, what, message):
         """What every silo answers to `message`. Counts of rows are in no message."""
@@ -37,14 +38,13 @@ class Fit(ModelController):
         return [np.asarray(reply.params["answer"]) for reply in replies]
 
     def run(self):
-        files = self.files
-        coordinator = dpreduce.silos.Coordinator(read(files["plan"]), files["roster"], files["identity"], files["ledger"])
+        coordinator = dpreduce.silos.Coordinator(read(self.plan), self.roster, self.identity, self.ledger)
         joins = [join.tobytes() for join in self.ask(coordinator.silos, "join", coordinator.invitation)]
         while (request := coordinator.request(joins)) is not None:
             coordinator.step(self.ask(coordinator.silos, "answer", request))
         self.ask(coordinator.silos, "end", coordinator.invitation)
         run = coordinator.result()
-        run.save(files["model"])
+        run.save(self.model)
         self.info(str(run))
 
 

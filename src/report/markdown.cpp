@@ -1,0 +1,51 @@
+#include "report/markdown.hpp"
+
+#include <span>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/json_text.hpp"
+
+namespace dpreduce {
+
+std::string as_text(std::string_view text) {
+  constexpr std::string_view kMarks = "\\`*_[]<>|~&$#";
+  std::string plain;
+  for (const char c : text) {
+    if (kMarks.find(c) != std::string_view::npos) plain += '\\';
+    plain += c;
+  }
+  return plain;
+}
+
+std::string bullets(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += fmt::format("- {}\n", as_text(sentence));
+  return text;
+}
+
+std::string table_row(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string table_head(const std::vector<std::string>& cells) {
+  return table_row(cells) + table_row(std::vector<std::string>(cells.size(), "---"));
+}
+
+std::string releases_table(const std::vector<ReportedBlock>& blocks) {
+  std::string text = table_head(
+      {"block", "release", "times", "coordinates", "sensitivity", "sigma", "noise multiplier", "sampling rate"});
+  const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
+  for (const std::span<const ReportedBlock> rounds : rounds_of(blocks)) {
+    const ReportedBlock& block = rounds.front();
+    const std::string label = as_text(block.release);
+    text +=
+        table_row({as_text(block.name), rounds.size() == 1 ? label : label + " to " + as_text(rounds.back().release),
+                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates), number(block.sensitivity),
+                   number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
+  }
+  return text;
+}
+
+}  // namespace dpreduce
