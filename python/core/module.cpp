@@ -16,7 +16,9 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/job.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
@@ -202,6 +204,14 @@ PYBIND11_MODULE(_core, module) {
   module.def(
       "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
   module.def("version", &version);
+  module.def(
+      "run_program",
+      [](const std::vector<std::string>& words) {
+        const py::gil_scoped_release unlocked;
+        keep_errors_of_standard_output();
+        return closed_standard_output(run_program(words));
+      },
+      py::arg("words"));
 }
 
 }  // namespace dpreduce::python
