@@ -43,17 +43,21 @@ endfunction()
 set(DPREDUCE_COLD_OPTIONS $<$<CONFIG:Release>:-Og> $<$<BOOL:${DPREDUCE_SANITIZE}>:-O0>)
 
 # dpreduce_room(SOURCES <file>... [HOT_SOURCES <file>...] [PACKAGES <target>...] [PRIVATE_PACKAGES <target>...]
-#               [HOT] [FILE_BY_FILE])
-# The library dpreduce_<folder> of the folder that calls it, on the rooms that rooms.txt allows it.
+#               [HOT] [FILE_BY_FILE] [NAME <name>])
+# The library dpreduce_<folder> of the folder that calls it, on the rooms that rooms.txt allows it. NAME: the folder's
+# second library, of files that not every program links.
 #
 # Files are compiled twenty at a time, since their headers cost more than they do, FILE_BY_FILE where that cannot be; so
 # names are unique in a room, also within unnamed namespaces. A room that is HOT computes once a row or coordinate, and
 # is optimized. Of another room HOT_SOURCES are: each is compiled alone. Under sanitizers they are not, since tests
 # compute little in them.
 function(dpreduce_room)
-  cmake_parse_arguments(arg "HOT;FILE_BY_FILE" "" "SOURCES;HOT_SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
+  cmake_parse_arguments(arg "HOT;FILE_BY_FILE" "NAME" "SOURCES;HOT_SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+  if(arg_NAME)
+    set(name ${arg_NAME})
+  endif()
   set(target dpreduce_${name})
   add_library(${target} STATIC ${arg_SOURCES} ${arg_HOT_SOURCES})
   add_library(dpreduce::${name} ALIAS ${target})

@@ -16,11 +16,14 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/job.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
+#include "common/onnx/onnx_classifier.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
@@ -29,6 +32,8 @@
 #include "fit/ranked_rows.hpp"
 #include "report/explanation.hpp"
 #include "report/ledger_text.hpp"
+#include "report/model_card.hpp"
+#include "report/page/page.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce::python {
@@ -36,14 +41,16 @@ namespace {
 
 namespace py = pybind11;
 
-std::string privacy(const std::string& name, const std::vector<Keyword>& keywords) {
+// The result of a command that programs call, as JSON.
+std::string call(const std::string& name, const std::vector<Keyword>& keywords) {
   const std::vector<TomlItem> items = items_of(keywords);
   const py::gil_scoped_release unlocked;
-  for (const auto make : {calibrate_command, convert_command, compose_command, split_command}) {
+  for (const auto make :
+       {calibrate_command, convert_command, compose_command, split_command, sweep_command, audit_command}) {
     CommandEntry command = make();
     if (command.name == name) return result_of_call(std::move(command), items);
   }
-  throw std::logic_error("dpreduce: internal error: a command of privacy without a result");
+  throw std::logic_error("dpreduce: internal error: a command without a result");
 }
 
 std::string ledger(const std::string& path, std::optional<double> delta) {
@@ -125,10 +132,38 @@ std::shared_ptr<Classifier> classifier_of(const py::bytes& bytes) {
       classifier_from_bytes(std::as_bytes(std::span(text.data(), text.size())), "a pickled classifier"));
 }
 
-void save(const Classifier& classifier, const std::string& path, bool overwrite) {
+template <typename Bytes>
+void write_file(const std::string& path, bool overwrite, const Bytes& bytes) {
   AtomicFile file(path, overwrite ? Existing::kReplace : Existing::kKeep);
-  file.write(to_bytes(classifier));
+  file.write(bytes);
   file.commit();
+}
+
+void save(const Classifier& classifier, const std::string& path, bool overwrite) {
+  write_file(path, overwrite, to_bytes(classifier));
+}
+
+void save_onnx(const Classifier& classifier, const std::string& path, const std::string& width, bool overwrite) {
+  const std::optional<FloatWidth> chosen = choice_of<FloatWidth>(width);
+  if (!chosen) throw UsageError(fmt::format("width={}: is float32 or float64", width));
+  write_file(path, overwrite, onnx_bytes(classifier, *chosen));
+}
+
+void save_card(const Classifier& classifier, const std::string& path, const std::string& name,
+               const std::optional<std::string>& report, bool overwrite) {
+  std::optional<ReportedRun> run;
+  if (report) run = parse_report(*report, "report");
+  write_file(path, overwrite, model_card(classifier, name, run, "report"));
+}
+
+// A page on reports of fits, and on files as `dpreduce report` takes them.
+void save_page(const std::string& path, const std::vector<std::string>& reports, const std::vector<std::string>& files,
+               bool for_public, bool overwrite) {
+  std::vector<PageDocument> documents;
+  for (const std::string& report : reports)
+    documents.push_back(fit_document(parse_report(report, "report").content, "report"));
+  for (const std::string& file : files) documents.push_back(document_of_file(file));
+  write_file(path, overwrite, page_of(documents, for_public ? Audience::kPublic : Audience::kOwner));
 }
 
 void declare_classifier(py::module_& module) {
@@ -144,6 +179,8 @@ void declare_classifier(py::module_& module) {
       .def("scores", &scores, py::arg("x"))
       .def("probabilities", &probabilities, py::arg("x"))
       .def("save", &save, py::arg("path"), py::arg("overwrite"))
+      .def("save_onnx", &save_onnx, py::arg("path"), py::arg("width"), py::arg("overwrite"))
+      .def("save_card", &save_card, py::arg("path"), py::arg("name"), py::arg("report"), py::arg("overwrite"))
       .def("to_bytes", &bytes_of)
       .def(py::pickle(&bytes_of, &classifier_of));
   module.def(
@@ -197,11 +234,21 @@ PYBIND11_MODULE(_core, module) {
   declare_ranks(module);
   declare_fit(module);
   declare_travel(module);
-  module.def("privacy", &privacy, py::arg("name"), py::arg("keywords"));
+  module.def("call", &call, py::arg("name"), py::arg("keywords"));
+  module.def("save_page", &save_page, py::arg("path"), py::arg("reports"), py::arg("files"), py::arg("for_public"),
+             py::arg("overwrite"));
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
   module.def(
       "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
   module.def("version", &version);
+  module.def(
+      "run_program",
+      [](const std::vector<std::string>& words) {
+        const py::gil_scoped_release unlocked;
+        keep_errors_of_standard_output();
+        return closed_standard_output(run_program(words));
+      },
+      py::arg("words"));
 }
 
 }  // namespace dpreduce::python

@@ -22,6 +22,11 @@ _NAMES = {
     "DPMeanClassifier": "estimators",
     "Privacy": "promise",
     "read_ledger": "ledger",
+    "export_onnx": "commands",
+    "export_card": "commands",
+    "export_page": "commands",
+    "sweep": "commands",
+    "audit": "commands",
     "load": "model",
     "Model": "model",
     "Error": "errors",
@@ -38,7 +43,7 @@ _NAMES = {
     "DataDependentClassesWarning": "errors",
     "RepeatedFitWarning": "errors",
 }
-_MODULES = {"errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
+_MODULES = {"commands", "errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
 
 __all__ = [*_NAMES, "privacy"]
 

@@ -1,4 +1,9 @@
 from . import privacy as privacy
+from .commands import audit as audit
+from .commands import export_card as export_card
+from .commands import export_onnx as export_onnx
+from .commands import export_page as export_page
+from .commands import sweep as sweep
 from .errors import AggregationAborted as AggregationAborted
 from .errors import BadInput as BadInput
 from .errors import BudgetRefused as BudgetRefused

@@ -15,7 +15,7 @@ __all__ = ["calibrate", "convert", "compose", "split"]
 
 
 def _result(name: str, options: dict[str, typing.Any]) -> dict[str, typing.Any]:
-    return json.loads(_library.core().privacy(name, words_of(options)))
+    return json.loads(_library.core().call(name, words_of(options)))
 
 
 def calibrate(**options: typing.Any) -> dict[str, typing.Any]:

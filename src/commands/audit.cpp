@@ -388,27 +388,35 @@ void print_text(const nlohmann::json& json) {
                                  name, lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits)));
 }
 
+// The verdict as JSON, which `tell` is shown before a claim that is refuted is thrown.
+nlohmann::json audited(const AuditOptions& options, const std::function<void(const nlohmann::json&)>& tell) {
+  if (launched_by_mpi()) throw UsageError("audit: runs on its own, with threads; start it without mpirun");
+  const auto start = std::chrono::steady_clock::now();
+  const Verdict verdict = options.one_run ? audit_one_run(options) : audit_many_runs(options);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  nlohmann::json json = to_json(options, verdict, elapsed.count());
+  tell(json);
+  if (verdict.refutes_mu()) refute("mu", verdict.mu_lower, *verdict.claimed.mu);
+  if (verdict.refutes_epsilon()) refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
+  if (const ReleaseLoss* release = verdict.refuted_release()) {
+    refute("mu of " + release->name, release->mu_lower, release->mu_claimed);
+  }
+  if (!verdict.fault.empty()) {
+    throw ClaimRefuted(fmt::format("the claim is refuted: {}; do not trust releases of this build", verdict.fault));
+  }
+  return json;
+}
+
 void run(const AuditOptions& options, Communicator& ranks) {
   ranks.together([&] {
-    if (launched_by_mpi()) throw UsageError("audit: runs on its own, with threads; start it without mpirun");
-    const auto start = std::chrono::steady_clock::now();
-    const Verdict verdict = options.one_run ? audit_one_run(options) : audit_many_runs(options);
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    const nlohmann::json json = to_json(options, verdict, elapsed.count());
-    if (options.fit.output.format == OutputFormat::kJson) {
-      fmt::print("{}\n", json_text(json, 2));
-    } else {
-      print_text(json);
-    }
-    std::fflush(stdout);
-    if (verdict.refutes_mu()) refute("mu", verdict.mu_lower, *verdict.claimed.mu);
-    if (verdict.refutes_epsilon()) refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
-    if (const ReleaseLoss* release = verdict.refuted_release()) {
-      refute("mu of " + release->name, release->mu_lower, release->mu_claimed);
-    }
-    if (!verdict.fault.empty()) {
-      throw ClaimRefuted(fmt::format("the claim is refuted: {}; do not trust releases of this build", verdict.fault));
-    }
+    audited(options, [&](const nlohmann::json& json) {
+      if (options.fit.output.format == OutputFormat::kJson) {
+        fmt::print("{}\n", json_text(json, 2));
+      } else {
+        print_text(json);
+      }
+      std::fflush(stdout);
+    });
   });
 }
 
@@ -470,10 +478,14 @@ CommandEntry audit_command() {
       "  dpreduce audit --method mean --metric euclidean --mu 2 --adjacency replace-one --trials 1000000\n"
       "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 "
       "--format json";
-  command.chosen = [options](const ParsedCommand& parsed) {
+  const auto chosen = [options](const ParsedCommand& parsed) {
     FitOptions& fit = options->fit;
     choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
-    return by_all_ranks(run, validated(*options));
+    return validated(*options);
+  };
+  command.chosen = [chosen](const ParsedCommand& parsed) { return by_all_ranks(run, chosen(parsed)); };
+  command.result = [chosen](const ParsedCommand& parsed) {
+    return json_text(audited(chosen(parsed), [](const nlohmann::json&) {}));
   };
   return command;
 }

@@ -14,7 +14,10 @@
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/masking/neighbor_graph.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "common/ranks/relay.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/faulty_wire.hpp"
 #include "common/silos/line.hpp"
@@ -179,6 +182,17 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
   return static_cast<int>(code);
 }
 
+int join_and_run(const std::vector<std::string>& arguments, const std::string& doubt) {
+  try {
+    Communicator ranks = Communicator::join(doubt);
+    return run_job(arguments, ranks);
+  } catch (const PeerFailed& failure) {
+    return static_cast<int>(failure.code());
+  } catch (const Error& error) {
+    return report_error(error.what(), error.code());
+  }
+}
+
 }  // namespace
 
 int report_error(const char* message, ExitCode code) {
@@ -233,6 +247,15 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
   } catch (const std::exception& error) {
     return end_with_error(ExitCode::kInternal, error.what());
   }
+}
+
+int run_program(const std::vector<std::string>& arguments) {
+  const AskedJob asked = asked_job(dpreduce_command(), arguments);
+  if (launched_by_mpi() && asked.is_of_silos) {
+    return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
+                          AtomicFile::remove_unfinished);
+  }
+  return run_guarded([&] { return join_and_run(arguments, asked.doubt); }, AtomicFile::remove_unfinished);
 }
 
 }  // namespace dpreduce

@@ -50,6 +50,10 @@ int report_error(const char* message, ExitCode code);
 /// code of this one. Collective. A failure is printed once, by the rank whose it is.
 int run_job(const std::vector<std::string>& arguments, Communicator& ranks);
 
+/// The program: joins the ranks of the job that this process was started in, as one of them or as a silo's relay, runs
+/// what the arguments ask for, and returns the exit code. Call it before MPI, threads or files.
+int run_program(const std::vector<std::string>& arguments);
+
 /// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
 /// silo knows only what the coordinator sends it.
 int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size);

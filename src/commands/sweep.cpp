@@ -391,7 +391,8 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
   return json;
 }
 
-void run(const SweepOptions& options, Communicator& ranks) {
+// The results, as OUT.json has them, at the coordinator.
+nlohmann::json swept(const SweepOptions& options, Communicator& ranks) {
   Sweep sweep(options, ranks);
   std::optional<AtomicFile> csv;
   std::optional<AtomicFile> json;
@@ -412,9 +413,10 @@ void run(const SweepOptions& options, Communicator& ranks) {
     warn_of_weakness(weakness_of(*std::max_element(options.epsilons.begin(), options.epsilons.end()), options.delta));
   }
   sweep.make_runs(metrics ? &*metrics : nullptr);
+  nlohmann::json results;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    nlohmann::json results = json_of(options, sweep.runs(), ranks.size());
+    results = json_of(options, sweep.runs(), ranks.size());
     csv->write(csv_of_sweep(results));
     if (sweep.tests_training_rows()) results["test_rows_are_training_rows"] = true;
     json->write(json_text(results, 2) + "\n");
@@ -428,6 +430,11 @@ void run(const SweepOptions& options, Communicator& ranks) {
     print_sweep(results);
     fmt::print("wrote {0}.csv and {0}.json: {1} runs, none of them private\n", options.out, sweep.runs().size());
   });
+  return results;
+}
+
+void run(const SweepOptions& options, Communicator& ranks) {
+  swept(options, ranks);
 }
 
 }  // namespace
@@ -476,6 +483,12 @@ CommandEntry sweep_command() {
       "  mpirun -n 4 dpreduce sweep ... --methods 'ls --shared-gram --center dp,fc --center dp' --epsilons 1 --out "
       "flagships";
   command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  command.result = [options](const ParsedCommand&) {
+    require_single_process();
+    options->quiet = true;
+    Communicator alone = Communicator::alone();
+    return json_text(swept(validated(*options), alone));
+  };
   return command;
 }
 

@@ -22,6 +22,7 @@ const difference = (a, b) => b.reduce((most, value, place) => Math.max(most, Mat
 
 const tolerances = { float32: { scores: 2e-4, probabilities: 2e-3 }, float64: { scores: 2e-7, probabilities: 2e-7 } };
 const x = npy('x.npy');
+const names = fs.readFileSync(path.join(folder, 'names.txt'), 'utf8').split('\n');
 let faults = 0;
 for (const [runtime, ort] of Object.entries({ native: native.default ?? native, wasm: wasm.default ?? wasm })) {
   for (const file of fs.readdirSync(folder).filter((name) => name.endsWith('.onnx')).sort()) {
@@ -35,8 +36,9 @@ for (const [runtime, ort] of Object.entries({ native: native.default ?? native, 
     const off = difference(outputs.scores.data, scores) / largest;
     const classes = outputs.scores.dims[1];
     const of_other = (label, row) => scores[row * classes + Number(labels[row])] - scores[row * classes + Number(label)];
-    const swapped = [...outputs.label.data].reduce((most, label, row) => Math.max(most, of_other(label, row)), 0) / largest;
-    const others = outputs.label.data.filter((label, row) => label !== labels[row]).length;
+    const said = [...outputs.label.data].map((label) => (typeof label === 'string' ? BigInt(names.indexOf(label)) : label));
+    const swapped = said.reduce((most, label, row) => Math.max(most, of_other(label, row)), 0) / largest;
+    const others = said.filter((label, row) => label !== labels[row]).length;
     const limits = tolerances[width];
     const fails = [];
     if (!(off <= limits.scores)) fails.push('scores');

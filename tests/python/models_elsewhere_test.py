@@ -212,6 +212,9 @@ def test_onnx_computes_what_the_program_does(folder, name, width):
         ({"sets"} if "threshold" in metadata else set())
     labels, scores = numpy.load(folder / f"{name}.y.npy"), numpy.load(folder / f"{name}.s.npy")
     tolerance = {"float32": 2e-4, "float64": 2e-7}[width] * abs(scores).max()
+    names = dpreduce.load(folder / f"{name}.model").class_names
+    if names is not None:  # then labels are names
+        outputs["label"] = numpy.array([names.index(label) for label in outputs["label"]])
     assert outputs["scores"].dtype == width and outputs["label"].dtype == numpy.int64
     assert abs(outputs["scores"] - scores).max() <= tolerance
     if width == "float64":

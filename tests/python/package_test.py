@@ -80,3 +80,12 @@ def test_each_error_has_the_exit_code_of_the_command():
     assert isinstance(error_of(130, "stopped"), KeyboardInterrupt)
     assert isinstance(error_of(1, "no bytes", "EntropyFailure"), dpreduce.EntropyFailure)
     assert isinstance(error_of(77, "of a later version"), dpreduce.InternalError)
+
+
+def test_the_package_is_the_command(program, tmp_path):
+    def command(*words):
+        return subprocess.run([sys.executable, "-m", "dpreduce", *words], capture_output=True, text=True, cwd=tmp_path)
+
+    assert command("privacy", "convert", "--mu", "1", "--delta", "1e-6").stdout == program("privacy", "convert", "--mu", "1", "--delta", "1e-6")
+    refused = command("fit", "--epsilon", "one")
+    assert refused.returncode == 2 and refused.stderr.startswith("dpreduce: --epsilon one: ")

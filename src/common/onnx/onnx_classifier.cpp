@@ -68,6 +68,14 @@ class GraphWriter {
   std::string indices(const std::string& name, const std::vector<std::int64_t>& values) {
     return constant(name, onnx::TensorProto_DataType_INT64, raw(values), {static_cast<std::int64_t>(values.size())});
   }
+  std::string words(const std::string& name, const std::vector<std::string>& values) {
+    onnx::TensorProto& tensor = *graph_.add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto_DataType_STRING);
+    tensor.add_dims(static_cast<std::int64_t>(values.size()));
+    for (const std::string& value : values) tensor.add_string_data(value);
+    return name;
+  }
   std::string shorts(const std::string& name, std::span<const std::int16_t> values, const Shape& shape) {
     return constant(name, onnx::TensorProto_DataType_INT16,
                     raw(std::vector<std::int16_t>(values.begin(), values.end())), shape);
@@ -111,7 +119,10 @@ class ClassifierGraph {
   void add() {
     const std::string u = prepared("x");
     const std::string scores = scores_of(u);
-    graph_.node("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}}, "label");
+    const std::vector<std::string>& names = parts_.class_names;
+    const std::string index =
+        graph_.node("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}}, names.empty() ? "label" : "class_index");
+    if (!names.empty()) graph_.node("Gather", {graph_.words("class_names", names), index}, {{"axis", 0}}, "label");
     if (parts_.link) add_probabilities(scores);
     if (parts_.threshold) {
       const std::string threshold = graph_.number("threshold", *parts_.threshold);
@@ -249,7 +260,9 @@ std::string onnx_bytes(const Classifier& classifier, FloatWidth width) {
   ClassifierGraph(parts, writer).add();
   const std::size_t classes = parts.classes;
   describe(*graph.add_input(), "x", onnx::TensorProto_DataType_FLOAT, classifier.input_dim());
-  describe(*graph.add_output(), "label", onnx::TensorProto_DataType_INT64, std::nullopt);
+  const auto label_type =
+      parts.class_names.empty() ? onnx::TensorProto_DataType_INT64 : onnx::TensorProto_DataType_STRING;
+  describe(*graph.add_output(), "label", label_type, std::nullopt);
   describe(*graph.add_output(), "scores", writer.float_type(), classes);
   if (parts.link) describe(*graph.add_output(), "probabilities", writer.float_type(), classes);
   if (parts.threshold) describe(*graph.add_output(), "sets", onnx::TensorProto_DataType_UINT8, classes);

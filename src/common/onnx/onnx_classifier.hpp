@@ -3,7 +3,8 @@
 // Legend: n rows, d_in features of a raw row, K classes.
 //
 //     input     x               [n, d_in]  float32
-//     outputs   label           [n]        int64; the smallest class of the largest score
+//     outputs   label           [n]        int64, or the class's name where the model has names; the smallest class of
+//                                          the largest score
 //               scores          [n, K]     as Classifier
 //               probabilities   [n, K]     where scores have some
 //               sets            [n, K]     uint8, where the model has a threshold: 1 where score >= threshold

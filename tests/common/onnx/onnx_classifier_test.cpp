@@ -50,6 +50,7 @@ TEST(OnnxClassifier, GraphsOfEveryStepAreValid) {
     EXPECT_THAT(names_of(model.graph().input()), ElementsAre("x"));
     EXPECT_THAT(names_of(model.graph().output()), ElementsAre("label", "scores", "probabilities", "sets"));
     EXPECT_EQ(model.graph().input(0).type().tensor_type().elem_type(), onnx::TensorProto_DataType_FLOAT);
+    EXPECT_EQ(model.graph().output(0).type().tensor_type().elem_type(), onnx::TensorProto_DataType_STRING);
     EXPECT_EQ(model.opset_import(0).version(), kOnnxOpset);
   }
 }
@@ -58,11 +59,13 @@ TEST(OnnxClassifier, StepsThatAModelHasNotAreNotThere) {
   ClassifierParts parts = all_steps();
   parts.preprocessing = {.input_dim = 2, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}};
   parts.cosine_head.clear();
+  parts.class_names.clear();
   parts.threshold.reset();
   parts.link.reset();
   const onnx::ModelProto model = model_of(parts, FloatWidth::kFloat32);
   EXPECT_NO_THROW(onnx::checker::check_model(model));
   EXPECT_THAT(names_of(model.graph().output()), ElementsAre("label", "scores"));
+  EXPECT_EQ(model.graph().output(0).type().tensor_type().elem_type(), onnx::TensorProto_DataType_INT64);
   std::set<std::string> operators;
   for (const onnx::NodeProto& node : model.graph().node()) operators.insert(node.op_type());
   for (const char* absent : {"Cast", "Gather", "Pad", "Reshape", "Round", "Softmax", "Sub", "Transpose"}) {

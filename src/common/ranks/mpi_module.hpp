@@ -1,0 +1,24 @@
+// MPI in a module of its own, for programs that must also start where there is no MPI: wheels of the Python package.
+// The module is `_mpi.so` beside whatever holds the caller. It is of one MPI library, that which it was built with.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "common/ranks/mpi_job.hpp"
+#include "common/silos/wire.hpp"
+
+namespace dpreduce {
+
+inline constexpr const char* kMpiModule = "_mpi.so";
+
+/// What the module has: join_mpi_job and run_with_relay.
+struct MpiModule {
+  JoinedJob (*join)(const std::string& doubt);
+  int (*relay)(const std::function<int(Wire& wire, int rank, int size)>& party, void (*before_the_end)() noexcept);
+};
+
+/// The name of the module's one symbol, a function without arguments that returns a pointer to its MpiModule.
+inline constexpr const char* kMpiModuleSymbol = "dpreduce_mpi_module";
+
+}  // namespace dpreduce
