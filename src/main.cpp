@@ -43,5 +43,5 @@ int main_of(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   keep_errors_of_standard_output();
   choose_blas_kernels(argv);
-  return closed_standard_output(main_of({argv + 1, argv + argc}));
+  return closed_standard_output(main_of(with_help_as_option({argv + 1, argv + argc})));
 }

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
@@ -106,10 +107,10 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
   return text + "---\n\n";
 }
 
-std::string model_section(const ClassifierParts& parts) {
+std::string model_section(const ClassifierParts& parts, const std::string& method) {
   const Preprocessing& rows = parts.preprocessing;
   std::string text = "## Model\n\n" + table_head({"", ""});
-  text += table_row({"method", parts.method});
+  text += table_row({"method", method});
   text += table_row({"classes", fmt::format("{}", parts.classes)});
   text += table_row({"features of a row", fmt::format("{}", rows.input_dim)});
   std::vector<std::string> steps;
@@ -147,7 +148,7 @@ std::string figures_table(const PrivacyStatement& privacy) {
   std::string text = table_head({"", ""});
   for (const auto& [name, figure] :
        {std::pair{"epsilon", privacy.epsilon}, {"delta", privacy.delta}, {"mu", privacy.mu}, {"rho", privacy.rho}}) {
-    if (figure) text += table_row({name, json_text(nlohmann::json(*figure))});
+    if (figure) text += table_row({name, upper_figure(*figure)});
   }
   return text + table_row({"adjacency", privacy.adjacency}) + table_row({"unit", unit_text(privacy)}) + "\n";
 }
@@ -175,16 +176,15 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
 // Rounds that are alike but for their number stand in one row.
 std::string releases_section(const std::vector<ReportedBlock>& blocks) {
   if (blocks.empty()) return {};
-  std::string text = "## Noised releases\n\n" + table_head({"block", "release", "times", "coordinates", "sensitivity",
-                                                            "sigma", "noise multiplier", "sampling rate"});
-  const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
+  std::string text = "## Noised releases\n\n" +
+                     table_head({"block", "release", "times", "coordinates", "noise multiplier", "sampling rate"});
   for (const std::span<const ReportedBlock> rounds : rounds_of(blocks)) {
     const ReportedBlock& block = rounds.front();
     const std::string label = as_text(block.release);
     text +=
         table_row({as_text(block.name), rounds.size() == 1 ? label : label + " to " + as_text(rounds.back().release),
-                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates), number(block.sensitivity),
-                   number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
+                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates),
+                   lower_figure(block.sigma / block.sensitivity), fmt::format("{:.3g}", block.sampling_rate)});
   }
   return text + "\n";
 }
@@ -196,7 +196,8 @@ std::string test_section(const TestNumbers& figures, bool are_training_rows) {
                   are_training_rows ? "rows that the model was trained on: take them out before others read this"
                                     : "the test rows");
   text += table_head({"", ""});
-  for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), json_text(figure)});
+  for (const auto& [metric, figure] : figures)
+    text += table_row({as_words(metric), fmt::format("{:.3f}", figure.get<double>())});
   return text + "\n";
 }
 
@@ -266,7 +267,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   std::string text = front_matter(parts, name, figures);
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ");
-  text += model_section(parts);
+  text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run) text += releases_section(run->blocks);
   text += test_section(figures, run && run->is_tested_on_training_rows);
