@@ -56,7 +56,7 @@ std::string call(const std::string& name, const std::vector<Keyword>& keywords) 
 std::string ledger(const std::string& path, std::optional<double> delta) {
   const py::gil_scoped_release unlocked;
   if (!is_file(path)) throw BadInput(path + ": no such ledger; check the path");
-  return json_text(json_of_ledger(Ledger::read(path), delta.value_or(kDeltaToTell)));
+  return json_text(json_of_ledger(Ledger::read(path), delta));
 }
 
 // Calls visit(first row, scores of a block) for the rows of `x`, without the interpreter's lock.

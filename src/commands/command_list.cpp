@@ -25,7 +25,10 @@ CommandEntry dpreduce_command() {
       .help =
           "dpreduce: differentially private classifiers from features that lie in many places, by one exact, noised "
           "sum",
-      .footer = fmt::format("Each command has its own --help with examples. Exit codes: {}.", kExitCodes),
+      .footer =
+          fmt::format("Each command has its own --help with examples: `dpreduce help ledger show` is `dpreduce ledger "
+                      "show --help`. Exit codes: {}.",
+                      kExitCodes),
       .needs_command = true};
   add_commands(dpreduce);
   return dpreduce;

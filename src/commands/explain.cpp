@@ -8,6 +8,7 @@
 #include "commands/commands.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
+#include "common/model/classifier_file.hpp"
 #include "report/explanation.hpp"
 
 namespace dpreduce {
@@ -29,8 +30,12 @@ struct ExplainOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
+ReportedRun run_in(const std::string& path) {
+  return path.ends_with(".safetensors") ? run_of_model(load_classifier(path), path) : read_report(path);
+}
+
 void run(const ExplainOptions& options) {
-  const ReportedRun run = read_report(options.report);
+  const ReportedRun run = run_in(options.report);
   if (options.format == OutputFormat::kText) return print_sentences(words_of(run));
   fmt::print("{}\n", json_text(explanation_of(run), 2));
 }
@@ -40,11 +45,13 @@ void run(const ExplainOptions& options) {
 CommandEntry explain_command() {
   const auto options = std::make_shared<ExplainOptions>();
   CommandEntry command{.name = "explain", .help = "what a report of fit promises, to whom, and what it does not"};
-  command.options.file("--report,report", options->report, "written by fit --report").required();
+  command.options.file("--report,report", options->report, "written by fit --report; or a model, which says less")
+      .required();
   declare_format(command.options, options->format);
   command.footer =
       "Examples:\n"
       "  dpreduce privacy explain report.json\n"
+      "  dpreduce privacy explain model.safetensors\n"
       "  dpreduce privacy explain report.json --format json";
   command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
   return command;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -266,6 +267,17 @@ void add_figures_of_labels(nlohmann::json& json, const FirstPass& pass, const st
   json["most_labels"] = rows_by_labels.size() - 1;
 }
 
+// For readers: three digits, "max 0.223, median 0.0176" for an object.
+std::string readable(const nlohmann::json& value) {
+  if (value.is_number_float()) return fmt::format("{:.3g}", value.get<double>());
+  if (!value.is_structured()) return json_text(value);
+  std::vector<std::string> parts;
+  for (const auto& [name, part] : value.items()) {
+    parts.push_back(value.is_object() ? name + " " + readable(part) : readable(part));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void print_figures(nlohmann::json json, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     fmt::print("{}\n", json_text(json, 2));
@@ -273,7 +285,7 @@ void print_figures(nlohmann::json json, OutputFormat format) {
   }
   fmt::print("{}\n", json["notice"].get<std::string>());
   json.erase("notice");
-  for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, json_text(value));
+  for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, readable(value));
 }
 
 void run(const InspectOptions& options, Communicator& ranks) {

@@ -60,7 +60,7 @@ std::vector<std::string> names_of(const std::string& run, const std::optional<Ru
 // Each command has some of them.
 struct LedgerOptions {
   std::string ledger = "ledger.jsonl";
-  double delta = kDeltaToTell;                  // that epsilons are told at
+  std::optional<double> delta;                  // that epsilons are told at; empty: delta_to_tell
   std::string report;                           // of a run on this ledger; empty: none
   std::string run;                              // to be given up
   bool dp_events = false;                       // the form of exports, the one that there is
@@ -138,14 +138,15 @@ CommandEntry ledger_command() {
 
   CommandEntry& shown = add("show", "every release of a ledger, their sum, and what open runs may still charge", show);
   declare_ledger(shown.options);
-  shown.options.number("--delta", options->delta, "that epsilons are told at");
+  shown.options.number("--delta", options->delta,
+                       "that epsilons are told at; default: that of the runs, the least of several");
   declare_format(shown.options, options->format);
   shown.footer =
       "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
       "--format json";
   shown.chosen = [options](const ParsedCommand&) {
-    if (!(options->delta > 0.0 && options->delta < 1.0)) {
-      throw UsageError(fmt::format("--delta {}: must be above 0 and below 1", options->delta));
+    if (options->delta && !(*options->delta > 0.0 && *options->delta < 1.0)) {
+      throw UsageError(fmt::format("--delta {}: must be above 0 and below 1", *options->delta));
     }
     return by_coordinator(show, *options);
   };

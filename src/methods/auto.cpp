@@ -102,6 +102,7 @@ const MethodEntry& auto_method() {
                                            {"--choose-share"}},
                                  .check = require_valid_auto,
                                  .resolve = resolve_auto,
+                                 .resolved_by = "features, --objective and public rows: public knowledge",
                                  .whitens_rows = true};
   return entry;
 }

@@ -43,7 +43,7 @@ std::string attacker_table(const ReportedGuarantee& guarantee) {
   std::string text = table_head({"false alarms", "found, at most", "by blind guessing"});
   for (const double rate : kFalseAlarmRates) {
     text += table_row({fmt::format("{:g} %", 100 * rate),
-                       fmt::format("{} %", upper_figure(100 * most_found(guarantee, rate), kPercentDigits)),
+                       fmt::format("{} %", upper_figure(100 * found_at_most(guarantee, rate), kPercentDigits)),
                        fmt::format("{:g} %", 100 * rate)});
   }
   return text;
@@ -221,7 +221,8 @@ std::string audits_text(const ReportedRun& run, const std::vector<ReportedAudit>
 
 std::string accountant_sentence(const ReportedRun& run) {
   if (run.guarantee->delta == 0.0) return "the run is private choices alone, whose epsilons add up";
-  switch (run.guarantee->accountant) {
+  if (!run.guarantee->accountant) return "the report names the accountant, a model file does not";
+  switch (*run.guarantee->accountant) {
     case Accountant::kGdp:
       return "releases add up in Gaussian DP: the squares of their mu, exactly";
     case Accountant::kZcdp:

@@ -22,6 +22,7 @@ namespace {
 constexpr double kLargeEpsilon = 20.0;  // above it, and from this delta on, a budget promises little
 constexpr double kLargeDelta = 1e-3;
 constexpr double kFalsePositiveRate = 0.01;
+constexpr int kCountDigits = 6;
 constexpr unsigned kGroupsToTell[] = {2, 10};
 
 // What the guarantee means for an attacker, who has at most this chance, and for groups. Accuracy and groups need mu.
@@ -40,7 +41,7 @@ std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned
 }
 
 Consequences consequences_of(const ReportedGuarantee& guarantee) {
-  Consequences result{.true_positive_rate = most_found(guarantee, kFalsePositiveRate),
+  Consequences result{.true_positive_rate = found_at_most(guarantee, kFalsePositiveRate),
                       .even_odds_accuracy = std::nullopt,
                       .group_epsilons = {}};
   if (guarantee.mu) result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
@@ -52,7 +53,8 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
 
 std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   if (!run.guarantee) {
-    if (!run.has_noise()) return {"none: there is no noise"};
+    if (run.is_of_model && run.forfeits.empty()) return {"none: it was trained without noise, or with a seed"};
+    if (!run.is_of_model && !run.has_noise()) return {"none: there is no noise"};
     std::vector<std::string> reasons;
     for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
     return reasons;
@@ -64,8 +66,9 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
                                     upper_figure(g.epsilon), upper_figure(*g.mu)));
   } else {
     const std::string mu = g.mu ? fmt::format("mu {} (Gaussian DP), that is ", upper_figure(*g.mu)) : "";
-    sentences.push_back(fmt::format("{}epsilon {} at delta {}, by the {} accountant", mu, upper_figure(g.epsilon),
-                                    upper_figure(g.delta), to_string(g.accountant)));
+    sentences.push_back(
+        fmt::format("{}epsilon {} at delta {}{}", mu, upper_figure(g.epsilon), upper_figure(g.delta),
+                    g.accountant ? fmt::format(", by the {} accountant", to_string(*g.accountant)) : ""));
   }
   if (g.unit == PrivacyUnit::kPerson) {
     for (std::string& sentence : unit_sentences(g)) sentences.push_back(std::move(sentence));
@@ -88,12 +91,12 @@ std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, 
                   "(blind guessing: {:g} %)",
                   guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
                   adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
-                  upper_figure(100 * consequences.true_positive_rate, 4),
-                  adds ? "who are in" : "of whom the other is in", 100 * kFalsePositiveRate)};
+                  upper_figure(100 * consequences.true_positive_rate), adds ? "who are in" : "of whom the other is in",
+                  100 * kFalsePositiveRate)};
   if (consequences.even_odds_accuracy) {
     sentences.push_back(
         fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
-                    upper_figure(100 * *consequences.even_odds_accuracy, 4)));
+                    upper_figure(100 * *consequences.even_odds_accuracy)));
   }
   return sentences;
 }
@@ -127,7 +130,7 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
                                upper_figure(guarantee.delta), member)};
   }
   return {rule + fmt::format("{} suits up to {} {}s (the exact number is private, and not in the report)",
-                             upper_figure(guarantee.delta), lower_figure(records), member)};
+                             upper_figure(guarantee.delta), lower_figure(records, kCountDigits), member)};
 }
 
 // Whose rows may be missing: a reader cannot see it in the model.
@@ -168,12 +171,10 @@ std::string noise_sentence(const ReportedRun& run, std::span<const ReportedBlock
   const ReportedBlock& block = rounds.front();
   const bool is_one = rounds.size() == 1;
   return fmt::format(
-      "{} ({}{}): {} number{}{}, each with {} of standard deviation {} in the block's integer units, {} times the "
-      "most that one change moves the block{}{}",
-      block.name, block.release, is_one ? "" : fmt::format(" to {}", rounds.back().release), block.coordinates,
-      block.coordinates == 1 ? "" : "s", is_one ? "" : fmt::format(", {} times", rounds.size()),
-      run.is_seeded() ? "seeded noise" : "Gaussian noise", lower_figure(block.sigma),
-      lower_figure(block.sigma / block.sensitivity, 4),
+      "{} ({}{}): {} number{}{}, each with {} of {}{}{}", block.name, block.release,
+      is_one ? "" : fmt::format(" to {}", rounds.back().release), block.coordinates, block.coordinates == 1 ? "" : "s",
+      is_one ? "" : fmt::format(", {} times", rounds.size()), run.is_seeded() ? "seeded noise" : "Gaussian noise",
+      noise_text(block.sigma, block.sensitivity),
       block.sampling_rate < 1.0
           ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
                         run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
@@ -194,7 +195,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
                                   ? fmt::format("for each of {} classes {} of", selection.groups, selection.chosen)
                                   : "which of";
     sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}",
-                                    selection.name, which, selection.candidates, upper_figure(selection.epsilon, 4),
+                                    selection.name, which, selection.candidates, upper_figure(selection.epsilon),
                                     run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(post_processing_sentence(run));
@@ -281,7 +282,7 @@ std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
 
 std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
   const std::string factor = guarantee.epsilon <= kLargeEpsilon
-                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon), 4))
+                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon)))
                                  : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
   return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
                      to_string(guarantee.adjacency),
@@ -306,9 +307,11 @@ std::string post_processing_sentence(const ReportedRun& run) {
       run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : "");
 }
 
-double most_found(const ReportedGuarantee& guarantee, double false_positive_rate) {
-  const double power = attack_power(guarantee.epsilon, guarantee.delta, false_positive_rate);
-  return guarantee.mu ? std::min(power, gdp_attack_power(*guarantee.mu, false_positive_rate)) : power;
+double found_at_most(const ReportedGuarantee& guarantee, double false_alarms) {
+  if (false_alarms <= 0.0) return guarantee.delta;
+  if (false_alarms >= 1.0) return 1.0;
+  const double power = attack_power(guarantee.epsilon, guarantee.delta, false_alarms);
+  return guarantee.mu ? std::min(power, gdp_attack_power(*guarantee.mu, false_alarms)) : power;
 }
 
 std::vector<ExplainedSection> words_of(const ReportedRun& run) {
@@ -316,20 +319,27 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run) {
       run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt;
   std::vector<ExplainedSection> sections{{"guarantee", guarantee_sentences(run)}};
   if (consequences) sections.emplace_back("attacker", attacker_sentences(*run.guarantee, *consequences));
-  sections.emplace_back("released", released_sentences(run));
+  if (!run.is_of_model) sections.emplace_back("released", released_sentences(run));
   if (!run.guarantee) {
-    const bool lacks_noise = run.is_seeded() || !run.has_noise();
+    const bool lacks_noise = run.is_seeded() || (!run.has_noise() && run.forfeits.empty());
     const char* const other_fit =
         lacks_noise ? "fit without --seed and --non-private for a release" : "fit with what is public for a release";
     sections.emplace_back(
         "advice", std::vector<std::string>{fmt::format("keep model and report as you keep the data; {}", other_fit)});
     return sections;
   }
-  sections.emplace_back("holds_for", holds_for_sentences(run));
-  sections.emplace_back("not_for", not_for_sentences(run));
-  sections.emplace_back("not_covered", uncovered_sentences(run));
+  if (!run.is_of_model) {
+    sections.emplace_back("holds_for", holds_for_sentences(run));
+    sections.emplace_back("not_for", not_for_sentences(run));
+    sections.emplace_back("not_covered", uncovered_sentences(run));
+  }
   sections.emplace_back("groups", group_sentences(run, *consequences));
   sections.emplace_back("delta", delta_sentences(*run.guarantee));
+  if (run.is_of_model) {
+    sections.emplace_back("report", std::vector<std::string>{
+                                        "what was released, against whom the promise holds and what it does not cover: "
+                                        "the report of the fit says so (dpreduce privacy explain report.json)"});
+  }
   return sections;
 }
 
@@ -373,7 +383,7 @@ nlohmann::json explanation_of(const ReportedRun& run) {
                  {"delta", g.delta},
                  {"mu", or_null(g.mu)},
                  {"adjacency", to_string(g.adjacency)},
-                 {"accountant", to_string(g.accountant)},
+                 {"accountant", g.accountant ? nlohmann::json(to_string(*g.accountant)) : nlohmann::json()},
                  {"unit", to_string(g.unit)}});
     if (const std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
       json["warning"] = weakness;

@@ -23,9 +23,6 @@ std::vector<std::string> unit_sentences(const ReportedGuarantee& guarantee);
 /// Which data sets are neighbors, and what holds for any two of them.
 std::string neighbors_sentence(const ReportedGuarantee& guarantee);
 
-/// Of the records, or persons, that are in, the share that an attacker who knows all others finds at most.
-double most_found(const ReportedGuarantee& guarantee, double false_positive_rate);
-
 /// What else about the same records adds to the loss.
 std::string other_releases_sentence(const ReportedRun& run);
 
@@ -35,7 +32,8 @@ std::string post_processing_sentence(const ReportedRun& run);
 /// A heading and its sentences.
 using ExplainedSection = std::pair<std::string, std::vector<std::string>>;
 
-/// The sentences of each section, "words" of explanation_of, in the order in which they are printed.
+/// The sentences of each section, "words" of explanation_of, in the order in which they are printed. Of a model file
+/// those that follow from its promise, and where the others stand.
 std::vector<ExplainedSection> words_of(const ReportedRun& run);
 
 /// Those of one section; none where there is no such section.
@@ -44,6 +42,10 @@ std::vector<std::string> sentences_of(const std::vector<ExplainedSection>& words
 /// The same under headings and in the order of pages and cards, where test figures say themselves whether their rows
 /// are training rows: readers of what is public do not see those.
 std::vector<ExplainedSection> headed_words_of(ReportedRun run);
+
+/// The largest share of those who are in that an attacker finds who calls this share of those who are not in present;
+/// 0 <= false_alarms <= 1. By mu where the guarantee has it, else by epsilon and delta.
+double found_at_most(const ReportedGuarantee& guarantee, double false_alarms);
 
 /// Why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon is at most 20 and delta is
 /// below 0.001.

@@ -1,6 +1,7 @@
 #include "report/fit_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "fit/resolved_fit.hpp"
 #include "methods/options/method_options.hpp"
 #include "methods/registry.hpp"
+#include "report/ledger_text.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 
@@ -98,11 +101,23 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
   return of_classes;
 }
 
+// What all runs on the ledger have spent together. Where no accountant reaches, epsilon is null.
+nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privacy) {
+  const double delta = privacy.budget.delta.value_or(kDeltaToTell);
+  const Spending spent = spending_of(state.charges(), privacy.adjacency);
+  const double epsilon = spent.is_gaussian() && spent.mu == 0.0 ? 0.0 : epsilon_of(spent, delta);
+  return {{"epsilon", std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
+          {"delta", delta},
+          {"rho", rho_of(spent)},
+          {"runs", charges_by_run(state).size()}};
+}
+
 // Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut off
 // since.
-nlohmann::json ledger_json(const Releaser& releaser) {
+nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy) {
   const LedgerHead head = releaser.ledger().head();
   return {{"run", releaser.run_id()},
+          {"spent", spent_json(releaser.ledger(), privacy)},
           {"public_key", head.public_key},
           {"lines", head.lines},
           {"last_line_sha256", head.last_line_sha256}};
@@ -118,15 +133,15 @@ std::string note_of(const Forfeits& forfeits) {
 void print_test(const nlohmann::json& test) {
   if (test.contains("hit_rate")) {
     const auto figure = [&](const char* key) {
-      return test[key].is_number() ? fmt::format("{:.4f}", test[key].get<double>()) : std::string("-");
+      return test[key].is_number() ? fmt::format("{:.3f}", test[key].get<double>()) : std::string("-");
     };
     fmt::print("test       mean average precision {}, hit rate {} (about the test rows, outside the guarantee)\n",
                figure("mean_average_precision"), figure("hit_rate"));
   } else if (test["accuracy"].is_number()) {
     const bool has_minority = test.contains("minority_accuracy") && test["minority_accuracy"].is_number();
-    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f}{} (about the test rows, outside the guarantee)\n",
+    fmt::print("test       accuracy {:.3f}, balanced accuracy {:.3f}{} (about the test rows, outside the guarantee)\n",
                test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>(),
-               has_minority ? fmt::format(", minority accuracy {:.4f}", test["minority_accuracy"].get<double>()) : "");
+               has_minority ? fmt::format(", minority accuracy {:.3f}", test["minority_accuracy"].get<double>()) : "");
   }
 }
 
@@ -178,7 +193,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (!run.chosen_setting.empty()) report["choice"] = choice_json(run);
   // Where accounts are kept elsewhere, the run has had a ledger of its own, which is gone with it.
-  if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser);
+  if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (run.log)
     report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
   return report;
@@ -285,7 +300,8 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
                report["imbalance"]["seed"].get<std::uint64_t>());
   }
   if (report.contains("adaptive")) {
-    fmt::print("prototypes {}, by public knowledge\n", report["adaptive"]["chosen"].get<std::string>());
+    fmt::print("method     {}\n", method_text_of(report["adaptive"]["method"].get<std::string>(),
+                                                 report["adaptive"]["chosen"].get<std::string>()));
   }
   fmt::print("model      {}\n", options.output.out);
   if (report.contains("checkpoint")) {

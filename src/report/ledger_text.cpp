@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -19,9 +20,6 @@
 
 namespace dpreduce {
 namespace {
-
-constexpr int kChargeDigits = 4;
-constexpr int kNoiseDigits = 9;
 
 std::string of_sample(double sampling_rate) {
   return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
@@ -57,24 +55,24 @@ void print_rounds(std::span<const LedgerCharge> rounds) {
   const LedgerEntry& entry = rounds.front().entry;
   if (entry.selection) {
     const SelectionTerms& terms = *entry.selection;
-    fmt::print("    {}: selection by {}: {} of {} candidates{}, sensitivity {}, epsilon {}\n", label_of(entry),
+    fmt::print("    {}: selection by {}: {} of {} candidates{}, epsilon {}\n", label_of(entry),
                to_string(terms.mechanism), terms.chosen, terms.candidates,
-               terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups), terms.sensitivity,
-               upper_figure(terms.epsilon, kChargeDigits));
+               terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups),
+               upper_figure(terms.epsilon));
   } else {
-    fmt::print("    {}: mu {}{}{}\n", rounds_text(rounds), upper_figure(entry.mu, kChargeDigits),
-               rounds.size() > 1 ? " each" : "", of_sample(entry.sampling_rate));
+    fmt::print("    {}: mu {}{}{}\n", rounds_text(rounds), upper_figure(entry.mu), rounds.size() > 1 ? " each" : "",
+               of_sample(entry.sampling_rate));
   }
   if (entry.terms.silos) fmt::print("        {}\n", silos_text(*entry.terms.silos));
   for (const LedgerBlock& block : entry.blocks) {
-    fmt::print("        {:<14} {:>12} coordinates, sensitivity {}, sigma {}\n", block.name, block.elements,
-               upper_figure(block.sensitivity, kNoiseDigits), lower_figure(block.sigma, kNoiseDigits));
+    fmt::print("        {:<14} {:>12} coordinates, {}\n", block.name, block.elements,
+               noise_text(block.sigma, block.sensitivity));
   }
 }
 
 std::string spent_by_run(const Spending& spent, bool tells_distribution, double delta) {
   if (spent.is_gaussian() || tells_distribution) return spent_text(spent, delta);
-  return "rho " + upper_figure(rho_of(spent), kChargeDigits);
+  return "rho " + upper_figure(rho_of(spent));
 }
 
 std::string adjacency_text(const RunTerms& terms) {
@@ -137,7 +135,27 @@ void print_remains(const Reservation& remains) {
   }
 }
 
-void print_ledger(const LedgerState& state, double delta) {
+std::vector<double> deltas_of_runs(const LedgerState& state) {
+  std::set<double> deltas;
+  const auto add = [&](const RunTerms& terms) {
+    if (terms.is_private && terms.delta.value_or(0.0) > 0.0) deltas.insert(*terms.delta);
+  };
+  for (const LedgerCharge& charge : state.charges()) add(charge.entry.terms);
+  for (const auto& [run_id, run] : state.open_runs()) add(run.remains.terms);
+  return {deltas.begin(), deltas.end()};
+}
+
+double delta_to_tell(const LedgerState& state) {
+  const std::vector<double> deltas = deltas_of_runs(state);
+  return deltas.empty() ? kDeltaToTell : deltas.front();
+}
+
+void print_ledger(const LedgerState& state, std::optional<double> asked) {
+  const double delta = asked.value_or(delta_to_tell(state));
+  if (const std::vector<double> deltas = deltas_of_runs(state); !asked && deltas.size() > 1) {
+    fmt::print("runs state {} deltas, from {} to {}; epsilons are told at the least (--delta tells them at another)\n",
+               deltas.size(), upper_figure(deltas.front()), upper_figure(deltas.back()));
+  }
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   for (std::size_t run = 0; run < runs.size(); ++run) {
     print_run(runs[run], run + kMostDistributions >= runs.size(), delta);
@@ -212,7 +230,8 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
   return runs;
 }
 
-nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
+nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked) {
+  const double delta = asked.value_or(delta_to_tell(state));
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
@@ -225,11 +244,8 @@ nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
     open_runs.push_back(std::move(fields));
   }
   const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
-  nlohmann::json whole{{"releases", releases},
-                       {"runs", runs_of(state, delta)},
-                       {"mu", spent.mu},
-                       {"rho", rho_of(spent)},
-                       {"open_runs", open_runs}};
+  nlohmann::json whole{{"releases", releases}, {"runs", runs_of(state, delta)},           {"mu", spent.mu},
+                       {"rho", rho_of(spent)}, {"deltas_of_runs", deltas_of_runs(state)}, {"open_runs", open_runs}};
   if (!spent.samples.empty()) {
     whole["epsilon"] = epsilon_of(spent, delta);
     whole["delta"] = delta;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,18 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state);
 /// A distribution of losses takes time. Of a ledger with more runs only the last so many are told one.
 inline constexpr std::size_t kMostDistributions = 100;
 
-/// What ledger show --format json prints: {"releases", "runs", "mu", "rho", "open_runs"}, with sampled rounds also
-/// "epsilon" and "delta". Runs stand in the order of their first charges, each with what it and all before it have
-/// spent together ("so_far"), if all were about the same records; epsilons are told at `delta`.
-nlohmann::json json_of_ledger(const LedgerState& state, double delta = kDeltaToTell);
+/// The deltas that private runs state, in ascending order, each once.
+std::vector<double> deltas_of_runs(const LedgerState& state);
+
+/// What epsilons are told at where nobody asks for another: the delta of the runs; where they state several the least,
+/// which says no less of any of them; where none states one, kDeltaToTell.
+double delta_to_tell(const LedgerState& state);
+
+/// What ledger show --format json prints: {"releases", "runs", "mu", "rho", "deltas_of_runs", "open_runs"}, with
+/// sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each with what it and all
+/// before it have spent together ("so_far"), if all were about the same records; epsilons are told at `delta`, by
+/// default delta_to_tell.
+nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt);
 
 /// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger
 /// against whom its charge holds.
@@ -38,8 +47,8 @@ std::string silos_text(const LedgerSilos& silos);
 std::string label_of(const LedgerEntry& entry);
 
 /// Prints what ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them
-/// have spent together, in epsilon at `delta`, and what open runs may still charge.
-void print_ledger(const LedgerState& state, double delta);
+/// have spent together, in epsilon at `delta`, by default delta_to_tell, and what open runs may still charge.
+void print_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt);
 
 /// Prints what a run has reserved and not charged.
 void print_remains(const Reservation& remains);

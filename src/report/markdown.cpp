@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/json_text.hpp"
+#include "common/base/bound_text.hpp"
 
 namespace dpreduce {
 
@@ -34,16 +34,14 @@ std::string table_head(const std::vector<std::string>& cells) {
 }
 
 std::string releases_table(const std::vector<ReportedBlock>& blocks) {
-  std::string text = table_head(
-      {"block", "release", "times", "coordinates", "sensitivity", "sigma", "noise multiplier", "sampling rate"});
-  const auto number = [](double figure) { return json_text(nlohmann::json(figure)); };
+  std::string text = table_head({"block", "release", "times", "coordinates", "noise multiplier", "sampling rate"});
   for (const std::span<const ReportedBlock> rounds : rounds_of(blocks)) {
     const ReportedBlock& block = rounds.front();
     const std::string label = as_text(block.release);
     text +=
         table_row({as_text(block.name), rounds.size() == 1 ? label : label + " to " + as_text(rounds.back().release),
-                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates), number(block.sensitivity),
-                   number(block.sigma), number(block.sigma / block.sensitivity), number(block.sampling_rate)});
+                   fmt::format("{}", rounds.size()), fmt::format("{}", block.coordinates),
+                   lower_figure(block.sigma / block.sensitivity), fmt::format("{:.3g}", block.sampling_rate)});
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
@@ -87,10 +88,10 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
   return text + "---\n\n";
 }
 
-std::string model_section(const ClassifierParts& parts) {
+std::string model_section(const ClassifierParts& parts, const std::string& method) {
   const Preprocessing& rows = parts.preprocessing;
   std::string text = "## Model\n\n" + table_head({"", ""});
-  text += table_row({"method", parts.method});
+  text += table_row({"method", method});
   text += table_row({"classes", fmt::format("{}", parts.classes)});
   text += table_row({"features of a row", fmt::format("{}", rows.input_dim)});
   std::vector<std::string> steps;
@@ -128,7 +129,7 @@ std::string figures_table(const PrivacyStatement& privacy) {
   std::string text = table_head({"", ""});
   for (const auto& [name, figure] :
        {std::pair{"epsilon", privacy.epsilon}, {"delta", privacy.delta}, {"mu", privacy.mu}, {"rho", privacy.rho}}) {
-    if (figure) text += table_row({name, json_text(nlohmann::json(*figure))});
+    if (figure) text += table_row({name, upper_figure(*figure)});
   }
   return text + table_row({"adjacency", privacy.adjacency}) + table_row({"unit", unit_text(privacy)}) + "\n";
 }
@@ -159,7 +160,8 @@ std::string test_section(const TestNumbers& figures, bool are_training_rows) {
                   are_training_rows ? "rows that the model was trained on: take them out before others read this"
                                     : "the test rows");
   text += table_head({"", ""});
-  for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), json_text(figure)});
+  for (const auto& [metric, figure] : figures)
+    text += table_row({as_words(metric), fmt::format("{:.3f}", figure.get<double>())});
   return text + "\n";
 }
 
@@ -228,7 +230,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   std::string text = front_matter(parts, name, figures);
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ");
-  text += model_section(parts);
+  text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
   text += test_section(figures, run && run->is_tested_on_training_rows);

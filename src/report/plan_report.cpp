@@ -227,19 +227,19 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
       fmt::print(
-          "noise      {:<14} {:>10} coordinates, sensitivity {}, sigma {}, mu {}{}{}{}\n", block.name, block.elements,
-          upper_figure(block.sensitivity, 9), lower_figure(block.sigma, 9), upper_figure(block.mu),
+          "noise      {:<14} {:>10} coordinates, {}, mu {}{}{}{}\n", block.name, block.elements,
+          noise_text(block.sigma, block.sensitivity), upper_figure(block.mu),
           release.is_sampled() ? fmt::format(" of a row that is drawn (probability {:g})", release.sampling_rate) : "",
           release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
-          block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
+          block.noise == BlockNoise::kSymmetric ? " (sqrt(1/2) of that off the diagonal)" : "");
     }
   }
   for (const PlannedSelection& selection : plan.noise->selections) {
     const SelectionTerms& terms = selection.terms;
-    fmt::print("selection  {:<14} {}of {} candidates by {}, sensitivity {}, epsilon {}, mu {}\n", selection.name,
+    fmt::print("selection  {:<14} {}of {} candidates by {}, epsilon {}, mu {}\n", selection.name,
                terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
-               plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity,
-               upper_figure(terms.epsilon), upper_figure(selection_mu(terms.epsilon)));
+               plan.public_selection ? "summed cosines" : "correct rows", upper_figure(terms.epsilon),
+               upper_figure(selection_mu(terms.epsilon)));
   }
   print_expected_errors(plan, changed_row(options));
   if (options.method.expected_rows) print_expected_rows(expected_rows_json(options, plan));

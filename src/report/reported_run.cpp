@@ -189,6 +189,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   const JsonFields report(run.content, path, kAdvice);
   const JsonFields privacy = report.with("privacy").object("privacy");
   run.method = report.printable_text("method");
+  if (report.has("adaptive")) run.asked = report.object("adaptive").printable_text("method");
   run.is_private = report.with("private").flag("private");
   run.is_dry_run = report.flag("dry_run");
   run.unit = reported_unit(privacy);
@@ -220,6 +221,32 @@ ReportedRun read_report(const std::string& path) {
     throw BadInput(fmt::format("{}: larger than {} MiB; is it a report of fit?", path, kLargestReport >> 20));
   }
   return parse_report({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+std::string method_text_of(const std::string& asked, const std::string& method) {
+  return asked.empty() || asked == method ? method : fmt::format("{} (by {})", asked, method);
+}
+
+ReportedRun run_of_model(const Classifier& model, const std::string& path) {
+  const ClassifierParts& parts = model.parts();
+  ReportedRun run{.method = parts.method, .is_private = parts.privacy.has_value(), .is_of_model = true};
+  run.forfeits = parts.forfeits;
+  if (!parts.privacy) return run;
+  const PrivacyStatement& privacy = *parts.privacy;
+  if (!privacy.epsilon || !privacy.delta) {
+    throw BadInput(path + ": states no epsilon; give the report of the fit that wrote it");
+  }
+  run.guarantee = ReportedGuarantee{.epsilon = *privacy.epsilon,
+                                    .delta = *privacy.delta,
+                                    .mu = privacy.mu,
+                                    .adjacency = choice_of<Adjacency>(privacy.adjacency).value()};
+  if (privacy.person) {
+    run.unit = run.guarantee->unit = PrivacyUnit::kPerson;
+    run.guarantee->rows_per_person = privacy.person->rows;
+    run.guarantee->unit_bound = privacy.person->bound;
+    run.guarantee->silos_per_person = privacy.person->silos;
+  }
+  return run;
 }
 
 }  // namespace dpreduce

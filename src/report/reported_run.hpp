@@ -19,6 +19,7 @@
 #include "common/base/forfeit.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
+#include "common/model/classifier.hpp"
 
 namespace dpreduce {
 
@@ -49,7 +50,7 @@ struct ReportedGuarantee {
   double delta = 0.0;
   std::optional<double> mu;  ///< absent where there are sampled rounds
   Adjacency adjacency = Adjacency::kAddRemove;
-  Accountant accountant = Accountant::kGdp;
+  std::optional<Accountant> accountant{};  ///< a model file does not name it
   PrivacyUnit unit = PrivacyUnit::kRecord;
   std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
   UnitBound unit_bound = UnitBound::kWeight;
@@ -71,12 +72,18 @@ struct ReportedSilos {
   std::optional<std::vector<ReportedLostSilo>> lost{};
 };
 
+/// "auto (by fc)" of a method that was chosen for the one that was asked for; `method` where they are the same, or
+/// `asked` is empty.
+std::string method_text_of(const std::string& asked, const std::string& method);
+
 struct ReportedRun {
   nlohmann::json content{};  ///< the report itself; figures beside the promise are read of it where they are shown
   std::string method{};      ///< printable ASCII, other bytes escaped
+  std::string asked{};       ///< what --method named, where `method` was chosen for it; else empty
   bool is_private = false;
   Forfeits forfeits{};                           ///< why a run with noise is not private
   bool is_dry_run = false;                       ///< a plan: nothing was released
+  bool is_of_model = false;                      ///< what a model file says of its fit: the promise, and no more
   PrivacyUnit unit = PrivacyUnit::kRecord;       ///< whom it protects, or would
   std::optional<ReportedGuarantee> guarantee{};  ///< of private runs only
   std::vector<ReportedBlock> blocks{};
@@ -90,6 +97,8 @@ struct ReportedRun {
 
   /// A run without noise is not private either.
   bool has_noise() const { return !blocks.empty() || !selections.empty(); }
+  /// The method as readers know it: "ls", or "auto (by fc)".
+  std::string method_text() const { return method_text_of(asked, method); }
   bool is_of_persons() const { return guarantee && guarantee->unit == PrivacyUnit::kPerson; }
   bool is_seeded() const { return std::ranges::find(forfeits, Forfeit::kSeed) != forfeits.end(); }
 };
@@ -108,5 +117,8 @@ ReportedRun parse_report(std::string_view text, const std::string& path);
 
 /// The same of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
 ReportedRun read_report(const std::string& path);
+
+/// What a model says of its fit. Throws BadInput, naming `path`, where it promises something and states no epsilon.
+ReportedRun run_of_model(const Classifier& model, const std::string& path);
 
 }  // namespace dpreduce

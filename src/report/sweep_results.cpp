@@ -62,8 +62,8 @@ void print_sweep(const nlohmann::json& results) {
   for (const auto& [key, figures] : groups) {
     const auto& [ratio, method, epsilon] = key;
     const double minority = median_of(figures.second);
-    fmt::print("{:>9}  {:>7}  {:>8.4f}  {:>8}  {}\n", ratio, epsilon, median_of(figures.first),
-               std::isnan(minority) ? "-" : fmt::format("{:.4f}", minority), method);
+    fmt::print("{:>9}  {:>7}  {:>8.3f}  {:>8}  {}\n", ratio, epsilon, median_of(figures.first),
+               std::isnan(minority) ? "-" : fmt::format("{:.3f}", minority), method);
   }
 }
 

@@ -187,7 +187,7 @@ class PageInBrowser(unittest.TestCase):
 
     def test_drawn_points_are_those_of_the_json(self):
         self.open("fit")
-        norms = [release["norm"] for release in self.json_of("fit.json")["privacy"]["releases"] if release["name"] == "gradient"]
+        norms = [release["norm"] / release["noise_norm"] for release in self.json_of("fit.json")["privacy"]["releases"] if release["name"] == "gradient"]
         places = self.run_script("""
           const figure = [...document.querySelectorAll('figure')].find(one => one.textContent.includes('Norm of each round'));
           const place = mark => mark.getAttribute('transform').match(/,(.*)\\)/)[1];

@@ -278,7 +278,9 @@ TEST_F(CommandsTest, InspectTellsTheOwnerExactFigures) {
     EXPECT_EQ(on_ranks[key], figures[key]) << key;
   }
   EXPECT_NEAR(on_ranks["class_mean_cosines"]["max"].get<double>(), -0.25, 1e-5);
-  EXPECT_THAT(succeed("inspect --x train_x.npy").out, StartsWith("PRIVATE"));
+  const std::string text = succeed("inspect --x train_x.npy").out;
+  EXPECT_THAT(text, StartsWith("PRIVATE"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nnorms +max [0-9.]{1,5}, median [0-9.]{1,5}, "));
 }
 
 TEST_F(CommandsTest, InspectCountsRowsThatAFitWouldRefuse) {

@@ -65,7 +65,7 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
   const ProgramRun shown = succeed("ledger show --ledger ledger");
   EXPECT_EQ(charges_in(bytes("ledger")).size(), kRounds);
   EXPECT_THAT(shown.out,
-              AllOf(HasSubstr("gradient/1 to 5: mu 0.4473 each"), HasSubstr("at delta 1e-05 together (mu 1)")));
+              AllOf(HasSubstr("gradient/1 to 5: mu 0.448 each"), HasSubstr("at delta 1e-05 together (mu 1)")));
 }
 
 TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {

@@ -51,8 +51,24 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   const std::string text = succeed("ledger show").out;
   EXPECT_THAT(
       text,
-      HasSubstr("3 releases; if all were about the same records: epsilon 2.081 at delta 1e-05 together (mu 0.519616)"));
+      HasSubstr("3 releases; if all were about the same records: epsilon 2.09 at delta 1e-05 together (mu 0.52)"));
   EXPECT_THAT(text, Not(HasSubstr("open runs")));
+}
+
+TEST_F(LedgerCommands, ShowTellsEpsilonAtTheRunsOwnDelta) {
+  const std::string fit = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --overwrite ";
+  succeed(fit + "--epsilon 1 --delta 1e-7 --report r.json");
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr("records: epsilon 1 at delta 1e-07 together"));
+  EXPECT_NEAR(figures("ledger show", 2)["runs"][0]["so_far"]["epsilon"].get<double>(), 1.0, 1e-9);
+  const json report = document("r.json");
+  EXPECT_NEAR(report["ledger"]["spent"]["epsilon"].get<double>(), 1.0, 1e-9);
+  EXPECT_EQ(report["ledger"]["spent"]["runs"], 1);
+  succeed(fit + "--epsilon 1 --delta 1e-6");
+  const std::string several = succeed("ledger show").out;
+  EXPECT_THAT(several, HasSubstr("runs state 2 deltas, from 1e-07 to 1e-06; epsilons are told at the least"));
+  EXPECT_THAT(several, HasSubstr("at delta 1e-07 together"));
+  EXPECT_EQ(figures("ledger show", 2)["deltas_of_runs"], (json{1e-7, 1e-6}));
+  EXPECT_THAT(succeed("ledger show --delta 1e-5").out, HasSubstr("at delta 1e-05 together"));
 }
 
 TEST_F(LedgerCommands, RunsAtTheSameTimeHaveAParagraphEach) {
@@ -175,7 +191,7 @@ TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
   EXPECT_THAT(text, testing::ContainsRegex("open runs, .*\n.*Z  run run-1  gd\n    gradient  +1 round of mu 0.25\n"));
 
   const std::string budget = "--budget-epsilon 1.9 --budget-delta 1e-6 ";  // mu 0.45 of 0.25, 0.25 and 0.3
-  expect_refused(fit_ + budget, 4, "those that have not ended may still charge 1.061");
+  expect_refused(fit_ + budget, 4, "those that have not ended may still charge 1.07");
   EXPECT_THAT(succeed("ledger release run-1", 2).out,
               HasSubstr("run run-1 is given up; what it had reserved and not charged is given back:"));
   EXPECT_TRUE(figures("ledger show")["open_runs"].empty());

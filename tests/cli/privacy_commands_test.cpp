@@ -212,11 +212,22 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
   }
 }
 
+TEST_F(PrivacyCommandsTest, ExplainOfAModelSaysWhatItPromisesAndWhereTheRestStands) {
+  report_of("--method mean --epsilon 1 --delta 1e-6");
+  const std::string text = succeed("explain model.safetensors").out;
+  for (const char* said :
+       {"epsilon 1 at delta 1e-06", "1 % false alarms", "10 records", "privacy explain report.json"}) {
+    EXPECT_THAT(text, HasSubstr(said));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("accountant")));
+  EXPECT_EQ(figures("explain model.safetensors")["attack"], figures("explain report.json")["attack"]);
+}
+
 // The definition, with the report's numbers: no adjective that another number would make false.
 TEST_F(PrivacyCommandsTest, WordsFollowTheNumbers) {
   report_of("--method mean --epsilon 1 --delta 1e-6");
   const std::string small = succeed("explain report.json").out;
-  EXPECT_THAT(small, HasSubstr("no set of outcomes becomes more likely than 2.719 times what it was, plus 1e-06"));
+  EXPECT_THAT(small, HasSubstr("no set of outcomes becomes more likely than 2.72 times what it was, plus 1e-06"));
   EXPECT_THAT(small, Not(HasSubstr("hardly")));
   EXPECT_TRUE(figures("explain report.json")["warning"].is_null());
 

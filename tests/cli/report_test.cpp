@@ -46,6 +46,13 @@ TEST_F(ReportTest, HasEveryKeyOfTheContract) {
   EXPECT_THAT(report["test"]["note"].get<std::string>(), HasSubstr("outside the privacy guarantee"));
 }
 
+TEST_F(ReportTest, AMethodThatWasChosenHasBothNames) {
+  EXPECT_THAT(fit("--method auto --mu 1 --overwrite").out, HasSubstr("method     auto (by fc)\n"));
+  EXPECT_EQ(report()["method"], "fc");
+  EXPECT_EQ(report()["adaptive"]["method"], "auto");
+  EXPECT_THAT(fit("--method fc --mu 1 --overwrite").out, testing::Not(HasSubstr("method ")));
+}
+
 // One person's rows can take most of the time that a run takes.
 TEST_F(ReportTest, SecondsAreInNoFileButTheOwnersOwn) {
   const ProgramRun done = fit("--mu 1 --metrics metrics.jsonl --html page.html --timings seconds.json", 3);

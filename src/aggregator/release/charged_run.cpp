@@ -12,6 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {
 namespace {
@@ -34,6 +35,7 @@ ChargedRun::ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, Ru
 }
 
 ChargedRun::~ChargedRun() {
+  say_when_ended({});
   if (has_finished_) return;
   try {
     if (has_written_) {
@@ -84,6 +86,7 @@ void ChargedRun::finish() {
   ledger_.end(run_id(), RunOutcome::kFinished);
   journal_.destroy();
   has_finished_ = true;
+  say_when_ended({});
 }
 
 void ChargedRun::stop() {
@@ -268,7 +271,23 @@ std::string ChargedRun::append(LedgerEntry entry, const std::string& label, cons
                     charging_.ledger_path, entry.release_id));
   }
   on_file_.emplace(entry.release_id, entry);
+  if (can_be_resumed()) say_when_ended(way_to_resume(Reserved::kKept));
   return fmt::format("{}/{}", randomness_id(run_id(), label), fingerprint);
+}
+
+std::string ChargedRun::way_to_resume(Reserved rest) const {
+  std::uint64_t planned = plan_.selections.size();
+  for (const PlannedRelease& release : plan_.releases) planned += release.rounds;
+  const std::uint64_t charged = on_file_.size();
+  const std::string reserved =
+      charged >= planned
+          ? ""
+          : fmt::format(" of {}{}", planned,
+                        rest == Reserved::kKept ? ", and the others stay reserved" : ", and the others are given back");
+  return fmt::format(
+      "run {0} has charged {1} release{2}{3}: the same command with --resume goes on and repeats them at no charge, "
+      "`dpreduce ledger release {0} --ledger {4}` gives the run up",
+      run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path);
 }
 
 std::vector<std::string> ChargedRun::runs_with_sample(const PlannedRelease& planned) const {

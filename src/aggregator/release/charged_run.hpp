@@ -74,6 +74,10 @@ class ChargedRun {
 
   /// Whether there is something to repeat: charges, in a journal on disk. On the coordinator.
   bool can_be_resumed() const { return journal_.is_on_disk() && !on_file_.empty(); }
+  /// What the run has charged, what becomes of what it has reserved beside that, and how to go on or give it up: one
+  /// line, without a full stop.
+  enum class Reserved { kKept, kGivenBack };
+  std::string way_to_resume(Reserved rest) const;
   bool has_ended() const { return journal_.has_ended(); }
 
   /// Begins one more round of a release, or the one round of a selection. On every rank; before `charge`.

@@ -84,6 +84,9 @@ class Releaser {
   /// ChargedRun::can_be_resumed; false without noise.
   bool can_be_resumed() const { return run_ && run_->can_be_resumed(); }
 
+  /// ChargedRun::way_to_resume of a run that an error has stopped.  Precondition: can_be_resumed().
+  std::string way_to_resume() const { return run_->way_to_resume(ChargedRun::Reserved::kGivenBack); }
+
   /// The noised sum over ranks of every rank's statistic `local`, at the coordinator:
   ///
   ///     block_b = sum_ranks local_b + round(N(0, s_b^2))        each coordinate its own noise

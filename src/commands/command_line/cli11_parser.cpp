@@ -122,12 +122,20 @@ InnermostCommand innermost(const CLI::App& app, const CommandEntry& root) {
   return command;
 }
 
+// "FILE ...: reports and ledgers" of an option that need not be named, "--train-x" of another.
+std::string missing_name_of(const Option& option) {
+  const std::size_t word = option.names.find(',');
+  const bool needs_no_name = word != std::string::npos && !option.names.substr(word + 1).starts_with('-');
+  if (!needs_no_name) return first_name(option);
+  return fmt::format("{}{}: {}", option.type, option.values == OptionValues::kMany ? " ..." : "", option.help);
+}
+
 // "--train-x, --train-y and --classes": the required options that were not given, or the commands of which one is.
 std::string missing_from(const InnermostCommand& command) {
   std::vector<std::string> missing;
   for (const Option& option : command.declared->options.options()) {
-    const std::string name = first_name(option);
-    if (option.is_required && command.read->get_option(name)->count() == 0) missing.push_back(name);
+    if (!option.is_required || command.read->get_option(first_name(option))->count() > 0) continue;
+    missing.push_back(missing_name_of(option));
   }
   if (!missing.empty()) {
     const std::string last = missing.back();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
@@ -149,10 +150,22 @@ void check_names(const CommandEntry& root, const std::vector<std::string>& argum
   }
 }
 
+// Of the program's name alone: help on standard output, and then the exit code of a wrong command line, as for a script
+// whose variable is empty.
+RunnableCommand help_and_refusal(CommandEntry& root, NamedLists& lists) {
+  const std::string help = std::get<PrintText>(read_arguments(root, {"--help"}, lists)).text;
+  return by_coordinator([help] {
+    std::fputs(help.c_str(), stdout);
+    std::fflush(stdout);
+    throw UsageError("name a command, one of those above");
+  });
+}
+
 // Reads the words into the options of the command that they name. `configured` says where they come from; `is_known`:
 // whoever said them has looked at the files that they name.
 RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& configured, NamedLists& lists,
                              bool is_known) {
+  if (configured.arguments.empty()) return help_and_refusal(root, lists);
   let_names_count_classes(root, configured.arguments);
   const auto read = read_arguments(root, configured.arguments, lists);
   if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
@@ -165,8 +178,18 @@ RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& conf
 
 DPREDUCE_ARCHIVE(SaidWords, words, lists)
 
+std::vector<std::string> with_help_as_option(std::vector<std::string> arguments) {
+  if (arguments.empty()) return arguments;
+  if (arguments.front() == "version" && arguments.size() == 1) return {"--version"};
+  if (arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
   if (name_command_alone(root, arguments)) return {};
+  if (arguments.empty()) return {.doubt = "no command is named"};
   // --config may stand in front of the command.
   const bool is_fit = std::find(arguments.begin(), arguments.end(), "fit") != arguments.end();
   std::string reason;  // of a mistake in --config

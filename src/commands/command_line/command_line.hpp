@@ -19,13 +19,17 @@ struct SaidWords {
   NamedLists lists;
 };
 
+/// The words with `help` and `version`, where they stand in the place of a command, as the options that they mean:
+/// "help ledger show" is "ledger show --help".
+std::vector<std::string> with_help_as_option(std::vector<std::string> arguments);
+
 /// The command that `arguments` (without the program's name) ask for, one of `root`'s, into whose options they are
-/// read: each call needs a table that was made for it. Options of `--config FILE` (TOML: `train-x = [...]`, `epsilon
-/// = 1.0`, flat or under the command's name) stand in front of those on the command line, which win. For the party of
-/// that rank in a run among silos the options of `--silo-config FILE`, which are its own, stand between the two
-/// (with_config_files). `said`, where it is not null, gets what was said. Throws UsageError with one line where they do
-/// not parse, contradict each other or are out of range; BadInput where a party's own file, or the file of a list, is
-/// wrong.
+/// read: each call needs a table that was made for it. Without any argument the command prints help, and then throws
+/// UsageError. Options of `--config FILE` (TOML: `train-x = [...]`, `epsilon = 1.0`, flat or under the command's name)
+/// stand in front of those on the command line, which win. For the party of that rank in a run among silos the options
+/// of `--silo-config FILE`, which are its own, stand between the two (with_config_files). `said`, where it is not null,
+/// gets what was said. Throws UsageError with one line where they do not parse, contradict each other or are out of
+/// range; BadInput where a party's own file, or the file of a list, is wrong.
 RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
                                    std::optional<std::size_t> party = std::nullopt, SaidWords* said = nullptr);
 

@@ -24,4 +24,8 @@ std::string lower_figure(double value, int digits) {
   return negated.front() == '-' ? negated.substr(1) : (value == 0.0 ? "0" : "-" + negated);
 }
 
+std::string noise_text(double sigma, double sensitivity) {
+  return fmt::format("standard deviation {} times what one change moves it at most", lower_figure(sigma / sensitivity));
+}
+
 }  // namespace dpreduce

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -67,8 +68,6 @@ bool is_nothing(const Spending& spending) {
   return spending.is_gaussian() && spending.mu == 0;
 }
 
-constexpr int kBudgetDigits = 4;
-
 }  // namespace
 
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency) {
@@ -97,6 +96,21 @@ Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
   return sum.total();
 }
 
+namespace {
+
+// Of a refusal because of what open runs have reserved: how to have that back.
+std::string way_to_reserved(const LedgerState& state, const Reservation& reservation, const std::string& path) {
+  std::vector<std::string> runs;
+  for (const auto& [run_id, run] : state.open_runs()) {
+    if (run_id != reservation.run_id && run_id != reservation.instead_of) runs.push_back(run_id);
+  }
+  return fmt::format("where {0} not alive any more, {3}give it up: `dpreduce ledger release {1} --ledger {2}`",
+                     runs.size() == 1 ? "that run is" : "one of those runs is", runs.size() == 1 ? runs.front() : "RUN",
+                     path, reservation.terms.silos ? "" : "go on with it by its own command with --resume, or ");
+}
+
+}  // namespace
+
 Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation) {
   Spending reserved;
   for (const auto& [run_id, run] : state.open_runs()) {
@@ -122,16 +136,15 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
   };
   const double sum = cost(total);
   if (sum <= most) return;
-  const auto told = [&](const Spending& spending) {
-    return upper_figure(epsilon_of(spending, limit.delta), kBudgetDigits);
-  };
+  const auto told = [&](const Spending& spending) { return upper_figure(epsilon_of(spending, limit.delta)); };
   const std::string others =
       is_nothing(reserved)
           ? ""
           : fmt::format(", those that have not ended may still charge {} (dpreduce ledger show)", told(reserved));
-  // Four digits, but where they would hide which of the two is larger.
+  const std::string way_out = is_nothing(reserved) ? "" : "; " + way_to_reserved(state, reservation, path.string());
+  // Three digits, but where they would hide which of the two is larger.
   std::string together = told(total);
-  std::string allowed = lower_figure(limit.epsilon, kBudgetDigits);
+  std::string allowed = lower_figure(limit.epsilon);
   if (together == allowed) {
     together = fmt::format("{:.17g}", epsilon_of(total, limit.delta));
     allowed = print_number(limit.epsilon);
@@ -139,14 +152,14 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
   throw BudgetRefused(
       fmt::format("{}: the runs on file have epsilon {}{}, with this one's {} it would be {}, above the data set's "
                   "budget of epsilon "
-                  "{} at delta {:g}; ask for less, or stop here",
-                  path.string(), told(on_file), others, told(planned), together, allowed, limit.delta));
+                  "{} at delta {:g}; ask for less, or stop here{}",
+                  path.string(), told(on_file), others, told(planned), together, allowed, limit.delta, way_out));
 }
 
 std::string spent_text(const Spending& spending, double delta) {
   const double epsilon = is_nothing(spending) ? 0.0 : epsilon_of(spending, delta);
-  if (!std::isfinite(epsilon)) return "rho " + upper_figure(rho_of(spending), kBudgetDigits);
-  return fmt::format("epsilon {} at delta {}", upper_figure(epsilon, kBudgetDigits), upper_figure(delta));
+  if (!std::isfinite(epsilon)) return "rho " + upper_figure(rho_of(spending));
+  return fmt::format("epsilon {} at delta {}", upper_figure(epsilon), upper_figure(delta));
 }
 
 std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
@@ -154,14 +167,14 @@ std::string balance_text(const LedgerState& state, Adjacency adjacency, const st
   const Spending spent = spending_of(state.charges(), adjacency);
   if (!limit) return spent_text(spent, delta) + " is spent in all, no budget is set";
   const std::string balance = fmt::format("{} is spent in all, of the data set's budget of epsilon {}",
-                                          spent_text(spent, limit->delta), lower_figure(limit->epsilon, kBudgetDigits));
+                                          spent_text(spent, limit->delta), lower_figure(limit->epsilon));
   const Spending reserved = reserved_by_others(state, adjacency, {});
   const Spending taken = composed(spent, reserved);
   if (!taken.is_gaussian()) return balance;  // what has room beside a distribution of losses has no closed form
   const double most = gdp_mu(limit->epsilon, limit->delta);
   const double left = std::sqrt(std::max(0.0, most * most - taken.mu * taken.mu));
   return fmt::format("{}; a run of epsilon {} has room{}", balance,
-                     left < kSmallestMu ? "0" : lower_figure(gdp_epsilon(left, limit->delta), kBudgetDigits),
+                     left < kSmallestMu ? "0" : lower_figure(gdp_epsilon(left, limit->delta)),
                      is_nothing(reserved) ? "" : " beside those that have not ended");
 }
 

@@ -1,6 +1,8 @@
 #include "common/ranks/lifetime.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +24,17 @@ volatile std::sig_atomic_t guarded_child = 0;
 volatile std::sig_atomic_t launcher_ends_job = 0;  // then how the child ends need not be reported
 void (*last_act)() noexcept = nullptr;
 
+// Two texts: a handler writes the one that is whole while the other is made. Each ends in a zero.
+std::array<std::array<char, kLongestLastWords + 1>, 2> last_words;
+std::atomic<unsigned> current_last_words = 0;
+
+// Async-signal-safe.
+void write_line(std::string_view text) {
+  for (const std::string_view part : {std::string_view("dpreduce: "), text, std::string_view("\n")}) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, part.data(), part.size());
+  }
+}
+
 // First of these that a launcher has set: Open MPI, PMIx (srun --mpi=pmix), PMI (srun --mpi=pmi2, MPICH).
 const char* launcher_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
@@ -33,9 +46,14 @@ const char* launcher_rank() {
 // Async-signal-safe.
 void end_at_once(int signal) {
   last_act();
-  if (launcher_rank() != nullptr) _exit(static_cast<int>(ExitCode::kAggregationAborted));
-  constexpr std::string_view kMessage = "\ndpreduce: interrupted; unfinished output is discarded\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  const bool is_alone = launcher_rank() == nullptr;
+  if (is_alone) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, "\n", 1);
+    write_line("interrupted; unfinished output is discarded");
+  }
+  const char* const words = last_words[current_last_words].data();
+  if (*words != '\0') write_line(words);
+  if (!is_alone) _exit(static_cast<int>(ExitCode::kAggregationAborted));
   _exit(signal == SIGINT ? static_cast<int>(ExitCode::kInterrupted) : 128 + signal);
 }
 
@@ -67,6 +85,14 @@ int wait_for_child(pid_t child) {
 }
 
 }  // namespace
+
+void say_when_ended(std::string_view words) {
+  const unsigned next = 1 - current_last_words;
+  const std::size_t kept = std::min(words.size(), kLongestLastWords);
+  std::copy_n(words.begin(), kept, last_words[next].begin());
+  last_words[next][kept] = '\0';
+  current_last_words = next;
+}
 
 bool launched_by_mpi() {
   return launcher_rank() != nullptr;

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -24,6 +25,11 @@ unsigned default_threads();
 /// program: of a job that is this process alone. Each of them would do the whole, and charge it. Not where the
 /// environment has DPREDUCE_SINGLE_PROCESS=1, by which a user says that single processes are meant.
 void require_single_process();
+
+/// From here on a process that a signal ends says this too, in a line of its own on standard error: what its run has
+/// charged, and how to go on. Empty: nothing. At most kLongestLastWords bytes of it are kept. Of one thread at a time.
+void say_when_ended(std::string_view last_words);
+inline constexpr std::size_t kLongestLastWords = 1023;
 
 /// Forks a worker. Returns 0 in the new child, which is the worker, and the child's process number in this process,
 /// which becomes its guard. The guard passes signals on to the worker; the worker dies with its guard, and ends on a

@@ -1,5 +1,11 @@
 #include "methods/options/fit_options.hpp"
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
@@ -21,8 +27,22 @@ void check(const PreparationOptions& rows) {
 
 constexpr double kMostSecondsBetweenWrites = 1e6;
 
+// Endings of other forms of models and tables, which whoever loads such a file would take it for.
+constexpr std::array kForeignEndings{".pkl",   ".pickle", ".joblib", ".pt",  ".pth",  ".h5",
+                                     ".keras", ".onnx",   ".npz",    ".csv", ".json", ".html"};
+
+void require_name_of_model(const std::string& out) {
+  if (out.empty()) throw UsageError("--out: a file name is needed");
+  const std::filesystem::path path(out);
+  if (std::ranges::find(kForeignEndings, path.extension().string()) == kForeignEndings.end()) return;
+  throw UsageError(
+      fmt::format("--out {}: a model is a safetensors file; name it {}{}", out,
+                  std::filesystem::path(path).replace_extension(".safetensors").string(),
+                  path.extension() == ".onnx" ? ", and make the graph of it with `dpreduce export --onnx`" : ""));
+}
+
 void check(const OutputOptions& output) {
-  if (output.out.empty()) throw UsageError("--out: a file name is needed");
+  require_name_of_model(output.out);
   require_option_between("--checkpoint-every", output.checkpoint_every, 0, kMostSecondsBetweenWrites);
   if (output.checkpoint.empty() && output.checkpoint_every > 0.0) {
     throw UsageError("--checkpoint-every goes with --checkpoint");

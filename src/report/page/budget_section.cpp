@@ -79,8 +79,9 @@ std::string shares_chart(const std::vector<Spent>& spent) {
 }
 
 std::string releases_table(const JsonFields& privacy) {
-  Table table("Releases, in lattice units", {"release", "block", "numbers", "sensitivity", "noise, standard deviation",
-                                             "beside the diagonal", "mu", "sampling rate"});
+  Table table("All releases; sensitivity and noise in integer units",
+              {"release", "block", "numbers", "sensitivity", "noise, standard deviation", "beside the diagonal", "mu",
+               "sampling rate"});
   for (const JsonFields& release : privacy.objects("releases")) {
     table.add({name(release.text("release")), name(release.text("name")), figure(release.number("coordinates")),
                at_most(release.number("sensitivity")), at_least(release.number("sigma")),
@@ -102,7 +103,7 @@ std::string selections_table(const JsonFields& privacy) {
 }
 
 std::string norms_table(const JsonFields& privacy) {
-  Table table("Norms of all releases, in lattice units",
+  Table table("Norms of all releases, in integer units",
               {"release", "block", "norm of what came out", "norm of noise, expected"});
   for (const JsonFields& release : privacy.objects("releases")) {
     if (!release.has("norm") || !release.has("noise_norm")) continue;
@@ -112,16 +113,19 @@ std::string norms_table(const JsonFields& privacy) {
   return folded("Norms of all releases", table.html());
 }
 
-// The norms of rounds, where the report has them; the first is round 1.
+// The norms of rounds over that of their noise, where the report has them; the first is round 1.
 std::string norms_chart(const Rounds& rounds) {
-  Table values("Norms of " + rounds.block, {"round", "norm of what came out", "norm of noise, expected"});
+  Table values("Norms of " + rounds.block + " over that of their noise", {"round", "as released", "noise alone"});
   std::size_t round = 0;
   std::size_t told = 0;
   for (const JsonFields& release : rounds.releases) {
     ++round;
-    if (!release.has("norm") || !release.has("noise_norm")) continue;
+    const nlohmann::json& norm = release.number("norm");
+    const nlohmann::json& noise = release.number("noise_norm");
+    if (!norm.is_number() || !noise.is_number()) continue;
+    if (!(noise.get<double>() > 0.0)) release.refuse("noise_norm", "must be above 0");
     ++told;
-    values.add({fmt::format("{}", round), figure(release.number("norm")), figure(release.number("noise_norm"))});
+    values.add({fmt::format("{}", round), figure(norm.get<double>() / noise.get<double>()), figure(1.0)});
   }
   if (told < 2) return {};
   return chart_html(
@@ -130,7 +134,7 @@ std::string norms_chart(const Rounds& rounds) {
            "What came out is the exact sum and its noise together. Where both lines meet, a round is noise alone.",
        .spec = {{"chart", "lines"},
                 {"x", {{"label", "round"}, {"scale", "count"}}},
-                {"y", {{"label", "norm, in lattice units"}, {"scale", "linear"}}},
+                {"y", {{"label", "norm, over that which noise alone is expected to have"}, {"scale", "linear"}}},
                 {"series",
                  {{{"name", rounds.block + ", as released"}, {"column", 1}, {"draw", "line"}},
                   {{"name", "its noise alone, expected"}, {"column", 2}, {"draw", "line"}}}}},

@@ -1,6 +1,10 @@
-// A reported run: what it promises, what it spent and released, how well it does, who took part, what was asked for.
+// A reported run: what its epsilon means, how well it does, what is spent, then what it promises and released, who took
+// part, and what was asked for; and several of them side by side.
 #include <algorithm>
+#include <cctype>
+#include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,16 +27,75 @@ std::string facts_of(const ReportedGuarantee& guarantee) {
   return facts_html(facts);
 }
 
+// How well an attacker does at best, as a picture: the larger mu, the further the curve is above blind guessing.
+std::string attacker_chart(const ReportedGuarantee& guarantee) {
+  constexpr double kFalseAlarms[] = {0.0,  0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1,  0.15, 0.2,
+                                     0.25, 0.3,   0.4,   0.5,   0.6,  0.7,  0.8,  0.9,  0.95, 0.98, 1.0};
+  const std::string_view member = to_string(guarantee.unit);
+  Table values("What an attacker finds at most", {"false alarms", "found at most", "by blind guessing"});
+  for (const double false_alarms : kFalseAlarms) {
+    values.add({percent(false_alarms), percent(found_at_most(guarantee, false_alarms)), percent(false_alarms)});
+  }
+  return chart_html(
+      {.title = "What an attacker can tell at best",
+       .caption = fmt::format("Who knows all other {0}s says of a {0} that it is in, or is not. The nearer the curve "
+                              "is to blind guessing, the less can be told.",
+                              member),
+       .spec = {{"chart", "lines"},
+                {"x",
+                 {{"label", fmt::format("false alarms: share of {}s that are not in", member)}, {"scale", "linear"}}},
+                {"y",
+                 {{"label", fmt::format("found: share of {}s that are in", member)},
+                  {"scale", "linear"},
+                  {"unit", "share"}}},
+                {"series",
+                 {{{"name", "this run, at best"}, {"column", 1}, {"draw", "line"}},
+                  {{"name", "blind guessing"}, {"column", 2}, {"draw", "line"}}}}},
+       .values = std::move(values)});
+}
+
+std::string sentences_html(const std::vector<ExplainedSection>& words, std::string_view heading) {
+  std::string html;
+  const auto section = std::ranges::find(words, heading, &ExplainedSection::first);
+  if (section == words.end()) return html;
+  for (std::string sentence : section->second) {
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+    html += paragraph(sentence + ".");
+  }
+  return html;
+}
+
+// The figures that a reader has come for, and what they mean.
+Section meaning_section(const ReportedRun& run) {
+  const std::vector<ExplainedSection> words = words_of(run);
+  if (!run.guarantee) {
+    return {"No guarantee", "<p class=\"alarm\">This run is not private.</p>\n" + sentences_html(words, "guarantee")};
+  }
+  const ReportedGuarantee& promise = *run.guarantee;
+  const std::string weakness = weakness_of(promise.epsilon, promise.delta, promise.unit);
+  const std::string alarm = weakness.empty() ? "" : "<p class=\"alarm\">" + escaped(weakness) + "</p>\n";
+  return {"Epsilon, and what it means", alarm + facts_of(promise) + sentences_html(words, "attacker")};
+}
+
+// What all runs so far, this one among them, have taken of the same rows.
+void add_spent(std::vector<Section>& sections, const JsonFields& report) {
+  const JsonFields spent = report.object("ledger").object("spent");
+  if (!spent.has("delta")) return;
+  const bool has_epsilon = spent.has("epsilon");
+  const std::string body =
+      facts_html({has_epsilon ? std::pair<std::string, std::string>{"epsilon", at_most(spent.number("epsilon"))}
+                              : std::pair<std::string, std::string>{"rho", at_most(spent.number("rho"))},
+                  {"delta", at_most(spent.number("delta"))},
+                  {"runs", figure(spent.number("runs"))}}) +
+      paragraph(
+          "What all runs on the ledger have spent together when this one ended, if all were about the same records or "
+          "persons. It is this sum that counts for them, and not one run's epsilon.");
+  sections.push_back({"Spent on these records", body});
+}
+
 // Says what was promised, and to whom, in the words of `privacy explain`.
 Section promise_section(const ReportedRun& run) {
-  std::string body;
-  if (!run.is_private) body += "<p class=\"alarm\">This run is not private.</p>\n";
-  if (const auto& promise = run.guarantee) {
-    const std::string weakness = weakness_of(promise->epsilon, promise->delta, promise->unit);
-    if (!weakness.empty()) body += "<p class=\"alarm\">" + escaped(weakness) + "</p>\n";
-    body += facts_of(*promise);
-  }
-  body += "<dl class=\"words\">\n";
+  std::string body = "<dl class=\"words\">\n";
   for (const auto& [heading, sentences] : headed_words_of(run)) {
     body += fmt::format("<dt>{}</dt>\n<dd><ul>\n", heading);
     for (const std::string& sentence : sentences) body += "<li>" + escaped(sentence) + "</li>\n";
@@ -203,15 +266,24 @@ std::string test_summary(const JsonFields& test) {
   return facts_html(facts);
 }
 
-void add_test_figures(std::vector<Section>& sections, const JsonFields& report) {
+std::string why_exact(const JsonFields& test) {
+  return fmt::format("these are exact figures about {} rows, outside the guarantee",
+                     test.flag("rows_are_training_rows") ? "training" : "the test");
+}
+
+void add_accuracy(std::vector<Section>& sections, const JsonFields& report) {
+  if (!report.has("test")) return;
+  const JsonFields test = report.object("test");
+  sections.push_back({"How well the model does", test_summary(test), why_exact(test)});
+}
+
+void add_figures_of_classes(std::vector<Section>& sections, const JsonFields& report) {
   if (!report.has("test")) return;
   const JsonFields test = report.object("test");
   const ClassNames names(report);
-  sections.push_back({"How well the model does",
-                      test_summary(test) + recall_chart(test, names) + confusion_chart(test, names) +
-                          folded("All figures of each class", by_class_table(test, names)),
-                      fmt::format("these are exact figures about {} rows, outside the guarantee",
-                                  test.flag("rows_are_training_rows") ? "training" : "the test")});
+  const std::string body = recall_chart(test, names) + confusion_chart(test, names) +
+                           folded("All figures of each class", by_class_table(test, names));
+  if (!body.empty()) sections.push_back({"How well it does, class by class", body, why_exact(test)});
 }
 
 // "a.b": the value, for all that is one value and not in a section of its own.
@@ -242,12 +314,97 @@ void add_settings(std::vector<Section>& sections, const JsonFields& report) {
 
 }  // namespace
 
+namespace {
+
+// Accuracy is of the test rows, or of what else the report has of them.
+const nlohmann::json& accuracy_of(const ReportedRun& run) {
+  static const nlohmann::json none;
+  const auto test = run.content.find("test");
+  if (test == run.content.end() || !test->is_object() || !test->contains("accuracy")) return none;
+  const nlohmann::json& accuracy = (*test)["accuracy"];
+  return accuracy.is_number() ? accuracy : none;
+}
+
+std::string side_by_side(std::span<const PageDocument* const> runs, bool tells_accuracy) {
+  std::vector<std::string> columns{"report", "method", "epsilon", "delta", "mu", "neighbors"};
+  if (tells_accuracy) columns.emplace_back("accuracy");
+  Table table("The reports of this page", columns);
+  for (const PageDocument* document : runs) {
+    const ReportedRun& run = *document->run;
+    std::vector<std::string> cells{name(document->name), name(run.method_text())};
+    if (const auto& promise = run.guarantee) {
+      cells.insert(cells.end(), {at_most(promise->epsilon), at_most(promise->delta),
+                                 at_most(promise->mu ? nlohmann::json(*promise->mu) : nlohmann::json()),
+                                 escaped(to_string(promise->adjacency))});
+    } else {
+      cells.insert(cells.end(), {"not private", "–", "–", "–"});
+    }
+    if (tells_accuracy) cells.push_back(percent(accuracy_of(run)));
+    table.add(cells);
+  }
+  return table.html();
+}
+
+// Runs by their epsilons, a column for each method.
+std::string accuracy_chart(std::span<const PageDocument* const> runs) {
+  std::vector<std::string> columns{"epsilon"};
+  std::vector<std::tuple<double, std::size_t, nlohmann::json>> points;  // epsilon, column, accuracy
+  for (const PageDocument* document : runs) {
+    const ReportedRun& run = *document->run;
+    if (!run.guarantee || !(run.guarantee->epsilon > 0.0) || accuracy_of(run).is_null()) continue;
+    auto column = std::find(columns.begin() + 1, columns.end(), run.method_text());
+    if (column == columns.end()) column = columns.insert(column, run.method_text());
+    points.emplace_back(run.guarantee->epsilon, column - columns.begin(), accuracy_of(run));
+  }
+  if (points.size() < 2) return {};
+  std::ranges::stable_sort(points, {}, [](const auto& point) { return std::get<0>(point); });
+  Table values("Accuracy by epsilon", columns);
+  for (const auto& [epsilon, column, accuracy] : points) {
+    std::vector<std::string> cells(columns.size(), "–");
+    cells[0] = at_most(epsilon);
+    cells[column] = percent(accuracy);
+    values.add(cells);
+  }
+  nlohmann::json series = nlohmann::json::array();
+  for (std::size_t column = 1; column < columns.size(); ++column) {
+    series.push_back({{"name", columns[column]}, {"column", column}, {"draw", "line"}});
+  }
+  return chart_html({.title = "Accuracy against epsilon",
+                     .caption = "Each mark is a report. Compare those that have the same test rows.",
+                     .spec = {{"chart", "lines"},
+                              {"x", {{"label", "epsilon, logarithmic"}, {"scale", "log"}}},
+                              {"y", {{"label", "accuracy on test rows"}, {"scale", "linear"}, {"unit", "share"}}},
+                              {"series", series}},
+                     .values = std::move(values)});
+}
+
+}  // namespace
+
+std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience) {
+  std::vector<const PageDocument*> runs;
+  for (const PageDocument& document : documents) {
+    if (document.run) runs.push_back(&document);
+  }
+  if (runs.size() < 2) return {};
+  const bool has_accuracy =
+      std::ranges::any_of(runs, [](const auto* one) { return !accuracy_of(*one->run).is_null(); });
+  if (!has_accuracy || audience == Audience::kPublic) return {{"Side by side", side_by_side(runs, false)}};
+  return {{"Side by side", side_by_side(runs, true) + accuracy_chart(runs),
+           "accuracies are exact figures about test rows, outside the guarantee"}};
+}
+
 std::vector<Section> fit_sections(const PageDocument& document) {
   const JsonFields report(document.run->content, document.name);
-  std::vector<Section> sections{promise_section(*document.run)};
+  std::vector<Section> sections{meaning_section(*document.run)};
+  add_accuracy(sections, report);
+  add_spent(sections, report);
+  if (const auto& promise = document.run->guarantee) {
+    sections.push_back({"An attacker at best", attacker_chart(*promise)});
+  }
+  sections.push_back(promise_section(*document.run));
+  add_figures_of_classes(sections, report);
   add_budget(sections, report);
   add_released_values(sections, report);
-  add_test_figures(sections, report);
   add_silos(sections, report);
   add_settings(sections, report);
   return sections;

@@ -70,7 +70,7 @@ std::string figure(const nlohmann::json& number) {
   if (number.is_null()) return kNothing;
   DPREDUCE_ASSERT(number.is_number());
   if (number.is_number_integer()) return data(number, json_text(number));
-  return data(number, fmt::format("{:.6g}", number.get<double>()));
+  return data(number, fmt::format("{:.3g}", number.get<double>()));
 }
 
 std::string at_most(const nlohmann::json& number) {

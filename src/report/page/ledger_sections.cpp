@@ -41,6 +41,23 @@ std::string life_chart(const JsonFields& ledger) {
        .values = std::move(values)});
 }
 
+// What all runs have spent together, and what it is told at.
+std::string spent_so_far(const JsonFields& ledger) {
+  const std::vector<JsonFields> runs = ledger.objects("runs");
+  if (runs.empty()) return {};
+  const JsonFields so_far = runs.back().object("so_far");
+  std::string html = facts_html({{"epsilon", at_most(so_far.number("epsilon"))},
+                                 {"delta", at_most(so_far.number("delta"))},
+                                 {"mu", at_most(so_far.number("mu"))},
+                                 {"runs", figure(runs.size())}});
+  const std::vector<nlohmann::json> deltas = ledger.numbers("deltas_of_runs");
+  if (deltas.size() > 1) {
+    html += fmt::format("<p>Runs state {} deltas, from {} to {}. Epsilons are told at {}.</p>\n", deltas.size(),
+                        at_most(deltas.front()), at_most(deltas.back()), at_most(so_far.number("delta")));
+  }
+  return html;
+}
+
 std::string releases_of_all(const JsonFields& ledger) {
   Table table("All releases", {"release", "time", "method", "mu", "rho", "sampling rate"});
   for (const JsonFields& release : ledger.objects("releases")) {
@@ -73,7 +90,11 @@ std::string open_runs_of(const JsonFields& ledger) {
 
 std::vector<Section> ledger_sections(const PageDocument& document) {
   const JsonFields ledger(document.content, document.name);
-  std::vector<Section> sections{{"The budget over the ledger's life", life_chart(ledger) + releases_of_all(ledger)}};
+  std::vector<Section> sections;
+  if (const std::string spent = spent_so_far(ledger); !spent.empty()) {
+    sections.push_back({"Spent on these records, all runs together", spent});
+  }
+  sections.push_back({"The budget over the ledger's life", life_chart(ledger) + releases_of_all(ledger)});
   if (const std::string open = open_runs_of(ledger); !open.empty()) sections.push_back({"Open runs", open});
   return sections;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
@@ -51,9 +52,12 @@ std::vector<Section> sections_of_document(const PageDocument& document) {
 
 std::string title_of(const PageDocument& document) {
   switch (document.kind) {
-    case DocumentKind::kFit:
-      return (document.run->is_dry_run ? "Plan of a fit by " : "A fit by ") +
-             document.run->content["method"].get<std::string>();
+    case DocumentKind::kFit: {
+      const ReportedRun& run = *document.run;
+      return fmt::format(
+          "{} by {}{}", run.is_dry_run ? "Plan of a fit" : "A fit", run.method_text(),
+          run.guarantee ? fmt::format(", epsilon {}", upper_figure(run.guarantee->epsilon)) : ", not private");
+    }
     case DocumentKind::kSweep:
       return "A sweep";
     case DocumentKind::kLedger:
@@ -78,20 +82,24 @@ struct Part {
   std::string article;
 };
 
-Part part_of(const PageDocument& document, std::size_t number, Audience audience) {
+// An article and its entry in the list of contents, which names its sections where no other article has the same.
+Part part_of(const std::string& title, const std::string& file, const std::vector<Section>& sections,
+             std::size_t number, bool lists_sections, Audience audience) {
   const std::string id = fmt::format("document-{}", number);
-  Part part{fmt::format("<li><a href=\"#{}\">{}</a>\n<ul>\n", id, escaped(title_of(document))),
-            fmt::format("<article id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1} <span "
-                        "class=\"file\">{2}</span></h2>\n",
-                        id, escaped(title_of(document)), name(document.name))};
+  const std::string shown =
+      file.empty() ? escaped(title) : fmt::format("{} <span class=\"file\">{}</span>", escaped(title), name(file));
+  Part part{
+      fmt::format("<li><a href=\"#{}\">{}</a>", id, shown),
+      fmt::format("<article id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n", id, shown)};
   std::size_t section_number = 0;
-  for (const Section& section : sections_of_document(document)) {
+  std::string entries;
+  for (const Section& section : sections) {
     if (audience == Audience::kPublic && !section.owner_only.empty()) continue;
     const std::string section_id = fmt::format("{}-{}", id, ++section_number);
-    part.contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", section_id, escaped(section.title));
+    entries += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", section_id, escaped(section.title));
     part.article += section_html(section, section_id);
   }
-  part.contents += "</ul></li>\n";
+  part.contents += lists_sections ? fmt::format("\n<ul>\n{}</ul></li>\n", entries) : "</li>\n";
   part.article += "</article>\n";
   return part;
 }
@@ -157,10 +165,16 @@ std::string page_of(std::span<const PageDocument> documents, Audience audience) 
   std::string contents;
   std::string articles;
   std::size_t number = 0;
-  for (const PageDocument& document : documents) {
-    const Part part = part_of(document, ++number, audience);
+  const auto add = [&](const Part& part) {
     contents += part.contents;
     articles += part.article;
+  };
+  if (const std::vector<Section> compared = comparison_sections(documents, audience); !compared.empty()) {
+    add(part_of("All reports", "", compared, 0, false, audience));
+  }
+  for (const PageDocument& document : documents) {
+    const bool is_only = std::ranges::count(documents, document.kind, &PageDocument::kind) == 1;
+    add(part_of(title_of(document), document.name, sections_of_document(document), ++number, is_only, audience));
   }
   const std::string title = documents.size() == 1 ? title_of(documents.front()) : "Privacy and accuracy";
   const std::string whose =

@@ -1,6 +1,7 @@
 // What a page says of each kind of document, section by section.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct Section {
 std::vector<Section> fit_sections(const PageDocument& document);
 std::vector<Section> sweep_sections(const PageDocument& document);
 std::vector<Section> ledger_sections(const PageDocument& document);
+
+/// The fits among the documents in one table, and accuracy over epsilon in one chart, which the public does not get;
+/// empty where they are less than two.
+std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience);
 
 /// Sections of a fit: each adds nothing where the report has nothing for it.
 void add_budget(std::vector<Section>& sections, const JsonFields& report);

@@ -6,6 +6,7 @@
 
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
+#include "report/reported_run.hpp"
 #include "report/sweep_results.hpp"
 
 namespace dpreduce {
@@ -50,12 +51,23 @@ void add_row(Table& values, const std::string& method, const std::string& epsilo
       {name(method), epsilon, figure(figures.size()), percent(median_of(figures)), percent(*low), percent(*high)});
 }
 
+// The methods that trained for this one: one, but where the choice hangs on epsilon.
+std::string trained_by(const JsonFields& sweep, const std::string& asked) {
+  std::vector<std::string> names;
+  for (const JsonFields& run : sweep.objects("runs")) {
+    const std::string trained = run.text("trained_by");
+    if (run.text("method") == asked && std::ranges::find(names, trained) == names.end()) names.push_back(trained);
+  }
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
 std::string chart_of(const JsonFields& sweep, double ratio, const std::string& member, const std::string& what) {
   const Figures figures = figures_of(sweep, ratio, member);
   const std::string rows = ratio > 1.0 ? fmt::format(", long tail of ratio {:g}", ratio) : "";
   const std::string title = what + " over epsilon" + rows;
   Table values(title, {"method", "epsilon", "seeds", "median", "least", "most"});
-  for (const auto& [method, of_method] : figures) {
+  for (const auto& [asked, of_method] : figures) {
+    const std::string method = method_text_of(asked, trained_by(sweep, asked));
     for (const auto& [epsilon, of_seeds] : of_method.by_epsilon) add_row(values, method, figure(epsilon), of_seeds);
     if (of_method.without_noise.empty() || of_method.by_epsilon.empty()) continue;
     add_row(values, method, "without noise", of_method.without_noise);
@@ -74,11 +86,11 @@ std::string chart_of(const JsonFields& sweep, double ratio, const std::string& m
 }
 
 std::string runs_table(const JsonFields& sweep) {
-  Table table("All runs", {"method", "trained by", "epsilon", "imbalance", "seed", "accuracy", "balanced accuracy",
+  Table table("All runs", {"method", "epsilon", "imbalance", "seed", "accuracy", "balanced accuracy",
                            "minority accuracy", "seconds"});
   for (const JsonFields& run : sweep.objects("runs")) {
     const JsonFields test = run.object("test");
-    table.add({name(run.text("method")), name(run.text("trained_by")),
+    table.add({name(method_text_of(run.text("method"), run.text("trained_by"))),
                run.has("epsilon") ? figure(run.number("epsilon")) : "without noise",
                figure(run.number("imbalance_ratio")), figure(run.number("seed")), percent(test.number("accuracy")),
                percent(test.number("balanced_accuracy")), percent(test.number("minority_accuracy")),

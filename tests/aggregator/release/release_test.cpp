@@ -1,10 +1,14 @@
 #include "aggregator/release/release.hpp"
 
+#include <csignal>
+#include <cstdlib>
+
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/sampled_plan.hpp"
 #include "common/plan/triangle.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"
@@ -205,6 +209,18 @@ TEST_F(ReleaserTest, ARunReservesAllOfItsPlanWithItsFirstRelease) {
   const LedgerState begun = Ledger::read(ledger_);
   ASSERT_EQ(begun.open_runs().size(), 1U);
   EXPECT_EQ(Ledger::read(ledger_).open_run(noised.run_id())->remains.releases.size(), 1U);
+}
+
+TEST_F(ReleaserTest, ASignalSaysWhatIsChargedAndHowToGoOn) {
+  const auto interrupted_run = [&] {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    release(noised, kCenter);
+    std::raise(SIGINT);
+    return 0;
+  };
+  EXPECT_EXIT(std::exit(run_guarded(interrupted_run, []() noexcept {})), testing::ExitedWithCode(130),
+              "interrupted.*\n.*has charged 1 release of 2, and the others stay reserved: the same command with "
+              "--resume goes on.*dpreduce ledger release [0-9a-f]* --ledger .*gives the run up");
 }
 
 TEST_F(ReleaserTest, ARunThatFinishesLeavesNoJournalAndNoReservation) {

@@ -213,7 +213,7 @@ TEST_F(SiloAccountTest, WhatAnotherRunMayStillChargeHasNoRoomForThisOne) {
   Ledger(ledger(2)).reserve(reservation_of(plan_of(1.0), "another-run", terms));
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
   EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
-  EXPECT_THAT(ended_[2].error, HasSubstr("those that have not ended may still charge 4.887"));
+  EXPECT_THAT(ended_[2].error, HasSubstr("those that have not ended may still charge 4.89"));
   EXPECT_EQ(charges(2).size(), 0U);
 }
 

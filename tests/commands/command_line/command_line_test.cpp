@@ -251,6 +251,22 @@ TEST(CommandLine, VersionIsPrinted) {
   EXPECT_THAT(printed_text({"--version"}), HasSubstr(version()));
 }
 
+TEST(CommandLine, HelpAndVersionAreCommandsToo) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(with_help_as_option({"help"}), Words{"--help"});
+  EXPECT_EQ(with_help_as_option({"help", "ledger", "show"}), (Words{"ledger", "show", "--help"}));
+  EXPECT_EQ(with_help_as_option({"version"}), Words{"--version"});
+  EXPECT_EQ(with_help_as_option({"fit", "--out", "help"}), (Words{"fit", "--out", "help"}));
+  EXPECT_EQ(with_help_as_option({}), Words{});
+}
+
+TEST(CommandLine, NothingPrintsHelpAndIsRefused) {
+  Communicator alone = Communicator::alone();
+  testing::internal::CaptureStdout();
+  EXPECT_THROW(parsed_command({})(alone), UsageError);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), printed_text({"--help"}));
+}
+
 struct BadCommand {
   const char* name;
   std::vector<std::string> arguments;
@@ -273,7 +289,10 @@ TEST_P(BadCommandLine, IsRefusedInOneLine) {
 INSTANTIATE_TEST_SUITE_P(
     Table, BadCommandLine,
     testing::Values(
-        BadCommand{"nothing", {}, "the command line needs a command: fit, sweep"},
+        BadCommand{"option_alone", {"--config", "no.toml"}, "--config no.toml: cannot be read"},
+        BadCommand{"no_file", {"report"}, "report needs FILE ...: written by fit --report, sweep or --ledger"},
+        BadCommand{"pickle", fit_arguments({"--mu", "1", "--out", "a/x.pkl"}), "name it a/x.safetensors"},
+        BadCommand{"onnx", fit_arguments({"--mu", "1", "--out", "x.onnx"}), "dpreduce export --onnx"},
         BadCommand{"unknown_command", {"train"}, "'train' is not a command (see dpreduce --help)"},
         BadCommand{"unknown_option", fit_arguments({"--epsilonn", "1"}),
                    "--epsilonn is not an option of fit; did you mean --epsilon?"},
@@ -314,7 +333,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"no_block", {"privacy", "split", "--mu", "1"}, "split needs --block"},
         BadCommand{
             "block_twice", {"privacy", "split", "--mu", "1", "--block", "a:1", "--block", "a:2"}, "occurs twice"},
-        BadCommand{"no_report", {"privacy", "explain"}, "explain needs --report"},
+        BadCommand{"no_report", {"privacy", "explain"}, "explain needs FILE: written by fit --report"},
         BadCommand{"nearest_command", {"fitt"}, "did you mean fit?"},
         BadCommand{"nearest_subcommand", {"privacy", "cal"}, "not a command of privacy; did you mean calibrate?"},
         BadCommand{"nearest_option_of_all", {"--versoin"}, "did you mean --version?"},

@@ -11,7 +11,7 @@ TEST(BoundText, RoundsUpWhatCosts) {
   EXPECT_EQ(upper_figure(0.4730001, 4), "0.4731");
   EXPECT_EQ(upper_figure(9.999994, 6), "10");
   EXPECT_EQ(upper_figure(1234567.0, 6), "1.23457e+06");
-  EXPECT_EQ(upper_figure(1e-5 * (1.0 + 1e-12)), "1.00001e-05");
+  EXPECT_EQ(upper_figure(1e-5 * (1.0 + 1e-12)), "1.01e-05");
 }
 
 TEST(BoundText, RoundsDownWhatHides) {

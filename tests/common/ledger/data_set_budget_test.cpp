@@ -2,6 +2,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"
@@ -99,8 +100,8 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
   const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
   expect_refusal<BudgetRefused>(
       [&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
-      {"ledger.jsonl: the runs on file have epsilon 0.8342", ", with this one's 0.", " it would be 0.9",
-       "above the data set's budget of epsilon 0.8341 at delta 1e-06; ask for less"});
+      {"ledger.jsonl: the runs on file have epsilon 0.835", ", with this one's 0.", " it would be 0.9",
+       "above the data set's budget of epsilon 0.834 at delta 1e-06; ask for less"});
   Reservation free = fifth;
   free.terms.is_private = false;
   require_room(charged(entries), free, limit, "ledger.jsonl");
@@ -140,8 +141,9 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
   expect_refusal<BudgetRefused>(
       [&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
-      {"the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061",
-       " (dpreduce ledger show), with this one's 1.926", "it would be 2.549"});
+      {"the runs on file have epsilon 1.07", ", those that have not ended may still charge 1.07",
+       " (dpreduce ledger show), with this one's 1.93", "it would be 2.55", "where that run is not alive any more",
+       "--resume", "`dpreduce ledger release run-1 --ledger ledger.jsonl`"});
   // Its own reservation, and the one that it replaces, do not count.
   require_room(state, sample_reservation("run-1", 3), limit, "ledger.jsonl");
   Reservation anew = sample_reservation("run-2", 3);
@@ -156,15 +158,16 @@ TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt),
             "epsilon 0 at delta 1e-05 is spent in all, no budget is set");
   const LedgerState state = charged({gaussian("run-1/a", 0.3)});
-  EXPECT_EQ(balance_text(state, Adjacency::kAddRemove, std::nullopt, 1e-6),
-            fmt::format("epsilon {:.4g} at delta 1e-06 is spent in all, no budget is set", gdp_epsilon(0.3, 1e-6)));
+  EXPECT_EQ(
+      balance_text(state, Adjacency::kAddRemove, std::nullopt, 1e-6),
+      fmt::format("epsilon {} at delta 1e-06 is spent in all, no budget is set", upper_figure(gdp_epsilon(0.3, 1e-6))));
   EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
-              testing::AllOf(HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 2.254; "),
+              testing::AllOf(HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 2.25; "),
                              HasSubstr("a run of epsilon 1.7")));
   EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
   EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0.4961 at delta 1e-05 is spent in all, no budget is set");
+            "epsilon 0.497 at delta 1e-05 is spent in all, no budget is set");
   EXPECT_THAT(
       balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
       testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in all, of the data set's budget of epsilon 2")));

@@ -175,7 +175,7 @@ TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
   anew.releases[0].mu = 0.26;
   anew.instead_of = "run-1";
   expect_refusal<BudgetRefused>([&] { ledger.reserve(anew, limit); },
-                                {"the runs on file have epsilon 1.061", ", with this one's 1.107"});
+                                {"the runs on file have epsilon 1.07", ", with this one's 1.11"});
   EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
   anew.releases[0].mu = 0.25;
   ledger.reserve(anew, limit);
@@ -284,7 +284,7 @@ TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
   ledger.append(sample_entry("run-1/means/1"));
   expect_refusal<BudgetRefused>(
       [&] { ledger.reserve(sample_reservation("run-2"), limit); },
-      {path_.string() + ": the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061"});
+      {path_.string() + ": the runs on file have epsilon 1.07", ", those that have not ended may still charge 1.07"});
   ledger.end("run-1", RunOutcome::kStopped);
   ledger.reserve(sample_reservation("run-2"), limit);
 }

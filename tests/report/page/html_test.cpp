@@ -37,7 +37,7 @@ TEST(Embedded, IsTheSameJsonWithoutACharacterOfMarkup) {
 }
 
 TEST(Figure, HoldsTheExactNumberBesideTheRoundedOne) {
-  EXPECT_EQ(figure(json(0.1234567890123)), "<data value=\"0.1234567890123\">0.123457</data>");
+  EXPECT_EQ(figure(json(0.1234567890123)), "<data value=\"0.1234567890123\">0.123</data>");
   EXPECT_EQ(figure(json(42)), "<data value=\"42\">42</data>");
   EXPECT_EQ(figure(json()), "–");
   EXPECT_THROW(figure(json("1")), std::logic_error);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -123,8 +124,9 @@ TEST(Page, HoldsEveryFigureOfAReportExactly) {
 TEST(Page, HoldsEverySectionOfAFit) {
   const std::string page = page_of_one(fit_of(small_report()));
   for (const char* heading :
-       {"What is promised, and to whom", "Where the budget went", "What came out, beside its noise",
-        "How well the model does", "Who took part", "What the silos&#39; messages cost", "Settings"}) {
+       {"Epsilon, and what it means", "What is promised, and to whom", "Where the budget went",
+        "What came out, beside its noise", "How well the model does", "How well it does, class by class",
+        "Who took part", "What the silos&#39; messages cost", "Settings"}) {
     EXPECT_EQ(count_of(page, ">" + std::string(heading) + "</a>"), 1u) << heading;
     EXPECT_TRUE(has(page, "-title\">" + std::string(heading))) << heading;
   }
@@ -132,8 +134,8 @@ TEST(Page, HoldsEverySectionOfAFit) {
                             "running times", "south", "its line was cut", "distributed", "north"}) {
     EXPECT_TRUE(has(page, words));
   }
-  // shares, norms, spectrum, recalls, confusion
-  EXPECT_EQ(count_of(page, "<figure "), 5u);
+  // attacker, shares, norms, spectrum, recalls, confusion
+  EXPECT_EQ(count_of(page, "<figure "), 6u);
 }
 
 TEST(Page, LeavesOutWhatAReportDoesNotHave) {
@@ -158,17 +160,18 @@ TEST(Page, RoundsCostsUpAndNoiseDown) {
   report["privacy"]["releases"][0]["mu"] = 0.30000001;
   report["privacy"]["releases"][0]["sigma"] = 11.2599999;
   const std::string page = page_of_one(fit_of(report));
-  EXPECT_TRUE(has(page, "<data value=\"0.30000001\">0.300001</data>"));
-  EXPECT_TRUE(has(page, "<data value=\"11.2599999\">11.2599</data>"));
+  EXPECT_TRUE(has(page, "<data value=\"0.30000001\">0.301</data>"));
+  EXPECT_TRUE(has(page, "<data value=\"11.2599999\">11.2</data>"));
 }
 
 TEST(Page, MarksTestFiguresAndMessagesForTheOwner) {
   const std::string page = page_of_one(fit_of(small_report()));
   const std::string mark = " <span class=\"owner\">for the data's owner</span></h3>";
-  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost"}) {
+  for (const char* heading :
+       {"How well the model does", "How well it does, class by class", "What the silos&#39; messages cost"}) {
     EXPECT_TRUE(has(page, heading + mark));
   }
-  EXPECT_EQ(count_of(page, mark), 2u);
+  EXPECT_EQ(count_of(page, mark), 3u);
   const std::string of_sweep = page_of_one(sweep_of_two_methods());
   EXPECT_TRUE(has(of_sweep, "None of these runs is private"));
   EXPECT_EQ(count_of(of_sweep, mark), 2u);
@@ -177,10 +180,10 @@ TEST(Page, MarksTestFiguresAndMessagesForTheOwner) {
 TEST(Page, ForThePublicHasNoSectionAndNoFigureOfTheOwners) {
   const PageDocument document = fit_of(small_report());
   const std::string page = page_of({&document, 1}, Audience::kPublic);
-  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost"}) {
+  for (const char* heading : {"How well", "What the silos&#39; messages cost"}) {
     EXPECT_FALSE(has(page, heading)) << heading;
   }
-  for (const char* value : {"0.953125", "0.9515", "0.96875", "0.934375", "8192"}) {
+  for (const char* value : {"0.953125", "0.9515", "0.96875", "0.934375", "value=\"8192\""}) {
     EXPECT_FALSE(has(without_inlined_texts(page), value)) << value;
   }
   EXPECT_TRUE(has(page, "All of this page is public."));
@@ -287,10 +290,87 @@ TEST(Page, RefusesAMemberOfAnotherType) {
   }
 }
 
-TEST(Page, NamesEachOfSeveralDocumentsOnce) {
+json report_of_auto(double epsilon, double accuracy) {
+  json report = small_report();
+  report["privacy"]["epsilon"] = epsilon;
+  report["test"]["accuracy"] = accuracy;
+  report["adaptive"] = {{"method", "auto"}, {"chosen", "fc"}, {"by", "public knowledge"}};
+  report["ledger"] = {{"run", "aa"},
+                      {"public_key", std::string(64, 'a')},
+                      {"last_line_sha256", std::string(64, 'b')},
+                      {"lines", 3},
+                      {"spent", {{"epsilon", 3.875}, {"delta", 1e-5}, {"rho", 0.5}, {"runs", 2}}}};
+  return report;
+}
+
+// What its readers have come for stands before all else.
+TEST(Page, OpensWithEpsilonAccuracyAndWhatIsSpent) {
+  const std::string page = without_inlined_texts(page_of_one(fit_of(report_of_auto(2.5, 0.9375))));
+  std::size_t last = page.find("<main");
+  for (const char* next :
+       {"<dt>epsilon</dt><dd><data value=\"2.5\">", "a certain one is in",
+        "<dt>accuracy</dt><dd><data value=\"0.9375\">", ">Spent on these records</h3>",
+        "<data value=\"3.875\">3.88</data>", ">An attacker at best</h3>", ">What is promised, and to whom</h3>"}) {
+    const std::size_t at = page.find(next, last);
+    ASSERT_NE(at, std::string::npos) << next;
+    last = at;
+  }
+}
+
+TEST(Page, DrawsTheAttackerByTheRunsOwnMu) {
+  const std::string page = page_of_one(fit_of(small_report()));
+  const double found = gdp_attack_power(0.5, 0.01);  // which is less than by epsilon 2
+  EXPECT_TRUE(has(page, "<th scope=\"row\"><data value=\"0.01\">1.0 %</data></th><td class=\"number\"><data value=\"" +
+                            json(found).dump() + "\">"));
+  json sampled = small_report();
+  sampled["privacy"]["mu"] = nullptr;
+  EXPECT_TRUE(has(page_of_one(fit_of(sampled)), json(attack_power(2.0, 1e-5, 0.01)).dump()));
+}
+
+TEST(Page, CallsAMethodThatWasChosenByBothNames) {
+  const std::string page = page_of_one(fit_of(report_of_auto(2.5, 0.9375)));
+  EXPECT_TRUE(has(page, "A fit by auto (by fc), epsilon 2.5"));
+  PageDocument sweep = sweep_of_two_methods();
+  for (json& run : sweep.content["runs"]) run["trained_by"] = "ls";
+  EXPECT_TRUE(has(page_of_one(sweep), "<bdi>mean (by ls)</bdi>"));
+}
+
+TEST(Page, PutsReportsSideBySideAndDrawsAccuracyAgainstEpsilon) {
+  const std::vector<PageDocument> documents{fit_of(report_of_auto(4.0, 0.9375)), fit_of(small_report()),
+                                            fit_of(report_of_auto(2.5, 0.875))};
+  const std::string page = page_of(documents);
+  EXPECT_EQ(count_of(page, "<article "), 4u);
+  EXPECT_LT(page.find("Side by side"), page.find("Epsilon, and what it means"));
+  EXPECT_TRUE(has(page, "<strong>Accuracy against epsilon.</strong>"));
+  // A column for each method, rows by epsilon.
+  const std::string values = page.substr(page.find("<caption>Accuracy by epsilon</caption>"));
+  EXPECT_THAT(
+      values.substr(0, values.find("</table>")),
+      testing::MatchesRegex("(.|\n)*auto \\(by fc\\)(.|\n)*>fc<(.|\n)*value=\"2.0\"(.|\n)*value=\"0.953125\"(.|\n)*"
+                            "value=\"2.5\"(.|\n)*value=\"0.875\"(.|\n)*value=\"4.0\"(.|\n)*"));
+  // Entries of the menu differ.
+  for (const char* title :
+       {"A fit by auto (by fc), epsilon 4 <", "A fit by fc, epsilon 2 <", "A fit by auto (by fc), epsilon 2.5 <"}) {
+    EXPECT_EQ(count_of(page.substr(0, page.find("</nav>")), title), 1u) << title;
+  }
+  EXPECT_EQ(count_of(page.substr(0, page.find("</nav>")), "Settings"), 0u);
+  const std::string of_public = without_inlined_texts(page_of(documents, Audience::kPublic));
+  EXPECT_TRUE(has(of_public, "Side by side"));
+  for (const char* value : {"0.9375", "0.875", "Accuracy against epsilon"})
+    EXPECT_FALSE(has(of_public, value)) << value;
+}
+
+TEST(Page, SaysAtWhichDeltaALedgerIsToldWhereRunsHaveSeveral) {
+  PageDocument ledger = ledger_of_two_runs();
+  EXPECT_FALSE(has(page_of_one(ledger), "Runs state"));
+  ledger.content["deltas_of_runs"] = {1e-5, 1e-4};
+  EXPECT_TRUE(has(page_of_one(ledger), "Runs state 2 deltas, from <data value=\"1e-05\">1e-05</data>"));
+}
+
+TEST(Page, NamesEachOfSeveralDocumentsInMenuAndHeading) {
   const std::vector<PageDocument> documents{fit_of(small_report()), sweep_of_two_methods(), ledger_of_two_runs()};
   const std::string page = page_of(documents);
-  for (const char* file : {"r.json", "s.json", "l.jsonl"}) EXPECT_EQ(count_of(page, "<bdi>" + std::string(file)), 1u);
+  for (const char* file : {"r.json", "s.json", "l.jsonl"}) EXPECT_EQ(count_of(page, "<bdi>" + std::string(file)), 2u);
   EXPECT_EQ(count_of(page, "<article "), 3u);
   EXPECT_EQ(page, page_of(documents));
 }
