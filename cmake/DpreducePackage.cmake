@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openmpi-bin) # mpirun
 # What the Python package uses, and what find_package(dpreduce) looks for.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
     "python3-numpy, python3-sklearn, python3-mpi4py, python3-tqdm, python3-pandas, cmake, pkg-config, libopenmpi-dev, libssl-dev, libboost-dev, libeigen3-dev, libcli11-dev, \
-libtomlplusplus-dev, nlohmann-json3-dev, libfmt-dev, libhdf5-dev, libonnx-dev, libprotobuf-dev, libopenblas-dev, liblapacke-dev, libfftw3-dev")
+libtomlplusplus-dev, nlohmann-json3-dev, libfmt-dev, libhdf5-dev, libonnx-dev, libprotobuf-dev, libopenblas-dev, liblapacke-dev, libfftw3-dev, zlib1g-dev")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CHECKSUM SHA256)
 include(CPack)

@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/archive_array.hpp"
+#include "common/data/csv_array.hpp"
 #include "common/data/dtype.hpp"
 #include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_array.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/npy_array.hpp"
+#include "common/files/csv_writer.hpp"
 #include "common/files/paths.hpp"
 
 namespace dpreduce {
@@ -193,10 +196,17 @@ StoredFloats ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
 void ArrayFile::expect_rows(std::uint64_t, std::uint64_t) const {}
 void ArrayFile::release_rows(std::uint64_t, std::uint64_t) const {}
 
-std::unique_ptr<ArrayFile> open_array(const std::string& path) {
+std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   const ArrayPath parts = split_array_path(path);
-  if (parts.dataset.empty()) return std::make_unique<NpyArray>(parts.file);
-  return std::make_unique<Hdf5Array>(parts.file, parts.dataset);
+  if (parts.dataset.starts_with('/')) return std::make_unique<Hdf5Array>(parts.file, parts.dataset);
+  if (is_csv(parts.file)) return open_csv(MappedFile(parts.file), parts.file, role);
+  MappedFile file(parts.file);
+  if (is_zip(file.bytes())) return open_archive(std::move(file), parts.file, parts.dataset);
+  if (parts.dataset.empty()) return std::make_unique<NpyArray>(whole(std::move(file)), parts.file, parts.file);
+  throw BadInput(
+      fmt::format("{}: is no zip file, as numpy.savez and torch.save (since 1.6) write them; name it alone, "
+                  "or write it again",
+                  parts.file));
 }
 
 }  // namespace dpreduce

@@ -31,6 +31,8 @@ struct VisitPersons {
   std::function<void(std::string_view person)> name;                    ///< of a row: UTF-8, or digits of 2^63 and more
 };
 
+enum class ArrayRole { kFeatures, kLabels, kPersons };
+
 /// Not thread-safe: rows pass through a scratch buffer of the object, of at most 4 MiB or one row.
 class ArrayFile {
  public:
@@ -126,7 +128,8 @@ class ArrayFile {
   std::vector<std::byte> scratch_;
 };
 
-/// Opens `path`: file.h5:/dataset as HDF5, anything else as .npy. Throws BadInput.
-std::unique_ptr<ArrayFile> open_array(const std::string& path);
+/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] and file.pt[:name] (archive_array.hpp), file.csv
+/// (csv_array.hpp, which needs the role), anything else as .npy. Throws BadInput.
+std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role = ArrayRole::kLabels);
 
 }  // namespace dpreduce

@@ -59,7 +59,7 @@ requires std::ranges::borrowed_range<Elements> ArrayView array_view(Elements&& e
   return rows_in_c_order(std::as_bytes(view), dtype_of<Element>(), columns);
 }
 
-class MemoryArray final : public ArrayFile {
+class MemoryArray : public ArrayFile {
  public:
   /// `view` stays valid as long as this object. `name` is for messages.
   MemoryArray(const ArrayView& view, std::string name);

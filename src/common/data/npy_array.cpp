@@ -16,7 +16,24 @@ namespace dpreduce {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";
+
+// How files of other formats begin, and what to do about them.
+struct OtherFormat {
+  std::string_view magic;
+  std::string_view advice;  // after the file's name, which {0} stands for
+};
+
+constexpr OtherFormat kOtherFormats[] = {
+    {"\x89HDF\r\n\x1a\n", "is an HDF5 file; name a dataset in it, as in {0}:/features"},
+    {"PAR1", "is a Parquet file; convert it: numpy.save('x.npy', pandas.read_parquet('{0}').to_numpy('float32'))"},
+    {"ARROW1",
+     "is an Arrow (Feather) file; convert it: numpy.save('x.npy', "
+     "pandas.read_feather('{0}').to_numpy('float32'))"},
+    {"FEA1", "is a Feather file; convert it: numpy.save('x.npy', pandas.read_feather('{0}').to_numpy('float32'))"},
+    {"\x80",
+     "is a Python pickle, which is never read, since reading runs what is in it; save a tensor by torch.save of "
+     "PyTorch 1.6 or later, or an array with numpy.save"},
+    {"\x1f\x8b", "is packed by gzip; unpack it with gunzip"}};
 constexpr std::size_t kMaxTextLength = 64 * 1024;  // NumPy itself warns from 10,000; a plain array needs about 120
 constexpr std::size_t kMaxCharacters = 65536;      // of a string: a class name is shorter
 constexpr std::size_t kMaxDimensions = 32;         // NumPy 1's own limit
@@ -191,14 +208,15 @@ class HeaderText {
 
 NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
-  if (bytes.starts_with(kHdf5Magic)) {
-    throw BadInput(fmt::format("{}: is an HDF5 file; name a dataset in it, as in {}:/features", name, name));
+  for (const OtherFormat& other : kOtherFormats) {
+    if (!bytes.starts_with(other.magic)) continue;
+    throw BadInput(fmt::format("{}: {}", name, fmt::format(fmt::runtime(other.advice), name)));
   }
   if (!bytes.starts_with(kMagic)) {
-    throw BadInput(
-        fmt::format("{}: is not an .npy file; save the array with numpy.save, or name an HDF5 dataset as "
-                    "file.h5:/dataset",
-                    name));
+    throw BadInput(fmt::format(
+        "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, .pt, numbers as .csv, and "
+        "HDF5 as file.h5:/dataset",
+        name));
   }
   const auto cut = [&]() -> BadInput {
     return BadInput(fmt::format("{}: ends inside its .npy header; write or copy it again", name));
@@ -232,10 +250,12 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   return header;
 }
 
-NpyArray::NpyArray(const std::string& path) : NpyArray(MappedFile(path), path) {}
+NpyArray::NpyArray(const std::string& path) : NpyArray(whole(MappedFile(path)), path, path) {}
 
-NpyArray::NpyArray(MappedFile file, const std::string& name) : NpyArray(file.bytes(), name) {
-  file_ = std::move(file);
+NpyArray::NpyArray(StoredBytes bytes, const std::string& name, const std::string& file)
+    : NpyArray(bytes.bytes(), name) {
+  stored_ = std::move(bytes);
+  file_ = file;
 }
 
 NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name)
@@ -254,6 +274,10 @@ NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name, Np
   }
 }
 
+FileIdentity NpyArray::identity() const {
+  return file_identity(file_.empty() ? name() : file_, stored_ ? stored_->offset : 0);
+}
+
 StoredFloats NpyArray::features_in_place(std::uint64_t first_row, std::uint64_t count) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (header_.memory_order != MemoryOrder::kC) return {};
@@ -262,17 +286,18 @@ StoredFloats NpyArray::features_in_place(std::uint64_t first_row, std::uint64_t 
 
 void NpyArray::expect_rows(std::uint64_t first_row, std::uint64_t count) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  if (!file_ || header_.memory_order != MemoryOrder::kC) return;
-  file_->expect(header_.data_offset + first_row * row_bytes(), count * row_bytes());
+  if (!stored_ || stored_->is_packed || header_.memory_order != MemoryOrder::kC) return;
+  stored_->file.expect(stored_->offset + header_.data_offset + first_row * row_bytes(), count * row_bytes());
 }
 
 void NpyArray::release_rows(std::uint64_t first_row, std::uint64_t count) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  if (!file_) return;
+  if (!stored_ || stored_->is_packed) return;
+  const std::size_t first_element = stored_->offset + header_.data_offset;
   if (header_.memory_order == MemoryOrder::kC) {
-    file_->release(header_.data_offset + first_row * row_bytes(), count * row_bytes());
+    stored_->file.release(first_element + first_row * row_bytes(), count * row_bytes());
   } else if (first_row + count == rows()) {
-    file_->release(header_.data_offset, elements_.size());
+    stored_->file.release(first_element, elements_.size());
   }
 }
 

@@ -15,7 +15,7 @@
 
 #include "common/data/array_file.hpp"
 #include "common/data/dtype.hpp"
-#include "common/files/mapped_file.hpp"
+#include "common/files/zip_file.hpp"
 
 namespace dpreduce {
 
@@ -43,6 +43,9 @@ class NpyArray final : public ArrayFile {
   /// it does not hold exactly the bytes that its shape asks for: a file cut short, or one with something after its end.
   explicit NpyArray(const std::string& path);
 
+  /// Of a file, or a part of it, that is open already; `name` is for messages, `file` the path. Throws the same.
+  NpyArray(StoredBytes bytes, const std::string& name, const std::string& file);
+
   /// Reads `bytes`, which must stay valid as long as this object. Throws the same.
   NpyArray(std::span<const std::byte> bytes, const std::string& name);
 
@@ -51,11 +54,11 @@ class NpyArray final : public ArrayFile {
   StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
   void expect_rows(std::uint64_t first_row, std::uint64_t count) const override;
   void release_rows(std::uint64_t first_row, std::uint64_t count) const override;
-  FileIdentity identity() const override { return file_identity(name(), 0); }
-  bool is_cheap_to_keep_open() const override { return true; }
+  FileIdentity identity() const override;
+  /// But where it was unpacked into memory.
+  bool is_cheap_to_keep_open() const override { return !stored_ || !stored_->is_packed; }
 
  private:
-  NpyArray(MappedFile file, const std::string& name);
   NpyArray(std::span<const std::byte> bytes, const std::string& name, NpyHeader header);
 
   std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
@@ -63,7 +66,8 @@ class NpyArray final : public ArrayFile {
 
   NpyHeader header_;
   std::span<const std::byte> elements_;
-  std::optional<MappedFile> file_;
+  std::optional<StoredBytes> stored_;
+  std::string file_;  // its path
 };
 
 }  // namespace dpreduce

@@ -21,7 +21,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
   DPREDUCE_ASSERT(!paths.empty());
   std::uint64_t rows = 0;
   for (const std::string& path : paths) {
-    const std::unique_ptr<ArrayFile> file = open_array(path);
+    const std::unique_ptr<ArrayFile> file = open_array(path, role);
     require_role(*file);
     if (shards_.empty()) columns_ = file->columns();
     if (file->columns() != columns_) {
@@ -123,7 +123,7 @@ std::optional<std::pair<std::size_t, std::size_t>> ShardedArray::files_alike(Sha
 std::uint64_t ShardedArray::mapped_bytes() const {
   std::uint64_t bytes = 0;
   for (const Shard& shard : shards_) {
-    const bool is_mapped = !shard.identity.is_memory && split_array_path(shard.path).dataset.empty();
+    const bool is_mapped = !shard.identity.is_memory && !split_array_path(shard.path).dataset.starts_with('/');
     if (is_mapped) bytes += shard.identity.bytes;
   }
   return bytes;
@@ -176,7 +176,7 @@ ArrayFile& ShardedArray::opened(std::size_t shard) {
   if (wanted.file == nullptr) {
     Shard& last = shards_[last_opened_];
     if (last.file != nullptr && !last.file->is_cheap_to_keep_open()) last.file.reset();
-    wanted.file = open_array(wanted.path);
+    wanted.file = open_array(wanted.path, role_);
     require_role(*wanted.file);
     if (wanted.file->columns() != columns_ || wanted.file->dtype() != wanted.dtype ||
         wanted.file->rows() != wanted.end - wanted.first) {

@@ -14,8 +14,6 @@
 
 namespace dpreduce {
 
-enum class ArrayRole { kFeatures, kLabels, kPersons };
-
 /// Where a row lies. `file` belongs to the array.
 struct RowLocation {
   const std::string& file;

@@ -22,6 +22,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
+#include "common/base/local_path.hpp"
 
 namespace dpreduce {
 namespace {
@@ -144,6 +145,7 @@ void refuse_existing(const std::string& path) {
 
 AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers readers) : path_(path), existing_(existing) {
   if (path.empty()) throw BadInput("an output path is empty; name a file");
+  require_local(path);
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if ((exists && S_ISDIR(status.st_mode)) || path.back() == '/') {

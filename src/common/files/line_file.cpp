@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/local_path.hpp"
 
 namespace dpreduce {
 
@@ -23,6 +24,7 @@ namespace {
 
 int LineFile::opened(Existing existing) {
   if (path_.empty()) throw BadInput("an output path is empty; name a file");
+  require_local(path_);
   std::error_code error;
   if (is_file(path_) || !std::filesystem::exists(path_, error)) {
     claim_ = OutputClaim(path_, std::filesystem::weakly_canonical(path_, error));

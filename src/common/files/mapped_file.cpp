@@ -12,6 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
+#include "common/base/local_path.hpp"
 
 namespace dpreduce {
 namespace {
@@ -24,6 +25,7 @@ std::size_t page_size() {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
+  require_local(path);
   // O_NONBLOCK: a pipe must be refused, not waited for.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {

@@ -13,6 +13,7 @@ namespace dpreduce {
 /// SIGBUS when the lost pages are touched: data sets must not change during a run.
 class MappedFile {
  public:
+  MappedFile() = default;  ///< of no bytes
   /// Throws BadInput with path and reason where the file is missing, unreadable, not a regular file, or empty.
   explicit MappedFile(const std::string& path);
   ~MappedFile();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include <fcntl.h>
@@ -15,10 +16,19 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/local_path.hpp"
 #include "common/base/rank_pattern.hpp"
 
 namespace dpreduce {
 namespace {
+
+// Files that hold several arrays.
+struct ContainerFormat {
+  std::string_view suffix;
+  bool is_archive = false;  // else HDF5, in which names are paths
+};
+
+constexpr ContainerFormat kContainers[] = {{".h5"}, {".hdf5"}, {".npz", true}, {".pt", true}, {".pth", true}};
 
 // In no order.
 std::vector<std::string> glob_matches(const std::string& pattern) {
@@ -74,9 +84,21 @@ std::set<std::size_t> numbers_of(const std::string& name, const std::string& pat
 }  // namespace
 
 ArrayPath split_array_path(const std::string& path) {
-  const std::size_t colon = path.find(":/", 1);
-  if (colon == std::string::npos || colon + 2 == path.size()) return {path, ""};
-  return {path.substr(0, colon), path.substr(colon + 1)};
+  std::size_t colon = path.find(":/", 1);
+  if (colon != std::string::npos && colon + 2 == path.size()) return {path, ""};
+  bool is_archive = false;
+  for (const ContainerFormat& format : kContainers) {
+    const std::size_t found = path.find(std::string(format.suffix) + ":", 1);
+    const std::size_t here = found == std::string::npos ? found : found + format.suffix.size();
+    if (here > colon || here == std::string::npos || here + 1 == path.size()) continue;
+    colon = here;
+    is_archive = format.is_archive;
+  }
+  if (colon == std::string::npos) return {path, ""};
+  std::string name = path.substr(colon + 1);
+  if (is_archive && name.starts_with('/')) name.erase(0, 1);
+  if (!is_archive && !name.starts_with('/')) name.insert(0, "/");
+  return {path.substr(0, colon), name};
 }
 
 bool paths_are_per_worker(const std::vector<std::string>& patterns) {
@@ -93,6 +115,7 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
   std::vector<std::string> paths;
   std::set<std::tuple<dev_t, ino_t, std::string>> seen;
   for (const std::string& pattern : patterns) {
+    require_local(pattern);
     const ArrayPath parts = split_array_path(with_rank(pattern, worker));
     for (const std::string& file : matches(parts.file)) {
       const std::string path = parts.dataset.empty() ? file : file + ":" + parts.dataset;

@@ -1,4 +1,4 @@
-// From what a user typed to files: globs, {rank}, and file.h5:/dataset.
+// From what a user typed to files: globs, {rank}, and arrays in files.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace dpreduce {
 
-/// A file, and the dataset in it (empty for .npy).
+/// A file, and the array in it: of HDF5 the dataset, which begins with "/"; of .npz and .pt its name; or empty.
 struct ArrayPath {
   std::string file;
   std::string dataset;
 };
 
-/// Splits at the first ":/" that has a name on both sides; without one the dataset is empty.
+/// Splits at the first ":/" that has a name on both sides, or the first ":" behind .h5, .hdf5, .npz, .pt or .pth:
+/// f.h5:features is f.h5:/features, and f.npz:/x is f.npz:x. Without one the dataset is empty.
 ArrayPath split_array_path(const std::string& path);
 
 /// True where every pattern holds "{rank}": each worker then owns files of its own. False where none does: all workers

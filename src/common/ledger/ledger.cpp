@@ -15,6 +15,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
+#include "common/base/local_path.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 
@@ -83,6 +84,7 @@ bool lock(int file, const fs::path& path, int kind) {
 
 // Below 0 where there is no file, and none is to be made.
 int open_locked(const fs::path& path, int flags, int kind) {
+  require_local(path);
   while (true) {
     // Without O_NONBLOCK, opening a pipe would wait for its other end.
     const int file =

@@ -15,6 +15,12 @@ TEST(Paths, AnArrayPathIsAFileAndPerhapsADataset) {
                                                                                 {"x.h5:/x", "x.h5", "/x"},
                                                                                 {"/a/x.h5:/g/x", "/a/x.h5", "/g/x"},
                                                                                 {"x.h5:/g/a:/b", "x.h5", "/g/a:/b"},
+                                                                                {"x.h5:x", "x.h5", "/x"},
+                                                                                {"x.hdf5:g/x", "x.hdf5", "/g/x"},
+                                                                                {"x.npz:a", "x.npz", "a"},
+                                                                                {"x.npz:/a", "x.npz", "a"},
+                                                                                {"d/x.pt:a:/b", "d/x.pt", "a:/b"},
+                                                                                {"x.npz:", "x.npz:", ""},
                                                                                 {"x.h5:/", "x.h5:/", ""},
                                                                                 {":/x", ":/x", ""},
                                                                                 {"a:b.npy", "a:b.npy", ""},
@@ -23,6 +29,13 @@ TEST(Paths, AnArrayPathIsAFileAndPerhapsADataset) {
     EXPECT_EQ(split_array_path(path).file, file) << path;
     EXPECT_EQ(split_array_path(path).dataset, dataset) << path;
   }
+}
+
+TEST(Paths, AddressesOfStoresAreNamedAsSuch) {
+  for (const std::string path : {"s3://b/x.npy", "gs://b/x*.npy", "https://a/x.npy", "abfss://a@b/x.npy"}) {
+    expect_bad_input([&] { expand_paths({path}, 0); }, {path, "is an address", "mount the store"});
+  }
+  expect_bad_input([&] { expand_paths({"s3://b/x.npy"}, 0); }, {"(aws s3 cp)"});
 }
 
 TEST(Paths, GlobsAreSortedAndPatternsKeepTheirOrder) {

@@ -1,0 +1,188 @@
+#include "common/data/csv_array.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/utf8.hpp"
+#include "common/data/held_array.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLongestName = 1024;  // bytes: a class name is shorter
+
+template <typename Number>
+bool read_number(std::string_view cell, Number& number) {
+  if (cell.starts_with('+')) cell.remove_prefix(1);
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  return error == std::errc() && end == cell.data() + cell.size() && !cell.empty();
+}
+
+bool read_feature(std::string_view cell, float& value) {
+  if (cell.empty()) {
+    value = std::numeric_limits<float>::quiet_NaN();
+    return true;
+  }
+  double number = 0.0;  // from_chars reads nan and inf, too
+  if (!read_number(cell, number)) return false;
+  value = static_cast<float>(number);
+  return true;
+}
+
+std::string_view without_space(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
+}
+
+// Reads a table cell by cell.
+class CsvReader {
+ public:
+  CsvReader(std::span<const std::byte> text, const std::string& path)
+      : text_(reinterpret_cast<const char*>(text.data()), text.size()), path_(path) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  }
+
+  // The cells of the next line; false after the last, behind which there may be empty ones. Quotes around a cell are
+  // taken off.
+  bool next(std::vector<std::string_view>& cells) {
+    cells.clear();
+    std::string_view line;
+    for (bool was_empty = false; line.empty(); was_empty = true) {
+      if (text_.empty()) return false;
+      if (was_empty && !trimmed_lines().empty()) refuse("is empty; leave it out, or write what is missing");
+      const std::size_t end = std::min(text_.find('\n'), text_.size());
+      line = without_space(text_.substr(0, end));
+      text_.remove_prefix(std::min(end + 1, text_.size()));
+      ++line_;
+    }
+    while (true) {
+      const std::size_t comma = line.starts_with('"') ? line.find(',', line.find('"', 1)) : line.find(',');
+      std::string_view cell = without_space(line.substr(0, comma));
+      if (cell.size() >= 2 && cell.starts_with('"') && cell.ends_with('"')) cell = cell.substr(1, cell.size() - 2);
+      cells.push_back(cell);
+      if (comma == std::string_view::npos) break;
+      line = without_space(line.substr(comma + 1));
+    }
+    if (columns_ == 0) columns_ = cells.size();
+    if (cells.size() != columns_) {
+      refuse(fmt::format("has {} cells where the first line has {}; write it again", cells.size(), columns_));
+    }
+    return true;
+  }
+
+  std::size_t columns() const { return columns_; }
+
+  // About the line that was read last.
+  [[noreturn]] void refuse(const std::string& fault) const {
+    throw BadInput(fmt::format("{}: line {} {}{}", path_, line_, fault, kForOwnerOnly));
+  }
+
+ private:
+  std::string_view trimmed_lines() const {
+    return text_.substr(std::min(text_.find_first_not_of(" \t\r\n"), text_.size()));
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  std::size_t line_ = 0;
+  std::size_t columns_ = 0;
+};
+
+// All rows of the table as numbers, row-major; nothing where a row other than the first has a cell that is none, and
+// `cell` is that cell.
+template <typename Number, typename Read>
+std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string& bad_cell) {
+  std::vector<Number> numbers;
+  std::vector<std::string_view> cells;
+  for (bool is_first = true; reader.next(cells); is_first = false) {
+    const std::size_t before = numbers.size();
+    for (const std::string_view cell : cells) {
+      numbers.emplace_back();
+      if (read(cell, numbers.back())) continue;
+      if (!is_first) {
+        bad_cell = cell;
+        return {};
+      }
+      if (cells.size() > 1 && cells.front().empty()) {
+        reader.refuse("gives the first column no name, as an index has none; leave it out: to_csv(..., index=False)");
+      }
+      numbers.resize(before);
+      break;
+    }
+  }
+  return numbers;
+}
+
+std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, std::size_t columns,
+                                std::size_t element_bytes, const std::string& path) {
+  StoredBytes stored;
+  stored.is_packed = true;
+  stored.unpacked = std::move(bytes);
+  const std::span<const std::byte> elements = stored.bytes();
+  if (elements.empty()) throw BadInput(path + ": has no row; write it again");
+  const ArrayView view{.first = elements.data(),
+                       .dtype = dtype,
+                       .rows = elements.size() / (columns * element_bytes),
+                       .columns = columns,
+                       .row_stride = static_cast<std::ptrdiff_t>(columns * element_bytes),
+                       .column_stride = static_cast<std::ptrdiff_t>(element_bytes),
+                       .string_bytes = is_string(dtype) ? element_bytes : 0};
+  return std::make_unique<HeldArray>(std::move(stored), view, path, path, 0);
+}
+
+template <typename Number>
+std::unique_ptr<ArrayFile> held(const std::vector<Number>& numbers, std::size_t columns, const std::string& path) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return held(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype_of<Number>(), columns, sizeof(Number), path);
+}
+
+std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const std::string& path) {
+  std::vector<std::string_view> cells;
+  std::size_t longest = 1;
+  std::size_t rows = 0;
+  for (CsvReader reader(text, path); reader.next(cells); ++rows) {
+    if (cells.size() > 1) reader.refuse("has several cells that are no integers; give one name a line");
+    if (cells.front().size() > kLongestName) {
+      reader.refuse(fmt::format("has a name of more than {} bytes", kLongestName));
+    }
+    longest = std::max(longest, cells.front().size());
+  }
+  std::vector<std::byte> strings(rows * longest);
+  std::size_t row = 0;
+  for (CsvReader reader(text, path); reader.next(cells); ++row) {
+    std::memcpy(strings.data() + row * longest, cells.front().data(), cells.front().size());
+  }
+  return held(std::move(strings), DType::kBytes, 1, longest, path);
+}
+
+}  // namespace
+
+std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role) {
+  CsvReader reader(file.bytes(), path);
+  std::string bad_cell;
+  if (role == ArrayRole::kFeatures) {
+    const std::vector<float> features = numbers_of<float>(reader, read_feature, bad_cell);
+    if (!bad_cell.empty()) {
+      reader.refuse(fmt::format("has the cell {}, which is no number; cells are apart by commas", in_quotes(bad_cell)));
+    }
+    return held(features, reader.columns(), path);
+  }
+  const auto read = [](std::string_view cell, std::int64_t& value) { return read_number(cell, value); };
+  const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, read, bad_cell);
+  if (!integers.empty()) return held(integers, reader.columns(), path);
+  return held_strings(file.bytes(), path);
+}
+
+}  // namespace dpreduce

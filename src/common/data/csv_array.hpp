@@ -1,0 +1,22 @@
+// A table as text: a line a record, cells apart by commas, and a first line of names where there is one.
+//
+//     f0,f1          features: numbers, read as float32; an empty cell is a NaN
+//     0.5,-1.25      labels and persons: integers where all are, else strings, one a line
+//
+// A first line that is no row of numbers has names of columns; a table of strings has none. All of it is read into
+// memory at once: 4 bytes a feature, 8 an integer. For small data: .npy is read in place, and faster.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/data/array_file.hpp"
+#include "common/files/mapped_file.hpp"
+
+namespace dpreduce {
+
+/// Throws BadInput with the line and the cell that is not as above, and where lines have different numbers of cells,
+/// there is no row, or the first column has no name, as an index of pandas.
+std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role);
+
+}  // namespace dpreduce

@@ -1,0 +1,94 @@
+// Files that NumPy and PyTorch have written (tests/fuzz/corpus/archive): features are 0, 1, ... 5 in three rows, labels
+// 0, 2, 1.
+#include "common/data/archive_array.hpp"
+
+#include "common/data/sharded_array.hpp"
+#include "common/files/paths.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce::archive_array_test {
+
+std::string archive(const std::string& name) {
+  return std::string(DPREDUCE_ARCHIVES) + "/" + name;
+}
+
+std::vector<float> rows_of(ArrayFile& array) {
+  array.require_holds_features();
+  std::vector<float> features(array.rows() * array.columns());
+  array.read_features(0, array.rows(), features);
+  return features;
+}
+
+std::vector<std::int32_t> labels_of(ArrayFile& array) {
+  array.require_holds_labels(nullptr);
+  std::vector<std::int32_t> labels(array.rows());
+  array.read_labels(0, array.rows(), 3, labels);
+  return labels;
+}
+
+const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
+
+TEST(ArchiveArray, ReadsTheArraysOfNumPyAndPyTorch) {
+  for (const char* const file :
+       {"one.npz", "one.npz:arr_0", "two.npz:features", "two.npz:/features", "packed.npz:features", "tensor.pt",
+        "several.pt:features", "several.pt:turned", "several.pt:half"}) {
+    const auto array = open_array(archive(file));
+    EXPECT_EQ(array->shape(), (Shape{3, 2})) << file;
+    EXPECT_EQ(rows_of(*array), kSix) << file;
+  }
+  for (const char* const file : {"two.npz:labels", "packed.npz:labels", "several.pt:labels"}) {
+    EXPECT_EQ(labels_of(*open_array(archive(file))), (std::vector<std::int32_t>{0, 2, 1})) << file;
+  }
+  EXPECT_EQ(rows_of(*open_array(archive("several.pt:part"))), (std::vector<float>{4, 5, 7, 8, 10, 11}));
+}
+
+TEST(ArchiveArray, AnArrayIsReadWhereItLiesButForOneThatIsPacked) {
+  EXPECT_EQ(open_array(archive("two.npz:features"))->features_in_place(0, 3).size(), 6u);
+  EXPECT_TRUE(open_array(archive("two.npz:features"))->is_cheap_to_keep_open());
+  EXPECT_FALSE(open_array(archive("packed.npz:features"))->is_cheap_to_keep_open());
+}
+
+TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
+  const std::pair<const char*, const char*> kRefused[] = {
+      {"two.npz", "has several arrays; it has \"features\", \"labels\": name one, as in"},
+      {"two.npz:x", "there is no array \"x\"; it has \"features\", \"labels\""},
+      {"several.pt:wide", "has 3 dimensions; save one row a record: x.reshape(len(x), -1)"},
+      {"several.pt:bad", "torch.BFloat16Storage\"; convert features by .float()"},
+      {"several.pt:expanded", "save x.contiguous().clone()"},
+      {"evil.pt", "a call of \"posix.system\"), and nothing of that is run; save a tensor"},
+      {"module.pt", "and nothing of that is run; save a tensor"},
+      {"cut.npz", "damaged zip file"},
+      {"cut_front.npz", "was cut short; write or copy it again"},
+      {"empty.npz", "has no array"},
+      {"bzip.npz", "packed by another method than deflate"},
+      {"packed_damaged.npz:features", "does not unpack to what it was"}};
+  for (const auto& [file, message] : kRefused) expect_refusal<BadInput>([&] { open_array(archive(file)); }, {message});
+}
+
+TEST(ArchiveArray, FilesOfOtherFormatsAreNamedWithTheWayToConvertThem) {
+  const TemporaryFolder folder;
+  const std::pair<std::string, const char*> kOthers[] = {{"PAR1....", "is a Parquet file; convert it: numpy.save("},
+                                                         {"ARROW1..", "pandas.read_feather("},
+                                                         {"FEA1....", "pandas.read_feather("},
+                                                         {"\x80\x02....", "is a Python pickle, which is never read"},
+                                                         {"\x1f\x8b....", "unpack it with gunzip"}};
+  for (const auto& [bytes, message] : kOthers) {
+    write_bytes(folder / "x", bytes);
+    expect_refusal<BadInput>([&] { open_array(folder / "x"); }, {folder / "x", message});
+  }
+  write_bytes(folder / "x.pt", "\x80\x02....");
+  expect_refusal<BadInput>([&] { open_array((folder / "x.pt") + ":x"); }, {"is no zip file"});
+}
+
+TEST(ArchiveArray, TwoArraysOfAFileAreTwoAndOneIsOne) {
+  EXPECT_NO_THROW(ShardedArray({archive("two.npz:features"), archive("one.npz")}, ArrayRole::kFeatures));
+  expect_refusal<BadInput>(
+      [&] {
+        ShardedArray({archive("one.npz"), archive("one.npz:arr_0")}, ArrayRole::kFeatures);
+      },
+      {"are one file"});
+  EXPECT_EQ(ShardedArray({archive("several.pt:features"), archive("several.pt:turned")}, ArrayRole::kFeatures).rows(),
+            6u);
+}
+
+}  // namespace dpreduce::archive_array_test

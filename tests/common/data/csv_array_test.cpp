@@ -1,0 +1,88 @@
+#include "common/data/csv_array.hpp"
+
+#include "common/data/sharded_array.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce::csv_array_test {
+
+class CsvArray : public testing::Test {
+ protected:
+  std::unique_ptr<ArrayFile> opened(const std::string& text, ArrayRole role) {
+    write_bytes(path_, text);
+    return open_array(path_, role);
+  }
+  std::vector<float> features(const std::string& text) {
+    const auto array = opened(text, ArrayRole::kFeatures);
+    array->require_holds_features();
+    std::vector<float> values(array->rows() * array->columns());
+    array->read_features(0, array->rows(), values);
+    return values;
+  }
+  void refused(const std::string& text, ArrayRole role, const std::string& message) {
+    expect_refusal<BadInput>([&] { opened(text, role); }, {path_, message});
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "x.csv";
+};
+
+TEST_F(CsvArray, FeaturesAreNumbersWithOrWithoutALineOfNames) {
+  const std::vector<float> expected = {0.5F, -1.0F, 1000.0F, 3.0F};
+  for (const char* const text :
+       {"0.5,-1\n1e3,3\n", "f0,f1\n0.5,-1\n1e3,3", "\xef\xbb\xbf\"f0\",\"f1\"\r\n0.5, -1\r\n+1e3,3\r\n\r\n"}) {
+    EXPECT_EQ(features(text), expected) << text;
+  }
+  const std::vector<float> whole = features("7,8\n9,10\n");
+  EXPECT_EQ(whole, (std::vector<float>{7, 8, 9, 10})) << "integers are features, too";
+  EXPECT_TRUE(std::isnan(features("1,\n2,3\n")[1]));
+}
+
+TEST_F(CsvArray, LabelsAreIntegersOrNames) {
+  for (const char* const text : {"2\n0\n", "label\n2\n0\n"}) {
+    const auto array = opened(text, ArrayRole::kLabels);
+    std::vector<std::int32_t> labels(2);
+    array->require_holds_labels(nullptr);
+    array->read_labels(0, 2, 3, labels);
+    EXPECT_EQ(labels, (std::vector<std::int32_t>{2, 0})) << text;
+  }
+  const NamedClasses names({"cat", "dog, big"});
+  std::vector<std::int32_t> labels(3);
+  const auto array = opened("cat\n\"dog, big\"\ncat\n", ArrayRole::kLabels);
+  array->require_holds_labels(&names);
+  array->read_labels(0, 3, 2, labels, &names);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 1, 0}));
+}
+
+TEST_F(CsvArray, IdentifiersAreIntegersOrStrings) {
+  std::vector<std::string> seen;
+  const VisitPersons visit{[&](std::span<const std::int64_t> persons) {
+                             for (const std::int64_t person : persons) seen.push_back(std::to_string(person));
+                           },
+                           [&](std::string_view person) { seen.emplace_back(person); }};
+  for (const char* const text : {"7\n8\n", "a1\nb2\n"}) {
+    const auto array = opened(text, ArrayRole::kPersons);
+    array->require_holds_persons();
+    array->visit_persons(0, 2, visit);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"7", "8", "a1", "b2"}));
+}
+
+TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
+  using enum ArrayRole;
+  refused("1,2\n3\n", kFeatures, "line 2 has 1 cells where the first line has 2");
+  refused("1,2\n3,x\n", kFeatures, "line 2 has the cell \"x\", which is no number");
+  refused("1;2\n3;4\n", kFeatures, "line 2 has the cell \"3;4\", which is no number; cells are apart by commas");
+  refused("1,2\n\n3,4\n", kFeatures, "line 2 is empty; leave it out");
+  refused(",f0\n0,1\n", kFeatures, "index=False");
+  refused("a,b\n", kFeatures, "has no row");
+  refused("a,b\nc,d\n", kLabels, "line 1 has several cells that are no integers");
+  refused(std::string(2000, 'a') + "\n", kLabels, "has a name of more than 1024 bytes");
+}
+
+TEST_F(CsvArray, ATableOfFeaturesStandsBesideOtherFiles) {
+  write_bytes(path_, "0,1\n2,3\n");
+  write_features(folder_ / "x.npy", 2, 2, 4.0F);
+  EXPECT_EQ(ShardedArray({path_, folder_ / "x.npy"}, ArrayRole::kFeatures).rows(), 4u);
+}
+
+}  // namespace dpreduce::csv_array_test
