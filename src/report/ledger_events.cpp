@@ -42,8 +42,8 @@ nlohmann::json gaussian_event(double noise_multiplier) {
   return {{"class", "GaussianDpEvent"}, {"noise_multiplier", noise_multiplier}};
 }
 
-nlohmann::json selection_event(double epsilon) {
-  return {{"class", "EpsilonDeltaDpEvent"}, {"epsilon", epsilon}, {"delta", 0.0}};
+nlohmann::json selection_event(const char* event_class, double epsilon) {
+  return {{"class", event_class}, {"epsilon", epsilon}};
 }
 
 nlohmann::json event_of(const Mechanism& mechanism) {
@@ -53,9 +53,9 @@ nlohmann::json event_of(const Mechanism& mechanism) {
             {"event", gaussian_event(sampled->noise_multiplier)}};
   }
   if (const auto* exponential = std::get_if<ExponentialMechanism>(&mechanism)) {
-    return selection_event(exponential->epsilon);
+    return selection_event("ExponentialMechanismDpEvent", exponential->epsilon);
   }
-  return selection_event(std::get<PureMechanism>(mechanism).epsilon);
+  return selection_event("PermuteAndFlipDpEvent", std::get<PureMechanism>(mechanism).epsilon);
 }
 
 // The event of one charge. 1 / mu is rounded down: no event promises more than the charge.

@@ -150,7 +150,7 @@ double delta_to_tell(const LedgerState& state) {
   return deltas.empty() ? kDeltaToTell : deltas.front();
 }
 
-void print_ledger(const LedgerState& state, std::optional<double> asked) {
+void print_ledger(const LedgerState& state, std::optional<double> asked, Adjacency adjacency) {
   const double delta = asked.value_or(delta_to_tell(state));
   if (const std::vector<double> deltas = deltas_of_runs(state); !asked && deltas.size() > 1) {
     fmt::print("runs state {} deltas, from {} to {}; epsilons are told at the least (--delta tells them at another)\n",
@@ -163,9 +163,10 @@ void print_ledger(const LedgerState& state, std::optional<double> asked) {
   const std::vector<LedgerCharge>& charges = state.charges();
   fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
   if (!charges.empty()) {
-    const Spending spent = spending_of(charges, Adjacency::kAddRemove);
+    const Spending spent = spending_of(charges, adjacency);
     const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
-    fmt::print("; if all were about the same {}: {} together (", are_persons ? "persons" : "records",
+    fmt::print("; if all were about the same {}{}: {} together (", are_persons ? "persons" : "records",
+               adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency)),
                spent_text(spent, delta));
     fmt::print("{})", spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
@@ -190,12 +191,12 @@ nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::str
 }
 
 // What each run has charged, and what it and all before it spent together.
-nlohmann::json runs_of(const LedgerState& state, double delta) {
+nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacency) {
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   nlohmann::json json = nlohmann::json::array();
   Spending so_far;
   for (const auto& [run, charges] : runs) {
-    so_far = composed(so_far, spending_of(charges, Adjacency::kAddRemove));
+    so_far = composed(so_far, spending_of(charges, adjacency));
     const LedgerCharge& first = charges.front();
     const bool has_epsilon = so_far.is_gaussian() || json.size() + kMostDistributions >= runs.size();
     const double epsilon = has_epsilon ? epsilon_of(so_far, delta) : 0.0;
@@ -230,7 +231,7 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
   return runs;
 }
 
-nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked) {
+nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked, Adjacency adjacency) {
   const double delta = asked.value_or(delta_to_tell(state));
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
@@ -243,9 +244,14 @@ nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> as
     fields.erase("time");
     open_runs.push_back(std::move(fields));
   }
-  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
-  nlohmann::json whole{{"releases", releases}, {"runs", runs_of(state, delta)},           {"mu", spent.mu},
-                       {"rho", rho_of(spent)}, {"deltas_of_runs", deltas_of_runs(state)}, {"open_runs", open_runs}};
+  const Spending spent = spending_of(state.charges(), adjacency);
+  nlohmann::json whole{{"releases", releases},
+                       {"adjacency", to_string(adjacency)},
+                       {"runs", runs_of(state, delta, adjacency)},
+                       {"mu", spent.mu},
+                       {"rho", rho_of(spent)},
+                       {"deltas_of_runs", deltas_of_runs(state)},
+                       {"open_runs", open_runs}};
   if (!spent.samples.empty()) {
     whole["epsilon"] = epsilon_of(spent, delta);
     whole["delta"] = delta;
