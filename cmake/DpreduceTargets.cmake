@@ -82,9 +82,9 @@ function(dpreduce_room)
     endif()
   endif()
 
-  install(TARGETS ${target} EXPORT dpreduceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${target} EXPORT dpreduceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dpreduce/${folder}
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc") # headers include lists
+          COMPONENT development FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc") # headers include lists
 endfunction()
 
 # dpreduce_compile_as_test(<name> [HOT]): GoogleTest and its headers, for a program or library of tests.
