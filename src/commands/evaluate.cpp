@@ -67,7 +67,7 @@ std::vector<double> training_shares(const EvaluateOptions& options, Communicator
 }
 
 void line(const std::string& name, std::optional<double> value) {
-  if (value) fmt::print("{:<22} {:.4f}\n", name, *value);
+  if (value) fmt::print("{:<22} {:.3f}\n", name, *value);
 }
 
 void print_text(const LabelSetFigures& figures) {
@@ -105,7 +105,7 @@ void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares
   fmt::print("\n{:>{}}  recall   rows by predicted class, in the order of the lines\n", "class", width);
   for (std::size_t c = 0; c < matrix.classes(); ++c) {
     const std::optional<double> share = recall(matrix, c);
-    fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.4f}", *share) : "-");
+    fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.3f}", *share) : "-");
     for (std::size_t p = 0; p < matrix.classes(); ++p) fmt::print(" {:>6}", matrix.count(c, p));
     fmt::print("\n");
   }

@@ -326,20 +326,19 @@ const nlohmann::json& accuracy_of(const ReportedRun& run) {
 }
 
 std::string side_by_side(std::span<const PageDocument* const> runs, bool tells_accuracy) {
-  std::vector<std::string> columns{"report", "method", "epsilon", "delta", "mu", "neighbors"};
+  std::vector<std::string> columns{"report", "method", "epsilon"};
   if (tells_accuracy) columns.emplace_back("accuracy");
+  columns.insert(columns.end(), {"delta", "mu", "neighbors"});
   Table table("The reports of this page", columns);
   for (const PageDocument* document : runs) {
     const ReportedRun& run = *document->run;
-    std::vector<std::string> cells{name(document->name), name(run.method_text())};
-    if (const auto& promise = run.guarantee) {
-      cells.insert(cells.end(), {at_most(promise->epsilon), at_most(promise->delta),
-                                 at_most(promise->mu ? nlohmann::json(*promise->mu) : nlohmann::json()),
-                                 escaped(to_string(promise->adjacency))});
-    } else {
-      cells.insert(cells.end(), {"not private", "–", "–", "–"});
-    }
+    const auto& promise = run.guarantee;
+    std::vector<std::string> cells{name(document->name), name(run.method_text()),
+                                   promise ? at_most(promise->epsilon) : "not private"};
     if (tells_accuracy) cells.push_back(percent(accuracy_of(run)));
+    cells.push_back(at_most(promise ? nlohmann::json(promise->delta) : nlohmann::json()));
+    cells.push_back(at_most(promise && promise->mu ? nlohmann::json(*promise->mu) : nlohmann::json()));
+    cells.push_back(promise ? escaped(to_string(promise->adjacency)) : "–");
     table.add(cells);
   }
   return table.html();
