@@ -69,7 +69,7 @@ def _count_fit(told, account):
         cost = ""
         if None not in fits:
             both = privacy.convert(mu=sum(mu**2 for mu in fits) ** 0.5, delta=told.delta)
-            cost = f", for these two epsilon {at_most(both['epsilon'], 4)} at delta {at_most(told.delta)}"
+            cost = f", for these two epsilon {at_most(both['epsilon'])} at delta {at_most(told.delta)}"
         text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {_ADVICE}; "
                 "ledger= does")
     _warn_of_fits(text, stacklevel=3)

@@ -10,7 +10,7 @@ from . import _library
 from .errors import in_keywords
 
 
-def at_most(value: float, digits: int = 6) -> str:
+def at_most(value: float, digits: int = 3) -> str:
     """What a release costs, with so many digits: rounded up, so that it is a bound still."""
     rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     return f"{float(rounding.create_decimal(repr(float(value)))):.{digits}g}"

@@ -97,7 +97,7 @@ std::vector<double> training_shares(const EvaluateOptions& options, Communicator
 }
 
 void line(const std::string& name, std::optional<double> value) {
-  if (value) fmt::print("{:<22} {:.4f}\n", name, *value);
+  if (value) fmt::print("{:<22} {:.3f}\n", name, *value);
 }
 
 void print_text(const LabelSetFigures& figures) {
@@ -136,7 +136,7 @@ void print_text(const ClassCounts& counts, const std::vector<double>& shares,
   fmt::print("\n{:>{}}  recall   rows by predicted class, in the order of the lines\n", "class", width);
   for (std::size_t c = 0; c < counts.classes(); ++c) {
     const std::optional<double> share = recall(counts, c);
-    fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.4f}", *share) : "-");
+    fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.3f}", *share) : "-");
     for (std::size_t p = 0; p < counts.classes(); ++p) fmt::print(" {:>6}", counts.count(c, p));
     fmt::print("\n");
   }
@@ -204,7 +204,7 @@ nlohmann::json private_report(const PrivateEvaluation& evaluation, const Evaluat
 
 std::string figure_text(const nlohmann::json& figure) {
   if (figure["value"].is_null()) return "too little data for this budget";
-  return fmt::format("{:.4f}  from {:.4f} to {:.4f}, noise {:.2g}", figure["value"].get<double>(),
+  return fmt::format("{:.3f}  from {:.3f} to {:.3f}, noise {:.2g}", figure["value"].get<double>(),
                      figure["low"].get<double>(), figure["high"].get<double>(), figure["noise"].get<double>());
 }
 

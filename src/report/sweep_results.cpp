@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "report/reported_run.hpp"
+
 namespace dpreduce {
 namespace {
 
@@ -52,8 +54,10 @@ void print_sweep(const nlohmann::json& results) {
   using Figures = std::pair<std::vector<double>, std::vector<double>>;  // balanced, and of the minority
   std::map<std::tuple<double, std::string, double>, Figures> groups;
   for (const nlohmann::json& run : results["runs"]) {
-    auto& [balanced, minority] = groups[{run["imbalance_ratio"].get<double>(), run["method"].get<std::string>(),
-                                         number_of(run, "epsilon", std::numeric_limits<double>::infinity())}];
+    auto& [balanced, minority] =
+        groups[{run["imbalance_ratio"].get<double>(),
+                method_text_of(run["method"].get<std::string>(), run["trained_by"].get<std::string>()),
+                number_of(run, "epsilon", std::numeric_limits<double>::infinity())}];
     balanced.push_back(number_of(run["test"], "balanced_accuracy", 0.0));
     minority.push_back(number_of(run["test"], "minority_accuracy", std::nan("")));
   }

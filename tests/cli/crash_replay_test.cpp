@@ -242,7 +242,7 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   EXPECT_NE(shown.out.find("selection by exponential: 1 of 100 candidates in each of 3 groups, epsilon 0.5\n"),
             std::string::npos)
       << shown.out;
-  EXPECT_NE(shown.out.find(" at delta 1e-05 together (rho 0.03625)\n"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find(" at delta 1e-05 together (rho 0.0363)\n"), std::string::npos) << shown.out;
   const json json = run_program(split_arguments("ledger show --format json"), {.folder = site.folder().path()}).json();
   EXPECT_TRUE(json["releases"][0]["mu"].is_null());
   EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");

@@ -78,7 +78,7 @@ TEST_F(PageTest, SweepWritesThePageOfItsResults) {
   const json runs = document("sweep.json")["runs"];
   EXPECT_EQ(runs.size(), 2u * (2 * 2 * 2 + 1 + 2));
   EXPECT_EQ(std::count_if(runs.begin(), runs.end(), [](const json& run) { return run["epsilon"].is_null(); }), 2 * 3);
-  EXPECT_TRUE(page_has("page.html", "<td><bdi>mean</bdi></td><td>without noise</td>"));
+  EXPECT_TRUE(page_has("page.html", "<bdi>mean</bdi></th><td>without noise</td>"));
 }
 
 TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {

@@ -113,11 +113,11 @@ TEST_F(ProgressTest, MetricsReplaceAndReadNothingUnasked) {
 TEST_F(ProgressTest, SpendingIsToldInEpsilonAtTheAskedDelta) {
   EXPECT_THAT(fit("--method mean").out, HasSubstr("ledger.jsonl: epsilon 1 at delta 1e-06 is spent in all"));
   EXPECT_THAT(fit("--method mean --out b --budget-epsilon 2 --budget-delta 1e-6").out,
-              HasSubstr("epsilon 1.455 at delta 1e-06 is spent in all, of the data set's budget of epsilon 2; a run of "
-                        "epsilon 1.283 has room\n"));
+              HasSubstr("epsilon 1.46 at delta 1e-06 is spent in all, of the data set's budget of epsilon 2; a run of "
+                        "epsilon 1.28 has room\n"));
   const ProgramRun refused = run(rows_ + "--out c --budget-epsilon 1.5 --budget-delta 1e-6");
   EXPECT_EQ(refused.exit_code, 4);
-  EXPECT_THAT(refused.err, HasSubstr("the runs on file have epsilon 1.455, with this one's 1 it would be 1.814"));
+  EXPECT_THAT(refused.err, HasSubstr("the runs on file have epsilon 1.46, with this one's 1 it would be 1.82"));
   EXPECT_THAT(refused.err, AllOf(HasSubstr("budget of epsilon 1.5 at delta 1e-06"), Not(HasSubstr(" mu "))));
 }
 
@@ -127,7 +127,7 @@ TEST_F(ProgressTest, ALedgerHasAParagraphForEachRunAndRoundsInOneLine) {
   const std::string shown = run("ledger show --delta 1e-6").out;
   EXPECT_THAT(shown, HasSubstr("  gd  epsilon 1 at delta 1e-06, add-remove\n    gradient/1 to 12: mu 0.0684"));
   EXPECT_THAT(shown,
-              HasSubstr("13 releases; if all were about the same records: epsilon 1.455 at delta 1e-06 together"));
+              HasSubstr("13 releases; if all were about the same records: epsilon 1.46 at delta 1e-06 together"));
   EXPECT_THAT(shown, Not(HasSubstr("gradient/2")));
   EXPECT_EQ(run("ledger show --delta 0").exit_code, 2);
 }

@@ -119,7 +119,9 @@ TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
   EXPECT_THAT(shown.out, HasSubstr(run));
 
   const std::string large = "--method mean --epsilon 1 --delta 1e-6 " + kLimit;
-  EXPECT_EQ(fit(large).exit_code, 4) << "what the killed run may still charge counts";
+  const ProgramRun refused = fit(large);
+  EXPECT_EQ(refused.exit_code, 4) << "what the killed run may still charge counts";
+  EXPECT_THAT(refused.err, testing::AllOf(HasSubstr("--resume"), HasSubstr("dpreduce ledger release " + run)));
   succeed("ledger release " + run);
   EXPECT_TRUE(ledger().open_runs().empty());
   EXPECT_EQ(ledger().charges().size(), charged) << "what was charged stays";
@@ -180,7 +182,7 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
   ASSERT_EQ(state.charges().size(), 1U);
   const std::string run = run_of(state.charges().front().entry.release_id);
   EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
-  EXPECT_THAT(failed.err, HasSubstr("--resume repeats them at no charge"));
+  EXPECT_THAT(failed.err, HasSubstr("--resume goes on and repeats them at no charge"));
   EXPECT_THAT(failed.err, HasSubstr("ledger release " + run));
   ASSERT_EQ(journals().size(), 1U);
   const std::string model = bytes("model.safetensors");

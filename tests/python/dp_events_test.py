@@ -154,7 +154,7 @@ def test_a_selection_is_the_bound_that_it_keeps_to(folder):
     events, ledger = events_of(folder, "selected"), shown(folder, "selected")
     selection = events["runs"][0]["spent"][0]
     assert selection["event"] == {"class": "EpsilonDeltaDpEvent", "epsilon": 1.0, "delta": 0.0}
-    assert selection["loose"] == "an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is 0.125001"
+    assert selection["loose"] == "an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is 0.126"
     exact = ledger["runs"][-1]["so_far"]["epsilon"]
     assert exact < composed_epsilon(events["spent"], DELTA) < gaussian_epsilon(0.3, DELTA) + 1.01
 

@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 import dpreduce
+from dpreduce.promise import at_most
 from fitted_models import FITS, fit_all, parts_of, run
 
 PROGRAM, SOURCE = os.environ["DPREDUCE"], pathlib.Path(os.environ["DPREDUCE_SOURCE"])
@@ -84,7 +85,7 @@ def test_load_tells_what_was_promised(folder, name):
         for figure in ("rows_per_person", "person_bound", "silos_per_person"):
             assert model.privacy.get(figure) == report["privacy"].get(figure)
         assert ("of one person" in repr(model)) == (name == "mean-persons")
-        assert f"{model.privacy['epsilon']:g}" in repr(model)
+        assert f"epsilon {at_most(model.privacy['epsilon'])}" in repr(model)
     else:
         assert model.privacy == {"private": False} and "not private" in repr(model)
 

@@ -271,7 +271,7 @@ std::string ChargedRun::append(LedgerEntry entry, const std::string& label, cons
                     charging_.ledger_path, entry.release_id));
   }
   on_file_.emplace(entry.release_id, entry);
-  if (can_be_resumed()) say_when_ended(way_to_resume(Reserved::kKept));
+  say_when_ended(way_to_resume(Reserved::kKept));
   return fmt::format("{}/{}", randomness_id(run_id(), label), fingerprint);
 }
 
@@ -285,9 +285,10 @@ std::string ChargedRun::way_to_resume(Reserved rest) const {
           : fmt::format(" of {}{}", planned,
                         rest == Reserved::kKept ? ", and the others stay reserved" : ", and the others are given back");
   return fmt::format(
-      "run {0} has charged {1} release{2}{3}: the same command with --resume goes on and repeats them at no charge, "
-      "`dpreduce ledger release {0} --ledger {4}` gives the run up",
-      run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path);
+      "run {0} has charged {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up", run_id(),
+      charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
+      can_be_resumed() && !terms_.silos ? "the same command with --resume goes on and repeats them at no charge, "
+                                        : "it cannot be resumed; ");
 }
 
 std::vector<std::string> ChargedRun::runs_with_sample(const PlannedRelease& planned) const {
