@@ -17,6 +17,7 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/job.hpp"
+#include "common/base/feature_names.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
@@ -25,9 +26,11 @@
 #include "common/model/classifier_file.hpp"
 #include "common/onnx/onnx_classifier.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "core/any_pickle.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
+#include "core/interpreter.hpp"
 #include "core/travel.hpp"
 #include "fit/ranked_rows.hpp"
 #include "report/explanation.hpp"
@@ -44,7 +47,7 @@ namespace py = pybind11;
 // The result of a command that programs call, as JSON.
 std::string call(const std::string& name, const std::vector<Keyword>& keywords) {
   const std::vector<TomlItem> items = items_of(keywords);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   for (const auto make :
        {calibrate_command, convert_command, compose_command, split_command, sweep_command, audit_command}) {
     CommandEntry command = make();
@@ -54,7 +57,7 @@ std::string call(const std::string& name, const std::vector<Keyword>& keywords) 
 }
 
 std::string ledger(const std::string& path, std::optional<double> delta) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (!is_file(path)) throw BadInput(path + ": no such ledger; check the path");
   return json_text(json_of_ledger(Ledger::read(path), delta));
 }
@@ -65,7 +68,7 @@ void predict(const Classifier& classifier, const py::array& x, const Visit& visi
   const ArrayView view = view_of(x, "X", false);
   PythonError error;
   try {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     WorkerRows rows = WorkerRows::in_memory(view, std::nullopt, "X");
     require_features_of(rows, classifier.input_dim(), "X");
     Communicator alone = Communicator::alone();
@@ -166,12 +169,33 @@ void save_page(const std::string& path, const std::vector<std::string>& reports,
   write_file(path, overwrite, page_of(documents, for_public ? Audience::kPublic : Audience::kOwner));
 }
 
+// Numbers of a model whose rows are linear in the raw ones, but for a step that shortens them.
+py::dict parts_of(const Classifier& classifier) {
+  const ClassifierParts& parts = classifier.parts();
+  const Preprocessing& rows = parts.preprocessing;
+  const auto array = [](const std::vector<double>& values) {
+    return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+  };
+  py::dict numbers;
+  numbers["weights"] = array(parts.weights);
+  numbers["bias"] = array(parts.bias);
+  numbers["prototypes"] = array(parts.cosine_head);
+  numbers["center"] = array(rows.center);
+  numbers["center_factor"] = rows.center_factor;
+  numbers["projection"] = array(rows.projection);
+  numbers["selected"] = py::cast(rows.selected);
+  numbers["pool"] = rows.pool;
+  return numbers;
+}
+
 void declare_classifier(py::module_& module) {
   py::class_<Classifier, std::shared_ptr<Classifier>>(module, "Classifier")
       .def_property_readonly("classes", &Classifier::classes)
       .def_property_readonly("input_dim", &Classifier::input_dim)
       .def_property_readonly("method", [](const Classifier& own) { return own.parts().method; })
       .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })
+      .def_property_readonly("feature_names", [](const Classifier& own) { return own.parts().feature_names; })
+      .def_property_readonly("parts", &parts_of)
       .def_property_readonly("metadata", &metadata_of)
       .def_property_readonly("threshold", [](const Classifier& own) { return own.parts().threshold; })
       .def_property_readonly("has_probabilities", [](const Classifier& own) { return own.parts().link.has_value(); })
@@ -182,11 +206,12 @@ void declare_classifier(py::module_& module) {
       .def("save_onnx", &save_onnx, py::arg("path"), py::arg("width"), py::arg("overwrite"))
       .def("save_card", &save_card, py::arg("path"), py::arg("name"), py::arg("report"), py::arg("overwrite"))
       .def("to_bytes", &bytes_of)
+      .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of, &classifier_of));
   module.def(
       "load",
       [](const std::string& path) {
-        const py::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return std::make_shared<Classifier>(load_classifier(path));
       },
       py::arg("path"));
@@ -230,6 +255,7 @@ void declare_fit(py::module_& module) {
 
 PYBIND11_MODULE(_core, module) {
   translate_errors();
+  end_with_interpreter();
   declare_classifier(module);
   declare_ranks(module);
   declare_fit(module);
@@ -240,11 +266,16 @@ PYBIND11_MODULE(_core, module) {
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
   module.def(
       "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
+  module.def(
+      "require_same_features",
+      [](const std::vector<std::string>& names, const std::vector<std::string>& expected, const std::string& whose,
+         const std::string& where) { require_same_features(names, expected, whose, where); },
+      py::arg("names"), py::arg("expected"), py::arg("whose"), py::arg("where"));
   module.def("version", &version);
   module.def(
       "run_program",
       [](const std::vector<std::string>& words) {
-        const py::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         keep_errors_of_standard_output();
         return closed_standard_output(run_program(words));
       },

@@ -12,6 +12,7 @@
 
 #include "commands/command_line/config_file.hpp"
 #include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/foreign_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/base/option_checks.hpp"
@@ -130,7 +131,7 @@ void require_option(const std::string& word, const CommandEntry& command, const 
   for (const std::string& own : command.options.long_names()) names.push_back("--" + own);
   if (name.empty()) names.insert(names.end(), {"--help", "--version"});
   if (command.options.has_first()) names.push_back("--help-all");
-  refuse_word(option, "an option", name, did_you_mean(option, names));
+  refuse_word(option, "an option", name, hint_for(option, names));
 }
 
 // Throws UsageError where a word stands for a command or an option that there is none of, with the nearest name that

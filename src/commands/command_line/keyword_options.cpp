@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/foreign_names.hpp"
 #include "common/base/error.hpp"
-#include "common/base/nearest_name.hpp"
 
 namespace dpreduce {
 namespace {
@@ -54,8 +54,8 @@ const Option& option_of(const OptionTable& table, const std::string& command, co
   std::replace(key.begin(), key.end(), '_', '-');
   const Option* const option = table.find(key);
   if (option == nullptr) {
-    throw UsageError(fmt::format("{}: '{}' is not an option of {}{}", place, item.key, command,
-                                 did_you_mean(key, table.long_names())));
+    throw UsageError(
+        fmt::format("{}: '{}' is not an option of {}{}", place, item.key, command, hint_for(key, table.long_names())));
   }
   return *option;
 }

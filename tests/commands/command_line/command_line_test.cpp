@@ -337,6 +337,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"nearest_command", {"fitt"}, "did you mean fit?"},
         BadCommand{"nearest_subcommand", {"privacy", "cal"}, "not a command of privacy; did you mean calibrate?"},
         BadCommand{"nearest_option_of_all", {"--versoin"}, "did you mean --version?"},
+        BadCommand{"name_of_another_library", {"fit", "--max_iter", "9"}, "--rounds says how many steps there are"},
         BadCommand{"nearest_model_option", {"predict", "--modle", "m"}, "did you mean --model?"},
         BadCommand{"nearest_help", {"fit", "--helpall"}, "did you mean --help-all?"},
         BadCommand{"short_option", fit_arguments({"-x", "3"}), "-x is not an option of fit"},
