@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 #include "common/base/json_text.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/files/mapped_file.hpp"
@@ -99,7 +100,7 @@ LockedFolder::LockedFolder(const fs::path& path) {
     }
     ::close(handle_);
     refuse(path, reason == EWOULDBLOCK ? "another run uses it; wait for its end, or name another folder"
-                                       : fmt::format("cannot be locked: {}", std::strerror(reason)));
+                                       : fmt::format("cannot be locked: {}", reason_of(reason, FileFeature::kLocks)));
   }
 }
 

@@ -1,8 +1,11 @@
 #include "common/base/file_descriptor.hpp"
 
 #include <cerrno>
+#include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace dpreduce {
@@ -34,6 +37,51 @@ bool sync_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return handle.get() >= 0 && ::fsync(handle.get()) == 0;
+}
+
+namespace {
+
+constexpr std::string_view kCureOfModes =
+    "name a path on another, or have it mounted with file mode 0600, as FAT, exFAT and SMB can be";
+
+}  // namespace
+
+std::string reason_of(int error_number, FileFeature needed) {
+  const std::string reason = std::generic_category().message(error_number);
+  switch (error_number) {
+    case EPERM:
+      if (needed == FileFeature::kLocks) return reason;
+      break;
+    case ENOLCK:
+    case ENOSYS:
+    case EOPNOTSUPP:
+      break;
+    default:
+      return reason;
+  }
+  const std::string cause = reason + ": the file system ";
+  switch (needed) {
+    case FileFeature::kLocks:
+      return cause +
+             "has no locks (flock), as Lustre, NFS and FUSE mounted without them; name a path on a local disk, or "
+             "have it mounted with locks";
+    case FileFeature::kLinks:
+      return cause + "has no hard links, as FAT, exFAT and some mounts of SMB and FUSE; name a path on another";
+    default:
+      return fmt::format("{}keeps no permissions; {}", cause, kCureOfModes);
+  }
+}
+
+std::string forced_mode(int file) {
+  constexpr mode_t kOwnerAlone = S_IRUSR | S_IWUSR;
+  if (::fchmod(file, kOwnerAlone) != 0) return reason_of(errno, FileFeature::kModes);
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return std::generic_category().message(errno);
+  const mode_t mode = status.st_mode & mode_t{0777};
+  if (mode == kOwnerAlone) return {};
+  return fmt::format(
+      "it must have the permissions 0600, and has {:04o} whatever is asked for: the file system forces them; {}", mode,
+      kCureOfModes);
 }
 
 bool has_name(int file, const std::filesystem::path& path) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
 
 #include <unistd.h>
 
@@ -35,6 +36,17 @@ std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes)
 
 /// Makes the names in the path's folder durable. Returns whether it could.
 bool sync_folder_of(const std::filesystem::path& path);
+
+/// What not every file system has.
+enum class FileFeature { kLocks, kLinks, kModes };
+
+/// The system's reason for a failed call that needs the feature; where the file system lacks it, that cause, and what
+/// to do.
+std::string reason_of(int error_number, FileFeature needed);
+
+/// Gives the open file the permissions 0600. Returns what is wrong, with what to do, where the file system forces
+/// others on it; empty where it does not.
+std::string forced_mode(int file);
 
 /// Whether the open file is the one of that name; a link is not followed.
 bool has_name(int file, const std::filesystem::path& path);

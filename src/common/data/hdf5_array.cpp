@@ -8,11 +8,14 @@
 #include <optional>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hdf5.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 #include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_written.hpp"
 
@@ -141,6 +144,19 @@ std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
   return fill;
 }
 
+bool has_locks(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return true;
+  return errno == EWOULDBLOCK || errno == EINTR;
+}
+
+// The library locks a file against those that write it. Where the file system has no locks, it is read without.
+Hdf5Handle open_to_read(const std::string& path) {
+  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  if (!has_locks(path)) H5Pset_file_locking(access.get(), 0, 1);
+  return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
+}
+
 // A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
 Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
   Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -187,7 +203,7 @@ struct Hdf5Array::Dataset {
 
     const Hdf5Call call;
     auto opened = std::make_unique<Dataset>();
-    opened->file = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    opened->file = open_to_read(path);
     if (!opened->file.is_valid()) {
       throw BadInput(
           fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, Hdf5Call::reason()));

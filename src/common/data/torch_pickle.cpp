@@ -82,11 +82,14 @@ class PickleReader {
     return word;
   }
 
-  // No value is nested deeper than those of tensors, so that nothing recurses far.
+  // No value is nested deeper than those of tensors, so that nothing recurses far. Few bytes may ask for many values.
   void push(PickledValue value) {
     constexpr std::size_t kDeepest = 16;
+    constexpr std::size_t kMostItems = 1 << 20;
     for (const Pickled& item : value.items) value.depth = std::max(value.depth, item->depth + 1);
     if (value.depth > kDeepest) fail("values that are nested too deeply");
+    items_ += value.items.size();
+    if (items_ > kMostItems) fail("too many values");
     stack_.push_back(std::make_shared<const PickledValue>(std::move(value)));
   }
   void push_number(std::uint64_t number) { push({Kind::kNumber, static_cast<std::int64_t>(number)}); }
@@ -210,6 +213,7 @@ class PickleReader {
   std::string_view text_;
   const std::string& name_;
   std::size_t position_ = 0;
+  std::size_t items_ = 0;  // in all values so far
   std::vector<Pickled> stack_;
   std::map<std::uint64_t, Pickled> memo_;
 };

@@ -163,6 +163,8 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
   if (exists) mode = status.st_mode & 07777;
   if (readers == Readers::kOwnerOnly) mode = S_IRUSR | S_IWUSR;
   open_beside(target, mode);
+  if (readers != Readers::kOwnerOnly) return;
+  if (const std::string fault = forced_mode(fd_); !fault.empty()) throw BadInput(fmt::format("{}: {}", path_, fault));
 }
 
 void AtomicFile::open_beside(const std::string& target, std::optional<unsigned> mode) {
@@ -241,7 +243,9 @@ void AtomicFile::rename_onto_target() {
   if (temporary_.empty()) {
     const std::string unnamed = name_in_proc(fd_);
     if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-    if (errno != EEXIST) fail("cannot be given its name");
+    if (errno != EEXIST) {
+      throw BadInput(fmt::format("{}: cannot be given its name: {}", path_, reason_of(errno, FileFeature::kLinks)));
+    }
     if (existing_ == Existing::kKeep) refuse_existing(path_);
     const std::string beside = name_beside(target_);
     ::unlink(beside.c_str());

@@ -77,7 +77,9 @@ struct stat status_of(int file, const fs::path& path) {
 bool lock(int file, const fs::path& path, int kind) {
   const struct stat opened = status_of(file, path);
   if (!S_ISREG(opened.st_mode)) throw BadInput(path.string() + ": the ledger must be a regular file");
-  if (uninterrupted([&] { return ::flock(file, kind); }) != 0) refuse(path, "cannot lock the ledger", errno);
+  if (uninterrupted([&] { return ::flock(file, kind); }) != 0) {
+    throw BadInput(path.string() + ": cannot lock the ledger: " + reason_of(errno, FileFeature::kLocks));
+  }
   struct stat named;
   return ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }

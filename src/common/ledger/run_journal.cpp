@@ -191,7 +191,7 @@ std::optional<RunJournal> RunJournal::open(const fs::path& path) {
 bool RunJournal::try_lock() {
   while (::flock(file_->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
-    if (errno != EINTR) refuse_with_reason(path_, "cannot be locked");
+    if (errno != EINTR) refuse(path_, "cannot be locked: " + reason_of(errno, FileFeature::kLocks));
   }
   if (!has_name(file_->get(), path_)) return false;
   const SecretVector<std::byte> text = read_journal(file_->get(), path_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <string>
 #include <system_error>
 
@@ -60,8 +61,9 @@ class NewFile {
   }
 
   void write(std::span<const std::byte> bytes) {
-    // fchmod: an umask that takes from the owner would leave a file that is then refused.
-    if (::fchmod(number_, kOwnerAlone) != 0 || write_all(number_, bytes) < bytes.size() || ::fsync(number_) != 0) {
+    // An umask that takes from the owner would leave a file that is then refused.
+    if (const std::string fault = forced_mode(number_); !fault.empty()) refuse(path_, what_, fault);
+    if (write_all(number_, bytes) < bytes.size() || ::fsync(number_) != 0) {
       refuse_with_reason(path_, what_, "cannot be made");
     }
   }
@@ -69,8 +71,15 @@ class NewFile {
   // False where the name is there already.
   bool link() {
     if (::linkat(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
-    if (errno != EEXIST) refuse_with_reason(path_, what_, "cannot be made");
-    return false;
+    if (errno == EEXIST) return false;
+    const int reason = errno;
+    // Like a link, this never replaces, and does without one where the file has a name.
+    if (!beside_.empty() && ::renameat2(AT_FDCWD, beside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+      beside_.clear();
+      return true;
+    }
+    if (!beside_.empty() && errno == EEXIST) return false;
+    refuse(path_, what_, "cannot be made: " + reason_of(reason, FileFeature::kLinks));
   }
 
  private:

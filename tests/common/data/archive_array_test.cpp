@@ -57,6 +57,8 @@ TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
       {"several.pt:expanded", "save x.contiguous().clone()"},
       {"evil.pt", "a call of \"posix.system\"), and nothing of that is run; save a tensor"},
       {"module.pt", "and nothing of that is run; save a tensor"},
+      {"deep.pt", "values that are nested too deeply"},
+      {"many.pt", "too many values"},
       {"cut.npz", "damaged zip file"},
       {"cut_front.npz", "was cut short; write or copy it again"},
       {"empty.npz", "has no array"},

@@ -1,9 +1,12 @@
 #include "common/data/hdf5_array.hpp"
 
+#include <fcntl.h>
 #include <hdf5.h>
+#include <sys/file.h>
 
+#include "common/base/file_descriptor.hpp"
 #include "tests/common/data/data_files.hpp"
-#include "tests/testing.hpp"
+#include "tests/without_calls.hpp"
 
 namespace dpreduce::hdf5_array_test {
 
@@ -39,6 +42,28 @@ std::vector<float> features_of(ArrayFile& array, std::uint64_t first, std::uint6
 }
 
 const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
+
+// A file system without locks, on which the library by itself opens nothing.
+TEST(Hdf5Array, IsReadWhereTheFileSystemHasNoLocks) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.h5";
+  write_dataset(path, "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
+  for (const unsigned missing : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
+    std::vector<float> features;
+    if (!run_without({SYS_flock}, missing, [&] { features = features_of(*open_array(path + ":x"), 0, 2); })) {
+      GTEST_SKIP();
+    }
+    EXPECT_EQ(features, kSix);
+  }
+}
+
+TEST(Hdf5Array, AFileThatIsBeingWrittenIsRefused) {
+  const TemporaryFolder folder;
+  write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
+  const FileDescriptor writer(::open((folder / "x.h5").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(writer.get(), LOCK_EX), 0);
+  expect_refusal<BadInput>([&] { open_array((folder / "x.h5") + ":x"); }, {"cannot be opened as an HDF5 file"});
+}
 
 TEST(Hdf5Array, FeaturesOfEachStoredTypeAreRead) {
   const TemporaryFolder folder;

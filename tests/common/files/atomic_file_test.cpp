@@ -10,6 +10,7 @@
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "tests/without_calls.hpp"
 
 namespace dpreduce::atomic_file_test {
 
@@ -194,6 +195,20 @@ TEST(AtomicFile, APipeIsWrittenDirectly) {
   EXPECT_EQ(::read(reader, text, sizeof text), 7);
   EXPECT_STREQ(text, "through");
   ::close(reader);
+}
+
+TEST(AtomicFile, AFileSystemWithoutHardLinksOrPermissionsIsNamed) {
+  const TemporaryFolder folder;
+  const bool could = run_without({SYS_linkat}, EPERM, [&] {
+    AtomicFile file(folder / "x");
+    expect_refusal<BadInput>([&] { file.commit(); }, {folder / "x", "has no hard links", "name a path on another"});
+  });
+  if (!could) GTEST_SKIP();
+  run_without({SYS_fchmod}, EPERM, [&] {
+    expect_refusal<BadInput>([&] { AtomicFile(folder / "x", Existing::kKeep, Readers::kOwnerOnly); },
+                             {folder / "x", "keeps no permissions"});
+  });
+  EXPECT_THAT(folder.names(), IsEmpty());
 }
 
 TEST(AtomicFile, AFullDiskIsBadInput) {

@@ -15,6 +15,7 @@
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
+#include "tests/without_calls.hpp"
 
 namespace dpreduce::ledger_test {
 
@@ -443,6 +444,14 @@ TEST_F(LedgerFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   expect_refusal<BadInput>([&] { charge("/dev/null", "run-1"); }, {"/dev/null", "regular file"});
   const fs::path in_none = folder_ / "missing/ledger.jsonl";
   expect_refusal<BadInput>([&] { charge(in_none, "run-1"); }, {in_none.string(), "No such file"});
+}
+
+TEST_F(LedgerFile, AFileSystemWithoutLocksIsNamedWithACure) {
+  set_content("");
+  const bool could = run_without({SYS_flock}, ENOLCK, [&] {
+    expect_refusal<BadInput>([&] { Ledger::read(path_); }, {"cannot lock the ledger", "has no locks (flock)"});
+  });
+  if (!could) GTEST_SKIP();
 }
 
 TEST_F(LedgerFile, AFileWithoutPermissionIsNamed) {

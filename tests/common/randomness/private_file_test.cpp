@@ -8,6 +8,7 @@
 #include "common/base/file_descriptor.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
+#include "tests/without_calls.hpp"
 
 namespace dpreduce::private_file_test {
 
@@ -48,6 +49,26 @@ TEST_F(PrivateFile, AnExistingOneIsRefusedOrWins) {
   expect_refusal([&] { make("second"); }, "never overwritten");
   make("second", ExistingFile::kWins);
   EXPECT_EQ(content(), "first");
+}
+
+TEST_F(PrivateFile, AFileSystemWithoutHardLinksIsDoneWithoutOrNamed) {
+  const std::vector<unsigned> without_links{SYS_linkat};
+  // Without /proc the file has a name from its beginning, as on a file system that has no other.
+  const std::vector<unsigned> named_files{SYS_linkat, SYS_access, SYS_faccessat};
+  if (!run_without(without_links, EPERM, [&] { expect_refusal([&] { make("first"); }, "has no hard links"); })) {
+    GTEST_SKIP();
+  }
+  run_without(named_files, EPERM, [&] { make("first"); });
+  EXPECT_EQ(content(), "first");
+  run_without(named_files, EPERM, [&] { expect_refusal([&] { make("second"); }, "never overwritten"); });
+  EXPECT_THAT(folder_.names(), ElementsAre("secret"));
+}
+
+TEST_F(PrivateFile, OneThatCannotBePrivateIsNotMade) {
+  const bool could =
+      run_without({SYS_fchmod}, EPERM, [&] { expect_refusal([&] { make("first"); }, "keeps no permissions"); });
+  if (!could) GTEST_SKIP();
+  EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
 TEST_F(PrivateFile, AMissingOneIsNothing) {
