@@ -52,3 +52,14 @@ def test_pytorch_features(plots, capsys):
     assert "epsilon 1 at delta 1e-06" in table
     assert len(dpreduce.read_ledger("ledger.jsonl")["runs"]) == len(names["epsilons"])
     assert outputs[-1] == 1  # the model elsewhere: all labels
+
+
+def test_notebooks_are_stored_with_what_they_show():
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+        outputs = [output for cell in cells for output in cell["outputs"]]
+        assert any("image/png" in output.get("data", {}) for output in outputs)
+        assert any("epsilon 1 at delta 1e-06" in "".join(output.get("text", "")) for output in outputs)
+        assert not any(output["output_type"] == "error" for output in outputs)
+        assert not any(folder in path.read_text(encoding="utf-8") for folder in ("/home/", "/root/", "/tmp/", "/work/"))

@@ -29,7 +29,7 @@ Figures figures_of(const JsonFields& sweep, double ratio, const std::string& mem
   for (const std::string& method : sweep.texts("methods")) figures.emplace_back(method, Series{});
   for (const JsonFields& run : sweep.objects("runs")) {
     const nlohmann::json& of_run = run.number("imbalance_ratio");
-    const nlohmann::json& figure = run.object("test").number(member);
+    const nlohmann::json figure = run.object("test").number(member);
     if (!of_run.is_number() || of_run.get<double>() != ratio || figure.is_null()) continue;
     const auto series =
         std::find_if(figures.begin(), figures.end(), [&](const auto& one) { return one.first == run.text("method"); });

@@ -1,4 +1,4 @@
-#include "common/ranks/mpi_module.hpp"
+#include "core/mpi_module.hpp"
 
 #include "common/ranks/relay.hpp"
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/ranks/mpi_module.hpp"
 #include "common/ranks/relay.hpp"
+#include "core/mpi_module.hpp"
 
 namespace dpreduce {
 namespace {
