@@ -25,6 +25,7 @@ struct CalibrationTarget {
   double sampling_rate = 1;
   bool is_exchange = false;                 ///< neighbors differ by an exchange; z is still that of one record
   std::vector<RepeatedMechanism> beside{};  ///< what else the run holds
+  bool is_exchange = false;                  ///< neighbors differ by an exchange; z is still that of one record
 
   bool operator==(const CalibrationTarget&) const = default;
 };
