@@ -73,8 +73,8 @@ struct LedgerOptions {
 void show(const LedgerOptions& options) {
   require_file(options.ledger);
   const LedgerState state = Ledger::read(options.ledger);
-  if (options.format == OutputFormat::kText) return print_ledger(state, options.delta);
-  fmt::print("{}\n", json_text(json_of_ledger(state, options.delta), 2));
+  if (options.format == OutputFormat::kText) return print_ledger(state, options.delta, options.adjacency);
+  fmt::print("{}\n", json_text(json_of_ledger(state, options.delta, options.adjacency), 2));
 }
 
 void verify(const LedgerOptions& options) {
@@ -139,6 +139,7 @@ CommandEntry ledger_command() {
   CommandEntry& shown = add("show", "every release of a ledger, their sum, and what open runs may still charge", show);
   declare_ledger(shown.options);
   shown.options.number("--delta", options->delta, "that epsilons are told at");
+  shown.options.choice("--adjacency", options->adjacency, "the neighbors that the sum is for");
   declare_format(shown.options, options->format);
   shown.footer =
       "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "

@@ -42,14 +42,14 @@ void require_valid_batch(FitOptions& options) {
     options.method.batch.reset();
     return;
   }
-  if (options.privacy.adjacency == Adjacency::kReplaceOne) {
-    throw UsageError(
-        fmt::format("--batch {} with --adjacency replace-one: a sample holds none, one or both of two records that are "
-                    "exchanged, which no accountant here covers; use add-remove",
-                    rate));
-  }
   const BudgetOptions& budget = options.privacy.budget;
   if (budget.non_private) return;
+  if (options.privacy.adjacency == Adjacency::kReplaceOne && budget.accountant == Accountant::kRdp) {
+    throw UsageError(fmt::format(
+        "--batch {} with --adjacency replace-one: --accountant rdp has no useful bound of an exchange of two "
+        "records on samples; use pld",
+        rate));
+  }
   if (budget.rho || budget.mu) {
     throw UsageError(fmt::format("--batch {}: rounds on samples have no {}; state the budget as --epsilon and --delta",
                                  rate, budget.rho ? "rho" : "mu"));

@@ -2,12 +2,15 @@
 //
 //     Gaussian release of mu              GaussianDpEvent(noise_multiplier = 1 / mu, rounded down)
 //     round on a Poisson sample           PoissonSampledDpEvent(sampling_probability, GaussianDpEvent)
-//     private selection of epsilon        EpsilonDeltaDpEvent(epsilon, delta = 0): a bound, which is loose
+//     selection, exponential mechanism    ExponentialMechanismDpEvent(epsilon), whose range is epsilon
+//     selection, permute-and-flip         PermuteAndFlipDpEvent(epsilon)
 //     the same several times              SelfComposedDpEvent(event, count)
 //     one after the other                 ComposedDpEvent(events)
 //
 // A noise multiplier is sigma over the whole distance between neighbors (worker/statistics), as that of a sum is in
-// dp_accounting under ADD_OR_REMOVE_ONE. So all events are for an accountant of that relation, whatever the adjacency.
+// dp_accounting under ADD_OR_REMOVE_ONE. So events are for an accountant of that relation, whatever the adjacency, but
+// for an exchange where there are rounds on samples: for these alone the relation is REPLACE_ONE, under which a
+// multiplier is sigma over what one record adds, and neighbors are twice that apart.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -20,7 +23,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/high_precision.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/version.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/plan/spending.hpp"
@@ -42,8 +44,8 @@ nlohmann::json gaussian_event(double noise_multiplier) {
   return {{"class", "GaussianDpEvent"}, {"noise_multiplier", noise_multiplier}};
 }
 
-nlohmann::json selection_event(double epsilon) {
-  return {{"class", "EpsilonDeltaDpEvent"}, {"epsilon", epsilon}, {"delta", 0.0}};
+nlohmann::json selection_event(const char* event_class, double epsilon) {
+  return {{"class", event_class}, {"epsilon", epsilon}};
 }
 
 nlohmann::json event_of(const Mechanism& mechanism) {
@@ -53,33 +55,38 @@ nlohmann::json event_of(const Mechanism& mechanism) {
             {"event", gaussian_event(sampled->noise_multiplier)}};
   }
   if (const auto* exponential = std::get_if<ExponentialMechanism>(&mechanism)) {
-    return selection_event(exponential->epsilon);
+    return selection_event("ExponentialMechanismDpEvent", exponential->epsilon);
   }
-  return selection_event(std::get<PureMechanism>(mechanism).epsilon);
+  return selection_event("PermuteAndFlipDpEvent", std::get<PureMechanism>(mechanism).epsilon);
 }
 
-// The event of one charge. 1 / mu is rounded down: no event promises more than the charge.
-nlohmann::json event_of(const Spending& spent) {
-  if (!spent.samples.empty())
-    return repeated_event(event_of(spent.samples.front().mechanism), spent.samples.front().count);
-  if (!spent.selections.empty()) return event_of(spent.selections.front().mechanism);
-  return gaussian_event(round_down((1 - kArithmeticError) / HighPrecision(spent.mu)));
-}
+// The neighbors that events are for.
+struct EventTerms {
+  Adjacency question;
+  bool is_replace_one;  // the accountant's relation
 
-// Why the event is more than the charge costs; empty where it is what it costs.
-std::string looseness_of(const Spending& spent, const RunTerms& terms, double sampling_rate, Adjacency question) {
-  std::string why;
-  const auto add = [&](const std::string& reason) { why += (why.empty() ? "" : "; ") + reason; };
-  if (!spent.selections.empty() && std::holds_alternative<ExponentialMechanism>(spent.selections.front().mechanism)) {
-    add(fmt::format("an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is {}",
-                    upper_figure(rho_of(spent))));
-  } else if (!spent.selections.empty()) {
-    add("permute-and-flip is less than any epsilon-DP mechanism");
+  // 1 / mu is rounded down: no event promises more than the charge.
+  nlohmann::json event_of(const Spending& spent) const {
+    if (!spent.samples.empty()) {
+      return repeated_event(dpreduce::event_of(spent.samples.front().mechanism), spent.samples.front().count);
+    }
+    if (!spent.selections.empty()) return dpreduce::event_of(spent.selections.front().mechanism);
+    return gaussian_event(round_down((1 - kArithmeticError) * (is_replace_one ? 2 : 1) / HighPrecision(spent.mu)));
   }
-  if (question != Adjacency::kReplaceOne || terms.adjacency != Adjacency::kAddRemove) return why;
-  add("charged under add-remove: an exchange counts as a group of two");
-  if (sampling_rate < 1) add("no gain from sampling is known for a group of two: as if all rows had been drawn");
-  return why;
+
+  // Why the event is more than the charge costs; empty where it is what it costs.
+  const char* looseness_of(const RunTerms& terms, double sampling_rate) const {
+    const bool counts_twice = question == Adjacency::kReplaceOne && terms.adjacency == Adjacency::kAddRemove;
+    return counts_twice && sampling_rate == 1 ? "charged under add-remove: an exchange counts as a group of two" : "";
+  }
+};
+
+bool has_samples(const LedgerState& state) {
+  const auto is_sampled = [](const auto& one) { return one.sampling_rate < 1; };
+  return std::ranges::any_of(state.charges(), is_sampled, &LedgerCharge::entry) ||
+         std::ranges::any_of(state.open_runs(), [&](const auto& run) {
+           return std::ranges::any_of(run.second.remains.releases, is_sampled);
+         });
 }
 
 // Charges in their order, those that are alike in one.
@@ -117,23 +124,23 @@ class EventList {
   std::vector<Item> items_;
 };
 
-EventList events_of(const std::vector<LedgerCharge>& charges, Adjacency question) {
+EventList events_of(const std::vector<LedgerCharge>& charges, const EventTerms& terms) {
   EventList events;
   for (const LedgerCharge& charge : charges) {
     const LedgerEntry& entry = charge.entry;
-    const Spending spent = spending_of(std::span(&charge, 1), question);
-    events.add(label_of(entry), event_of(spent), 1, looseness_of(spent, entry.terms, entry.sampling_rate, question));
+    const Spending spent = spending_of(std::span(&charge, 1), terms.question);
+    events.add(label_of(entry), terms.event_of(spent), 1, terms.looseness_of(entry.terms, entry.sampling_rate));
   }
   return events;
 }
 
 // A release's rounds are counted, not composed, so that each is seen.
-EventList events_of(const Reservation& remains, Adjacency question) {
+EventList events_of(const Reservation& remains, const EventTerms& terms) {
   EventList events;
   const auto add = [&](const std::string& name, Reservation one, double sampling_rate, std::uint64_t count) {
     one.terms = remains.terms;
-    const Spending spent = spending_of(one, question);
-    events.add(name, event_of(spent), count, looseness_of(spent, one.terms, sampling_rate, question));
+    events.add(name, terms.event_of(spending_of(one, terms.question)), count,
+               terms.looseness_of(one.terms, sampling_rate));
   };
   for (ReservedRelease release : remains.releases) {
     const std::uint64_t rounds = std::exchange(release.rounds, 1);
@@ -155,6 +162,7 @@ PrivacyUnit unit_of(const LedgerState& state) {
 }  // namespace
 
 nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
+  const EventTerms terms_of_events{adjacency, adjacency == Adjacency::kReplaceOne && has_samples(state)};
   nlohmann::json spent = nlohmann::json::array();
   nlohmann::json reserved = nlohmann::json::array();
   nlohmann::json runs = nlohmann::json::array();
@@ -168,9 +176,9 @@ nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
     nlohmann::json json{{"run", run},
                         {"method", terms.method},
                         {"adjacency", to_string(terms.adjacency)},
-                        {"spent", events_of(charges, adjacency).write(spent)},
+                        {"spent", events_of(charges, terms_of_events).write(spent)},
                         {"reserved", nlohmann::json::array()}};
-    if (open != nullptr) json["reserved"] = events_of(open->remains, adjacency).write(reserved);
+    if (open != nullptr) json["reserved"] = events_of(open->remains, terms_of_events).write(reserved);
     if (terms.silos) json["silos"] = silos_text(*terms.silos);
     runs.push_back(std::move(json));
   };
@@ -184,7 +192,7 @@ nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
           {"format_version", 1},
           {"version", version()},
           {"adjacency", to_string(adjacency)},
-          {"neighboring_relation", "ADD_OR_REMOVE_ONE"},
+          {"neighboring_relation", terms_of_events.is_replace_one ? "REPLACE_ONE" : "ADD_OR_REMOVE_ONE"},
           {"unit", to_string(unit_of(state))},
           {"spent", composed_event(std::move(spent))},
           {"reserved", composed_event(std::move(reserved))},

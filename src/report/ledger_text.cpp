@@ -137,7 +137,7 @@ void print_remains(const Reservation& remains) {
   }
 }
 
-void print_ledger(const LedgerState& state, double delta) {
+void print_ledger(const LedgerState& state, double delta, Adjacency adjacency) {
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   for (std::size_t run = 0; run < runs.size(); ++run) {
     print_run(runs[run], run + kMostDistributions >= runs.size(), delta);
@@ -145,9 +145,10 @@ void print_ledger(const LedgerState& state, double delta) {
   const std::vector<LedgerCharge>& charges = state.charges();
   fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
   if (!charges.empty()) {
-    const Spending spent = spending_of(charges, Adjacency::kAddRemove);
+    const Spending spent = spending_of(charges, adjacency);
     const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
-    fmt::print("; if all were about the same {}: {} together (", are_persons ? "persons" : "records",
+    fmt::print("; if all were about the same {}{}: {} together (", are_persons ? "persons" : "records",
+               adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency)),
                spent_text(spent, delta));
     fmt::print("{})", spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
@@ -172,12 +173,12 @@ nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::str
 }
 
 // What each run has charged, and what it and all before it spent together.
-nlohmann::json runs_of(const LedgerState& state, double delta) {
+nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacency) {
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   nlohmann::json json = nlohmann::json::array();
   Spending so_far;
   for (const auto& [run, charges] : runs) {
-    so_far = composed(so_far, spending_of(charges, Adjacency::kAddRemove));
+    so_far = composed(so_far, spending_of(charges, adjacency));
     const LedgerCharge& first = charges.front();
     const bool has_epsilon = so_far.is_gaussian() || json.size() + kMostDistributions >= runs.size();
     const double epsilon = has_epsilon ? epsilon_of(so_far, delta) : 0.0;
@@ -212,7 +213,7 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
   return runs;
 }
 
-nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
+nlohmann::json json_of_ledger(const LedgerState& state, double delta, Adjacency adjacency) {
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
@@ -224,9 +225,10 @@ nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
     fields.erase("time");
     open_runs.push_back(std::move(fields));
   }
-  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  const Spending spent = spending_of(state.charges(), adjacency);
   nlohmann::json whole{{"releases", releases},
-                       {"runs", runs_of(state, delta)},
+                       {"adjacency", to_string(adjacency)},
+                       {"runs", runs_of(state, delta, adjacency)},
                        {"mu", spent.mu},
                        {"rho", rho_of(spent)},
                        {"open_runs", open_runs}};

@@ -27,8 +27,10 @@ inline constexpr std::size_t kMostDistributions = 100;
 
 /// What ledger show --format json prints: {"releases", "runs", "mu", "rho", "open_runs"}, with sampled rounds also
 /// "epsilon" and "delta". Runs stand in the order of their first charges, each with what it and all before it have
-/// spent together ("so_far"), if all were about the same records; epsilons are told at `delta`.
-nlohmann::json json_of_ledger(const LedgerState& state, double delta = kDeltaToTell);
+/// spent together ("so_far"), if all were about the same records; epsilons are told at `delta`, sums for neighbors by
+/// `adjacency` (data_set_budget.hpp).
+nlohmann::json json_of_ledger(const LedgerState& state, double delta = kDeltaToTell,
+                              Adjacency adjacency = Adjacency::kAddRemove);
 
 /// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger
 /// against whom its charge holds.
@@ -38,8 +40,8 @@ std::string silos_text(const LedgerSilos& silos);
 std::string label_of(const LedgerEntry& entry);
 
 /// Prints what ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them
-/// have spent together, in epsilon at `delta`, and what open runs may still charge.
-void print_ledger(const LedgerState& state, double delta);
+/// have spent together for neighbors by `adjacency`, in epsilon at `delta`, and what open runs may still charge.
+void print_ledger(const LedgerState& state, double delta, Adjacency adjacency);
 
 /// Prints what a run has reserved and not charged.
 void print_remains(const Reservation& remains);

@@ -34,7 +34,8 @@ Spending RunMetrics::spent() const {
     const PlannedRelease& release = plan_.noise->release(name);
     Spending one;
     if (release.is_sampled()) {
-      one.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, rounds));
+      one.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, rounds,
+                                           plan_.noise->adjacency, plan_.noise->adjacency));
     } else {
       one.mu = mu_of_rounds(release, rounds);
     }

@@ -111,7 +111,7 @@ std::vector<std::string> lines_of_all_options() {
       "privacy split --block a:1 --mu 0.5",
       "privacy explain --report r.json --format json",
       "report --file r.json l.jsonl --out p.html --overwrite --public",
-      "ledger show --ledger l --delta 1e-7 --format json",
+      "ledger show --ledger l --delta 1e-7 --format json --adjacency replace-one",
       "ledger verify --ledger l --report r",
       "ledger release run7 --ledger l",
       "ledger export --ledger l --dp-events --adjacency replace-one --out e --overwrite",

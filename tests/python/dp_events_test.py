@@ -24,7 +24,8 @@ DELTA = 1e-6
 NORMAL = statistics.NormalDist()
 ARGUMENTS = {  # of dp_accounting.dp_event
     "ComposedDpEvent": {"events"}, "SelfComposedDpEvent": {"event", "count"}, "GaussianDpEvent": {"noise_multiplier"},
-    "PoissonSampledDpEvent": {"sampling_probability", "event"}, "EpsilonDeltaDpEvent": {"epsilon", "delta"}}
+    "PoissonSampledDpEvent": {"sampling_probability", "event"}, "ExponentialMechanismDpEvent": {"epsilon"},
+    "PermuteAndFlipDpEvent": {"epsilon"}}
 
 
 def program(folder, line, code=0):
@@ -37,8 +38,8 @@ def events_of(folder, ledger, adjacency="add-remove"):
     return json.loads(program(folder, f"ledger export {ledger} --dp-events --adjacency {adjacency}").stdout)
 
 
-def shown(folder, ledger):
-    return json.loads(program(folder, f"ledger show {ledger} --delta {DELTA} --format json").stdout)
+def shown(folder, ledger, adjacency="add-remove"):
+    return json.loads(program(folder, f"ledger show {ledger} --delta {DELTA} --adjacency {adjacency} --format json").stdout)
 
 
 def leaves(event, count=1):
@@ -65,17 +66,25 @@ def gaussian_epsilon(mu, delta):
     return high
 
 
-def losses_of(event, step, size, adds):
+def losses_of(event, step, size, adds, relation):
     """The law of an event's loss on a grid around 0, from the distribution functions of the pair that dominates it."""
     nodes = (numpy.arange(size) - size // 2) * step
     cdf = numpy.vectorize(NORMAL.cdf)
-    if event["class"] == "EpsilonDeltaDpEvent":  # randomized response
-        law, p = numpy.zeros(size), 1 / (1 + math.exp(-event["epsilon"]))
-        place = math.ceil(event["epsilon"] / step)
-        law[size // 2 + place], law[size // 2 - place + 1] = p, 1 - p
-        return law
+    if event["class"] == "ExponentialMechanismDpEvent":  # density e^(l/2) / (4 sinh(epsilon/2)) on [-epsilon, epsilon]
+        epsilon = event["epsilon"]
+        inside = numpy.clip(nodes, -epsilon, epsilon)
+        return numpy.diff((numpy.exp(inside / 2) - math.exp(-epsilon / 2)) / (2 * math.sinh(epsilon / 2)), prepend=0.0)
+    if relation == "REPLACE_ONE" and event["class"] == "PoissonSampledDpEvent":  # (1-q) N(0) + q N(mu) against N(-mu)
+        q, mu = event["sampling_probability"], 1 / event["event"]["noise_multiplier"]
+        u = numpy.linspace(-12, 12 + mu, 2000001)
+        loss = numpy.log(1 - q + q * numpy.exp(mu * u - mu * mu / 2)) - numpy.log(1 - q + q * numpy.exp(-mu * u - mu * mu / 2))
+        cdf = numpy.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in numpy.linspace(-13 - mu, 13 + mu, 20001)])
+        at = lambda x: numpy.interp(x, numpy.linspace(-13 - mu, 13 + mu, 20001), cdf)
+        x = numpy.interp(nodes, loss, u)
+        below = numpy.where(nodes < loss[0], 0, numpy.where(nodes > loss[-1], 1, (1 - q) * at(x) + q * at(x - mu)))
+        return numpy.diff(below, prepend=0.0)
     if event["class"] == "GaussianDpEvent":
-        mu = 1 / event["noise_multiplier"]
+        mu = (2 if relation == "REPLACE_ONE" else 1) / event["noise_multiplier"]
         below = cdf((nodes - mu * mu / 2) / mu)
     else:
         q, mu = event["sampling_probability"], 1 / event["event"]["noise_multiplier"]
@@ -86,12 +95,12 @@ def losses_of(event, step, size, adds):
     return numpy.diff(below, prepend=0.0)
 
 
-def composed_epsilon(event, delta):
+def composed_epsilon(event, delta, relation="ADD_OR_REMOVE_ONE"):
     epsilons, step, size = [], 2e-4, 2**17
     for adds in (False, True):
         spectrum = numpy.ones(size // 2 + 1, dtype=complex)
         for one, count in leaves(event):
-            spectrum *= numpy.fft.rfft(numpy.fft.ifftshift(losses_of(one, step, size, adds)))**count
+            spectrum *= numpy.fft.rfft(numpy.fft.ifftshift(losses_of(one, step, size, adds, relation)))**count
         law = numpy.fft.fftshift(numpy.fft.irfft(spectrum, size)).clip(0)
         nodes = (numpy.arange(size) - size // 2) * step
         low, high = 0.0, 10.0
@@ -148,32 +157,50 @@ def test_rounds_on_samples_compose_to_what_the_ledger_shows(folder):
     assert not any("loose" in one for run in events["runs"] for one in run["spent"])
 
 
-def test_a_selection_is_the_bound_that_it_keeps_to(folder):
+def test_a_selection_has_the_event_of_its_mechanism(folder):
     fit(folder, "selected", "--method public --epsilon 1 --public-x data/test_x.npy")
     fit(folder, "selected", "--method mean --mu 0.3")
     events, ledger = events_of(folder, "selected"), shown(folder, "selected")
     selection = events["runs"][0]["spent"][0]
-    assert selection["event"] == {"class": "EpsilonDeltaDpEvent", "epsilon": 1.0, "delta": 0.0}
-    assert selection["loose"] == "an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is 0.125001"
+    assert selection["event"] == {"class": "ExponentialMechanismDpEvent", "epsilon": 1.0} and "loose" not in selection
     exact = ledger["runs"][-1]["so_far"]["epsilon"]
-    assert exact < composed_epsilon(events["spent"], DELTA) < gaussian_epsilon(0.3, DELTA) + 1.01
+    assert composed_epsilon(events["spent"], DELTA) == pytest.approx(exact, abs=0.001)
+
+
+def test_permute_and_flip_has_an_event_of_its_own(folder):
+    (folder / "flipped").write_bytes((LEDGERS / "signed_selection_and_samples").read_bytes())
+    charged = [one["selection"]["mechanism"] for one in shown(folder, "flipped")["releases"] if one["private"] and "selection" in one]
+    named = {"exponential": "ExponentialMechanismDpEvent", "permute-and-flip": "PermuteAndFlipDpEvent"}
+    found = [one["class"] for one, _ in leaves(events_of(folder, "flipped")["spent"]) if one["class"] in named.values()]
+    assert charged and found == [named[one] for one in charged]
 
 
 def test_an_exchange_is_two_changes_where_the_charge_was_for_one(folder):
     fit(folder, "exchange", "--method mean --mu 0.3")
     fit(folder, "exchange", "--method mean --mu 0.3 --adjacency replace-one")
-    fit(folder, "exchange", "--method gd --rounds 3 --batch 0.5 --epsilon 1 --delta 1e-6 --accountant pld")
     fit(folder, "exchange", "--method public --epsilon 1 --public-x data/test_x.npy")
     once, twice = events_of(folder, "exchange"), events_of(folder, "exchange", "replace-one")
     of = [[one for run in events["runs"] for one in run["spent"]] for events in (once, twice)]
     multipliers = [[one["event"]["noise_multiplier"] for one in list_[:2]] for list_ in of]
     assert multipliers[1] == pytest.approx([multipliers[0][0] / 2, multipliers[0][1]], rel=1e-12)
-    sample, group = of[0][2]["event"]["event"], of[1][2]["event"]["event"]
-    assert sample["class"] == "PoissonSampledDpEvent" and group["class"] == "GaussianDpEvent"
-    assert group["noise_multiplier"] == pytest.approx(sample["event"]["noise_multiplier"] / 2, rel=1e-6)
-    assert of[1][3]["event"]["epsilon"] == 2 * of[0][3]["event"]["epsilon"]
-    assert ["loose" in one for one in of[1]] == [True, False, True, True]
-    assert "as if all rows had been drawn" in of[1][2]["loose"] and twice["neighboring_relation"] == "ADD_OR_REMOVE_ONE"
+    assert of[1][2]["event"]["epsilon"] == 2 * of[0][2]["event"]["epsilon"]
+    assert ["loose" in one for one in of[1]] == [True, False, True] and twice["neighboring_relation"] == "ADD_OR_REMOVE_ONE"
+    assert composed_epsilon(twice["spent"], DELTA) == pytest.approx(
+        shown(folder, "exchange", "replace-one")["runs"][-1]["so_far"]["epsilon"], abs=0.001)
+
+
+def test_an_exchange_on_samples_composes_to_what_the_ledger_shows(folder):
+    fit(folder, "exchanged", "--method gd --rounds 20 --batch 0.1 --epsilon 1 --delta 1e-6 --accountant pld")
+    fit(folder, "exchanged", "--method mean --mu 0.2 --adjacency replace-one")
+    fit(folder, "exchanged", "--method adam --rounds 5 --batch 0.3 --epsilon 0.5 --delta 1e-6 --adjacency replace-one")
+    events, ledger = events_of(folder, "exchanged", "replace-one"), shown(folder, "exchanged", "replace-one")
+    assert events["neighboring_relation"] == "REPLACE_ONE" and ledger["adjacency"] == "replace-one"
+    assert not any("loose" in one for run in events["runs"] for one in run["spent"])
+    epsilon = composed_epsilon(events["spent"], DELTA, "REPLACE_ONE")
+    assert epsilon == pytest.approx(ledger["epsilon"], abs=0.02)
+    # One record costs less than its exchange, and an exchange less than if all rows had been drawn.
+    assert shown(folder, "exchanged")["epsilon"] < ledger["epsilon"] < gaussian_epsilon(math.sqrt(2 * ledger["rho"]), DELTA)
+    assert events_of(folder, "exchanged")["neighboring_relation"] == "ADD_OR_REMOVE_ONE"
 
 
 def test_seeded_runs_are_in_no_event(folder):

@@ -136,7 +136,7 @@ std::vector<RepeatedMechanism> run_with(double z, const CalibrationTarget& targe
   if (target.sampling_rate == 1) {
     run.push_back({GaussianMechanism{z}, target.steps});
   } else {
-    run.push_back({SubsampledGaussian{z, target.sampling_rate}, target.steps});
+    run.push_back({SubsampledGaussian{z, target.sampling_rate, target.is_exchange}, target.steps});
   }
   return run;
 }

@@ -17,7 +17,8 @@ constexpr std::uint64_t kLargestGroup = 1'000'000;
 
 // Rounded to the side that promises less: noise multipliers down, epsilons up.
 struct Scaled {
-  double records;
+  double records;  // an exchange counts as two
+  bool is_one_exchange;
 
   double larger(double epsilon) const {
     return records == 1 ? epsilon : std::nextafter(epsilon * records, 2 * kLargestPureEpsilon * records);
@@ -28,9 +29,10 @@ struct Scaled {
   Mechanism operator()(const SubsampledGaussian& m) const {
     if (records == 1) return m;
     if (m.sampling_rate == 1) return (*this)(GaussianMechanism{m.noise_multiplier});
-    throw UsageError(describe(m) + ": a sample holds a random number of the " + print_number(records) +
-                     " records that differ (replace-one counts two), which no accountant here covers; "
-                     "ask for one record under add-remove");
+    if (is_one_exchange) return SubsampledGaussian{m.noise_multiplier, m.sampling_rate, true};
+    throw UsageError(describe(m) +
+                     ": a sample holds a random number of the records that differ, which no accountant here covers for "
+                     "more than one; ask for a group of one");
   }
   Mechanism operator()(const ExponentialMechanism& m) const { return ExponentialMechanism{larger(m.epsilon)}; }
   Mechanism operator()(const LaplaceMechanism& m) const { return LaplaceMechanism{larger(m.epsilon)}; }
@@ -81,10 +83,12 @@ std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, c
     throw UsageError("group of " + std::to_string(neighbors.records) + " records: must be from 1 to " +
                      std::to_string(kLargestGroup));
   }
-  const std::uint64_t changes = neighbors.records * (neighbors.adjacency == Adjacency::kReplaceOne ? 2 : 1);
+  const bool is_exchange = neighbors.adjacency == Adjacency::kReplaceOne;
+  const std::uint64_t changes = neighbors.records * (is_exchange ? 2 : 1);
+  const Scaled scale{static_cast<double>(changes), is_exchange && neighbors.records == 1};
   std::vector<RepeatedMechanism> scaled;
   for (const RepeatedMechanism& part : run) {
-    scaled.push_back({std::visit(Scaled{static_cast<double>(changes)}, part.mechanism), part.count});
+    scaled.push_back({std::visit(scale, part.mechanism), part.count});
     require_mechanism(scaled.back().mechanism);
   }
   return scaled;

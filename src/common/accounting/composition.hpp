@@ -4,9 +4,10 @@
 //   replace-one   an exchange is one removal and one addition: the group of two records. A statistic whose exchange
 //                 moves it by less (one class sum of clipped rows: sqrt(2) C, or 2 C) has a sensitivity of its own:
 //                 state the noise multiplier against that one, and add-remove here
+//                 A round on a Poisson sample has a pair of its own there (loss_law.hpp)
 //   group of r    sensitivities grow to r D at most: mu -> r mu, epsilon -> r epsilon for Laplace, pure DP and, since
 //                 ranges of log probabilities add, bounded range. A Poisson sample holds a random number of the
-//                 group's records: no accountant here covers that, so it is refused, as is its replace-one
+//                 group's records: no accountant here covers that, so it is refused
 //
 // Every number below except pld_lower is an upper bound of the run's epsilon at delta, so the least of them is one too.
 #pragma once
@@ -38,8 +39,8 @@ struct ComposedEpsilon {
 };
 
 /// The same run against a group: every mechanism with the parameters above. Preconditions: require_run; 1 <= records <=
-/// 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove; the scaled parameters lie in
-/// mechanism.hpp's ranges. Throws UsageError naming the mechanism and the argument.
+/// 1e6, and 1 where a Gaussian is sampled with q < 1; the scaled parameters lie in mechanism.hpp's ranges. Throws
+/// UsageError naming the mechanism and the argument.
 std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors);
 
 /// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty

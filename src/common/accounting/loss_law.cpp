@@ -78,6 +78,35 @@ class AddedRecord : public SmoothLoss {
   double q_;
 };
 
+// (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1): u in [-U, mu + U]. Both bumps of the second are within
+// 2 mu + U.
+class ExchangedRecord : public SmoothLoss {
+ public:
+  ExchangedRecord(double mu, double q, double tail)
+      : SmoothLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2 + 2 * mu)), mu_(mu), q_(q) {}
+  Point at(double u) const override {
+    const double middle = mu_ * mu_ / 2;
+    return {q_ * normal_density(u - mu_) + (1 - q_) * normal_density(u),
+            mixture_loss(q_, mu_ * u - middle) - mixture_loss(q_, -mu_ * u - middle)};
+  }
+  // With c = q e^(-mu^2/2) and x = e^(mu u): c x^2 - (1-q) (e^l - 1) x - e^l c = 0, here for l >= 0 and over e^l.
+  double where(double loss) const override {
+    const double size = std::abs(loss);
+    const double log_c = std::log(q_) - mu_ * mu_ / 2;
+    const double linear = (1 - q_) * -std::expm1(-size);
+    const double root = linear + std::hypot(linear, 2 * std::exp(log_c - size / 2));
+    const double u = root > 0 ? (size + std::log(root / 2) - log_c) / mu_ : 0;
+    return std::clamp(std::copysign(u, loss), low(), high());
+  }
+  double loss_error() const override {
+    return 16 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
+  }
+
+ private:
+  double mu_;
+  double q_;
+};
+
 // Density scale * e^(u/2) on [-range, range]; the loss is u itself.
 class HalfExponential : public SmoothLoss {
  public:
@@ -89,6 +118,13 @@ class HalfExponential : public SmoothLoss {
  private:
   double scale_;
 };
+
+LossLaw exchanged_law(double mu, double q, double tail) {
+  LossLaw law;
+  law.smooth = std::make_unique<ExchangedRecord>(mu, q, tail);
+  law.tail = tail;
+  return law;
+}
 
 LossLaw gaussian_law(double mu, double q, Direction direction, double tail) {
   LossLaw law;
@@ -145,6 +181,7 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
       return gaussian_law(1 / m.noise_multiplier, 1, direction, tail);
     }
     LossLaw operator()(const SubsampledGaussian& m) const {
+      if (m.is_exchange) return exchanged_law(1 / m.noise_multiplier, m.sampling_rate, tail);
       return gaussian_law(1 / m.noise_multiplier, m.sampling_rate, direction, tail);
     }
     LossLaw operator()(const ExponentialMechanism& m) const { return bounded_range_law(m.epsilon); }
@@ -195,7 +232,7 @@ double atom_loss(const Mechanism& mechanism) {
 
 bool is_symmetric(const Mechanism& mechanism) {
   const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism);
-  return !sampled || sampled->sampling_rate == 1;
+  return !sampled || sampled->sampling_rate == 1 || sampled->is_exchange;
 }
 
 }  // namespace dpreduce

@@ -6,6 +6,13 @@
 // dominate the adaptive composition of the mechanisms ([zhu2022], Theorem 10). Used here, each exactly or as
 // proven:
 //   Gaussian, subsampled Gaussian    their own pair, for each direction of adjacency ([zhu2022], Proposition 30)
+//   subsampled Gaussian, exchange    (1-q) R + q A against (1-q) R + q B: R = N(0, I), A = N(a, I), B = N(b, I), |a|
+//   and
+//       |b| at most mu. H(K) for K >= 1 is q E_A[(1 - k T)+], k = 1 + (K-1) / q, T = (1 - K/k) R/A + (K/k) B/A, and
+//       R/A = e^(G - Var G / 2), B/A = e^(G' - Var G' / 2) with centered Gaussians of covariance Var G = |a|^2 <= mu^2,
+//       Var G' = |b-a|^2 <= 4 mu^2, Cov = |a|^2 - <a,b> <= 2 mu^2. The mean of a convex function of T grows with each
+//       of the three (Kahane's inequality [kahane1985]), and a = mu, b = -mu on one line has them all. So that pair
+//       dominates; it is its own mirror image, which is the case K < 1
 //   Laplace, pure DP                 their own pair; randomized response for any epsilon-DP mechanism
 //   exponential mechanism            an E-bounded-range mechanism has H at most the largest over t in [0, E] of the
 //       two-point pairs with losses t and t - E [dong2020]. With P[t] = (e^E - e^t)/(e^E - 1) that is,

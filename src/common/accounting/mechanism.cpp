@@ -29,7 +29,8 @@ struct Describe {
     return "Gaussian, z = " + print_number(m.noise_multiplier);
   }
   std::string operator()(const SubsampledGaussian& m) const {
-    return "subsampled Gaussian, z = " + print_number(m.noise_multiplier) + ", q = " + print_number(m.sampling_rate);
+    return "subsampled Gaussian, z = " + print_number(m.noise_multiplier) + ", q = " + print_number(m.sampling_rate) +
+           (m.is_exchange ? ", of an exchange" : "");
   }
   std::string operator()(const ExponentialMechanism& m) const {
     return "exponential mechanism, epsilon = " + print_number(m.epsilon);

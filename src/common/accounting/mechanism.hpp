@@ -21,10 +21,13 @@ struct GaussianMechanism {
   bool operator==(const GaussianMechanism&) const = default;
 };
 
-/// The same on a Poisson sample. Remove: (1-q) N(0,1) + q N(mu,1) against N(0,1); add: the other way round.
+/// The same on a Poisson sample. Remove: (1-q) N(0,1) + q N(mu,1) against N(0,1); add: the other way round. Where
+/// neighbors differ by an exchange of one record for another: (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q
+/// N(-mu,1), mu still that of one record.
 struct SubsampledGaussian {
   double noise_multiplier;
   double sampling_rate;
+  bool is_exchange = false;
   bool operator==(const SubsampledGaussian&) const = default;
 };
 

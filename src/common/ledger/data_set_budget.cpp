@@ -39,8 +39,8 @@ class Sum {
 
   // Adds the cost of one round, or of all of them together where they are charged as one.
   void add(double mu, double sampling_rate, std::uint64_t rounds, Adjacency adjacency) {
-    if (sampling_rate < 1 && !counts_twice(adjacency)) {
-      sum_.samples.push_back(sampled_rounds(mu, sampling_rate, rounds));
+    if (sampling_rate < 1) {
+      sum_.samples.push_back(sampled_rounds(mu, sampling_rate, rounds, adjacency, question_));
       return;
     }
     const HighPrecision counted = counts_twice(adjacency) ? 2 * HighPrecision(mu) : HighPrecision(mu);

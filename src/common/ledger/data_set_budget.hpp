@@ -21,8 +21,7 @@ struct DataSetBudget {
 /// The spending of the charges of private runs, as if all were about the same data. `adjacency` is that of the
 /// question: a charge under add-remove counts twice (a group of two) where the question is replace-one. The other way
 /// round it counts as it is: what protects an exchange here protects an addition as well (worker/statistics,
-/// selection_charge.hpp). No gain from sampling is known for a group of two: such a charge counts there as if all rows
-/// had been drawn.
+/// selection_charge.hpp). Rounds on samples count by the pair of their neighbors (sampled_rounds), both ways.
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency);
 
 /// The spending of all that a reservation may still charge, in the same way.

@@ -48,12 +48,9 @@ std::string mu_fault(double mu) {
   return positive_fault("rho = mu^2 / 2", mu * mu / 2);
 }
 
-std::string sampling_rate_fault(double rate, Adjacency adjacency) {
+std::string sampling_rate_fault(double rate) {
   if (!(rate >= kSmallestSamplingRate && rate <= 1)) {
     return "sampling rate = " + print_number(rate) + " must be from " + print_number(kSmallestSamplingRate) + " to 1";
-  }
-  if (rate < 1 && adjacency != Adjacency::kAddRemove) {
-    return "sampling rate = " + print_number(rate) + ": sampled rounds are accounted under add-remove";
   }
   return {};
 }

@@ -22,6 +22,6 @@ std::string positive_fault(const std::string& field, double value);
 /// Finite and above 0, and so is its square's half.
 std::string mu_fault(double mu);
 /// From kSmallestSamplingRate to 1; below 1 under add-remove alone.
-std::string sampling_rate_fault(double rate, Adjacency adjacency);
+std::string sampling_rate_fault(double rate);
 
 }  // namespace dpreduce

@@ -19,7 +19,8 @@
 // rho epsilon^2 / 8 for the exponential mechanism, epsilon^2 / 2 for permute-and-flip. Other charges have no such key.
 //
 // The charge of a round on a Poisson sample has "sampling_rate":q, 0 < q < 1. Its mu and rho are those of a row that is
-// drawn: true without the gain from sampling, which composition knows (spending.hpp).
+// drawn: true without the gain from sampling, which composition knows (spending.hpp). Under replace-one they are of two
+// records that are drawn, each as much as one more or less: twice the mu of one.
 //
 // "forfeited_by" of a run that is not private: why (base/forfeit.hpp), beside a seed; without it, it was a seed.
 //

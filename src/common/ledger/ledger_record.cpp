@@ -24,7 +24,7 @@ std::string gaussians_fault(const LedgerEntry& entry) {
   for (const LedgerBlock& block : entry.blocks) {
     if (std::string fault = block_fault(block); !fault.empty()) return fault;
   }
-  if (std::string fault = sampling_rate_fault(entry.sampling_rate, entry.terms.adjacency); !fault.empty()) {
+  if (std::string fault = sampling_rate_fault(entry.sampling_rate); !fault.empty()) {
     return fault;
   }
   return mu_fault(entry.mu);

@@ -37,7 +37,7 @@ struct LedgerEntry {
   std::vector<LedgerBlock> blocks;
   std::optional<SelectionTerms> selection{};  ///< with one: no blocks, mu 0
   double mu = 0;                              ///< the line's rho is mu^2 / 2
-  double sampling_rate = 1;                   ///< below 1 only for Gaussian releases under add-remove
+  double sampling_rate = 1;                   ///< below 1 only for Gaussian releases
 
   bool operator==(const LedgerEntry&) const = default;
 };

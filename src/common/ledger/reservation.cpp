@@ -20,11 +20,11 @@ std::string silos_fault(const LedgerSilos& silos) {
          std::to_string(silos.colluding) + " colluding cannot be";
 }
 
-std::string release_fault(const ReservedRelease& release, Adjacency adjacency) {
+std::string release_fault(const ReservedRelease& release) {
   if (std::string fault = name_fault("a release's name", release.name); !fault.empty()) return fault;
   std::string fault = release.rounds == 0 ? "rounds = 0 must be at least 1" : "";
   if (fault.empty()) fault = mu_fault(release.mu);
-  if (fault.empty()) fault = sampling_rate_fault(release.sampling_rate, adjacency);
+  if (fault.empty()) fault = sampling_rate_fault(release.sampling_rate);
   return fault.empty() ? fault : "release " + release.name + ": " + fault;
 }
 
@@ -105,7 +105,7 @@ std::string fault_of(const Reservation& reservation) {
     if (!names.insert(name).second && fault.empty()) fault = "release " + name + ": is reserved twice";
   };
   for (const ReservedRelease& release : reservation.releases) {
-    if (fault.empty()) fault = release_fault(release, reservation.terms.adjacency);
+    if (fault.empty()) fault = release_fault(release);
     is_new(release.name);
   }
   for (const PlannedSelection& selection : reservation.selections) {

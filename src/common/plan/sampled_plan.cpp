@@ -28,10 +28,9 @@ void check(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacen
     throw UsageError("accountant " + std::string(to_string(accountant)) +
                      ": knows no gain from sampling (the loss of a sampled Gaussian is not Gaussian); use pld or rdp");
   }
-  if (adjacency != Adjacency::kAddRemove) {
-    throw UsageError(
-        "replace-one: a sample holds none, one or both of two records that are exchanged, which no accountant here "
-        "covers for sampled rounds; use add-remove");
+  if (adjacency == Adjacency::kReplaceOne && accountant != Accountant::kPld) {
+    throw UsageError("accountant " + std::string(to_string(accountant)) +
+                     ": has no useful bound of an exchange of two records on samples; use pld");
   }
   const auto sampled = std::count_if(releases.begin(), releases.end(), is_sampled);
   if (sampled != 1) {
@@ -41,10 +40,11 @@ void check(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacen
 }
 
 // The sampled release, as noise_plan.hpp would plan it for rounds that see all rows with this z.
-PlannedRelease planned_with(double z, ReleaseRequest request) {
+PlannedRelease planned_with(double z, Adjacency adjacency, ReleaseRequest request) {
   const double rate = std::exchange(request.sampling_rate, 1.0);
-  const double mu = std::sqrt(static_cast<double>(request.rounds)) / z;
-  PlannedRelease release = make_noise_plan(mu, Adjacency::kAddRemove, {std::move(request)}).releases[0];
+  const double changes = adjacency == Adjacency::kReplaceOne ? 2 : 1;
+  const double mu = changes * std::sqrt(static_cast<double>(request.rounds)) / z;
+  PlannedRelease release = make_noise_plan(mu, adjacency, {std::move(request)}).releases[0];
   release.sampling_rate = rate;
   return release;
 }
@@ -70,7 +70,8 @@ NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accoun
   CalibrationTarget target{.epsilon = *budget.epsilon(),
                            .delta = *budget.delta(),
                            .steps = request.rounds,
-                           .sampling_rate = request.sampling_rate};
+                           .sampling_rate = request.sampling_rate,
+                           .is_exchange = adjacency == Adjacency::kReplaceOne};
   NoisePlan plan{.adjacency = adjacency};
   const double budget_mu = budget.mu(accountant);
   if (!releases.empty()) {
@@ -80,11 +81,11 @@ NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accoun
   }
   plan.budget_mu = budget_mu;
   double z = rounded_up(calibrated_noise_multiplier(target, accountant));
-  plan.releases.insert(plan.releases.begin() + place, planned_with(z * (1 + kAboveAccounted), request));
+  plan.releases.insert(plan.releases.begin() + place, planned_with(z * (1 + kAboveAccounted), adjacency, request));
   // An accountant's bound is checked at its own z; what a ledger counts, at the one that rounding left.
   while (epsilon_of(spending_of(plan), target.delta) > target.epsilon) {
     z = rounded_up(z * (1 + 1e-7));
-    plan.releases[static_cast<std::size_t>(place)] = planned_with(z * (1 + kAboveAccounted), request);
+    plan.releases[static_cast<std::size_t>(place)] = planned_with(z * (1 + kAboveAccounted), adjacency, request);
   }
   return plan;
 }

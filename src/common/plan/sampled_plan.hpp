@@ -9,6 +9,10 @@
 //
 //     epsilon(Gaussian(mu_plain) + T Subsampled(z, q); delta) <= epsilon           found by bisection (calibration.hpp)
 //
+// Under replace-one a sample holds none, one or both of two records that are exchanged. The pair of that (loss_law.hpp)
+// goes by the mu of one record, and charges state twice it: the profile of a sampled release is that of add-remove with
+// all D_b doubled, as a gradient's is. z is of one record here, too.
+//
 // epsilon(.) an upper bound, by the accountant asked for; the bound that ledgers count by (spending.hpp) was checked at
 // the answer. At q = 1 this would be the plan of noise_plan.hpp.
 #pragma once
@@ -23,9 +27,9 @@ namespace dpreduce {
 
 /// The plan for one sampled release and any number of others, in the order given.
 ///
-/// Preconditions: the budget is (epsilon, delta); the accountant is kRdp or kPld; add-remove; exactly one release has a
-/// sampling rate below 1, at least kSmallestSamplingRate; the rest as make_noise_plan, calibrated_noise_multiplier.
-/// Throws UsageError naming the argument.
+/// Preconditions: the budget is (epsilon, delta); the accountant is kRdp or kPld, under replace-one kPld; exactly one
+/// release has a sampling rate below 1, at least kSmallestSamplingRate; the rest as make_noise_plan,
+/// calibrated_noise_multiplier. Throws UsageError naming the argument.
 NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacency,
                                   std::vector<ReleaseRequest> releases);
 

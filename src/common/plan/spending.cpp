@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -27,7 +28,8 @@ const SubsampledGaussian& sampled(const RepeatedMechanism& rounds) {
 // Equal ones counted together, in one order.
 std::vector<RepeatedMechanism> merged(std::vector<RepeatedMechanism> samples) {
   const auto key = [](const RepeatedMechanism& rounds) {
-    return std::pair(sampled(rounds).sampling_rate, sampled(rounds).noise_multiplier);
+    const SubsampledGaussian& round = sampled(rounds);
+    return std::tuple(round.sampling_rate, round.noise_multiplier, round.is_exchange);
   };
   std::sort(samples.begin(), samples.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   std::vector<RepeatedMechanism> result;
@@ -50,8 +52,12 @@ double accounted_noise_multiplier(double mu) {
   return rounded < most ? rounded : std::nextafter(rounded, 0.0F);
 }
 
-RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds) {
-  return {SubsampledGaussian{accounted_noise_multiplier(mu), sampling_rate}, rounds};
+RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds, Adjacency charged,
+                                 Adjacency question) {
+  const double mu_of_record = charged == Adjacency::kReplaceOne ? mu / 2 : mu;
+  return {
+      SubsampledGaussian{accounted_noise_multiplier(mu_of_record), sampling_rate, question == Adjacency::kReplaceOne},
+      rounds};
 }
 
 Spending spending_of(const NoisePlan& plan) {
@@ -59,7 +65,8 @@ Spending spending_of(const NoisePlan& plan) {
   planned.mu = plan.mu;
   for (const PlannedRelease& release : plan.releases) {
     if (!release.is_sampled()) continue;
-    planned.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, release.rounds));
+    planned.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, release.rounds,
+                                             plan.adjacency, plan.adjacency));
   }
   for (const PlannedSelection& selection : plan.selections) planned.selections.push_back({loss_of(selection.terms), 1});
   return planned;
@@ -103,7 +110,7 @@ double rho_of(const Spending& spending) {
   }
   for (const RepeatedMechanism& rounds : spending.samples) {
     const HighPrecision z(sampled(rounds).noise_multiplier);
-    total += rounds.count / (2 * z * z);
+    total += (sampled(rounds).is_exchange ? 4 : 1) * HighPrecision(rounds.count) / (2 * z * z);
   }
   return round_up(total * (1 + kArithmeticError));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/accounting/mechanism.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
@@ -23,8 +24,11 @@ struct Spending {
 /// The spending of a whole plan, under its adjacency.
 Spending spending_of(const NoisePlan& plan);
 
-/// `rounds` sampled rounds, each of that mu where a row is drawn. Preconditions: mu > 0; 0 < sampling_rate < 1.
-RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds);
+/// `rounds` sampled rounds, each of that mu where a row is drawn, as neighbors by `question` see them. Under
+/// replace-one `charged` is twice the mu of one record (sampled_plan.hpp). Preconditions: mu > 0; 0 < sampling_rate
+/// < 1.
+RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds, Adjacency charged,
+                                 Adjacency question);
 
 /// The noise multiplier that a mu is counted with beside other mechanisms: at most 1 / mu, with 24 binary digits.
 double accounted_noise_multiplier(double mu);

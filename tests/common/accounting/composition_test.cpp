@@ -88,9 +88,25 @@ TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
   EXPECT_GE(group.pld, *group.gdp);
 }
 
+// Where nearly all rows are drawn, an exchange is the group of two; else it costs less, and more than one record.
+TEST(Composition, AnExchangeOnSamplesHasAPairOfItsOwn) {
+  const Neighbors exchange{Adjacency::kReplaceOne, 1};
+  const std::vector<RepeatedMechanism> nearly_all{{SubsampledGaussian{6, 0.999999}, 3}};
+  const std::vector<RepeatedMechanism> pair{{GaussianMechanism{3}, 3}};
+  expect_relative(compose_epsilon(nearly_all, 1e-6, exchange).pld, *compose_epsilon(pair, 1e-6).gdp, 1e-5);
+
+  const std::vector<RepeatedMechanism> rounds{{SubsampledGaussian{1, 0.01}, 1000}};
+  const ComposedEpsilon epsilon = compose_epsilon(rounds, 1e-6, exchange);
+  expect_relative(epsilon.pld, 3.214231, 1e-6);  // tests/data has none: a privacy loss distribution of SciPy's normals
+  EXPECT_LE(epsilon.pld_lower, epsilon.pld);
+  EXPECT_GE(epsilon.pld_lower, epsilon.pld * (1 - 1e-5));
+  EXPECT_GE(epsilon.rdp, epsilon.pld);
+  EXPECT_GT(epsilon.pld, compose_epsilon(rounds, 1e-6).pld);
+}
+
 TEST(Composition, RefusesWhatNoAccountantCovers) {
   const std::vector<RepeatedMechanism> sampled{{SubsampledGaussian{6, 0.1}, 2}};
-  EXPECT_THROW(run_for(sampled, {Adjacency::kReplaceOne, 1}), UsageError);
+  EXPECT_THROW(run_for(sampled, {Adjacency::kReplaceOne, 2}), UsageError);
   EXPECT_THROW(run_for(sampled, {Adjacency::kAddRemove, 2}), UsageError);
   EXPECT_THROW(compose_epsilon(sampled, 1e-5, {Adjacency::kAddRemove, 2}), UsageError);
   const std::vector<RepeatedMechanism> full{{SubsampledGaussian{6, 1}, 2}};

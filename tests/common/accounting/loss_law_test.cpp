@@ -61,6 +61,52 @@ TEST(LossLaw, HockeySticksAreTheClosedForms) {
   }
 }
 
+// H of (1-q) N(0,1) + q N(a,1) against (1-q) N(0,1) + q N(b,1), by the trapezoidal rule.
+double exchange_delta(double a, double b, double q, double epsilon) {
+  const auto density = [](double u) { return std::exp(-u * u / 2) / std::sqrt(2 * std::numbers::pi); };
+  constexpr double kStep = 4e-3;
+  double delta = 0;
+  for (double u = -12; u <= 12; u += kStep) {
+    const double excess =
+        (1 - q) * density(u) + q * density(u - a) - std::exp(epsilon) * ((1 - q) * density(u) + q * density(u - b));
+    delta += kStep * std::max(0.0, excess);
+  }
+  return delta;
+}
+
+TEST(LossLaw, TheLawOfAnExchangeIsThatOfItsPairAndDominatesAllOthers) {
+  for (const double q : {0.05, 0.4, 0.95}) {
+    for (const double epsilon : {-0.7, 0.0, 0.3, 1.1}) {
+      const double mu = 1.25;
+      const LossLaw law = pessimistic_law(SubsampledGaussian{1 / mu, q, true}, Direction::kAdd, 1e-14);
+      const double bound = exchange_delta(mu, -mu, q, epsilon);
+      EXPECT_NEAR(moments(law, epsilon).delta, bound, 1e-5) << q << " " << epsilon;
+      for (double a = -mu; a <= mu; a += mu / 2) {
+        for (double b = -mu; b <= mu; b += mu / 2) {
+          EXPECT_LE(exchange_delta(a, b, q, epsilon), bound + 1e-6) << a << " " << b << " " << q << " " << epsilon;
+        }
+      }
+    }
+  }
+}
+
+TEST(LossLaw, TheLossOfAnExchangeIsInvertedEverywhere) {
+  for (const double mu : {0.001, 1.0, 40.0}) {
+    for (const double q : {1e-9, 0.3, 1 - 1e-12}) {
+      const LossLaw law = pessimistic_law(SubsampledGaussian{1 / mu, q, true}, Direction::kRemove, 1e-14);
+      double last = -std::numeric_limits<double>::infinity();
+      for (double part = 0; part <= 1; part += 0.125) {
+        const double u = law.smooth->low() + part * (law.smooth->high() - law.smooth->low());
+        const double loss = law.smooth->at(u).loss;
+        EXPECT_GE(loss, last);
+        last = loss;
+        EXPECT_NEAR(law.smooth->at(law.smooth->where(loss)).loss, loss, 1e-9 * std::max(1.0, std::abs(loss)))
+            << mu << " " << q << " " << u;
+      }
+    }
+  }
+}
+
 // [dong2020]: every pair of losses {t, t - E} lies below the one law that is used for all of them.
 TEST(LossLaw, BoundedRangeLawDominatesEveryPairOfLosses) {
   const double range = 1.7;
@@ -118,6 +164,7 @@ TEST(LossLaw, OnlySampledGaussiansHaveTwoDirections) {
   EXPECT_TRUE(is_symmetric(GaussianMechanism{1}));
   EXPECT_TRUE(is_symmetric(SubsampledGaussian{1, 1}));
   EXPECT_FALSE(is_symmetric(SubsampledGaussian{1, 0.5}));
+  EXPECT_TRUE(is_symmetric(SubsampledGaussian{1, 0.5, true}));
   EXPECT_TRUE(is_symmetric(ExponentialMechanism{1}));
   EXPECT_TRUE(is_symmetric(LaplaceMechanism{1}));
   EXPECT_TRUE(is_symmetric(PureMechanism{1}));

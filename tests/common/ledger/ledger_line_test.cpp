@@ -108,7 +108,6 @@ TEST(LedgerLine, OfSampledRoundsOfAnotherFormIsRefused) {
   for (const std::string rate : {"1.0", "1.5", "0.0", "-0.125", "null", "\"0.125\"", "0.1250"}) {
     expect_corrupt(replaced(line, "\"sampling_rate\":0.125", "\"sampling_rate\":" + rate), "");
   }
-  expect_corrupt(replaced(line, "add-remove", "replace-one"), "under add-remove");
 }
 
 TEST(LedgerLine, OfASelectionOfAnotherFormIsRefused) {

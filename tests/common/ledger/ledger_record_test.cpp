@@ -51,8 +51,6 @@ TEST(LedgerRecord, FaultsOfEntriesNameTheField) {
                  {[](auto& entry) { entry.terms.delta = 1; }, "delta = 1"},
                  {[](auto& entry) { entry.terms.config_digest = "abc"; }, "config digest must"},
                  {[](auto& entry) { entry.terms.config_digest.assign(64, 'A'); }, "config digest must"},
-                 {[](auto& entry) { entry.sampling_rate = 0.5, entry.terms.adjacency = Adjacency::kReplaceOne; },
-                  "under add-remove"},
                  {[](auto& entry) { entry.sampling_rate = 0; }, "sampling rate = 0"},
                  {[](auto& entry) {
                     entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, 3, 4, 1};

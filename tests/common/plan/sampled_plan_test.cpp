@@ -87,14 +87,39 @@ TEST(SampledPlan, SmallerSamplesNeedLessNoiseAndNearlyFullOnesTheNoiseOfAllRows)
   expect_relative(last, calibrated_noise_multiplier({2, kDelta, 40}, Accountant::kRdp), 0.01);
 }
 
+// The profile of an exchange is that of one record, doubled; noise is between that of one record and that of a group of
+// two, and the whole budget is used.
+TEST(SampledPlan, ExchangesHaveTheNoiseOfTheirOwnPair) {
+  const auto noise = [](Adjacency adjacency) {
+    ReleaseRequest request = release("gradient", 1, 40, 0.1);
+    if (adjacency == Adjacency::kReplaceOne) request.profiles = {{"another row", {4 * kSensitivity * kSensitivity}}};
+    const NoisePlan plan = make_sampled_noise_plan(PrivacyBudget::from_options({.epsilon = 1, .delta = kDelta}),
+                                                   Accountant::kPld, adjacency, {request});
+    const double epsilon = epsilon_of(spending_of(plan), kDelta);
+    EXPECT_LE(epsilon, 1);
+    EXPECT_GE(epsilon, 1 - 1e-4);
+    return noise_multiplier(plan, "gradient");
+  };
+  const double one = noise(Adjacency::kAddRemove);
+  const double exchange = noise(Adjacency::kReplaceOne);
+  EXPECT_GT(exchange, 1.1 * one);
+  EXPECT_LT(exchange, 2 * one);
+  const double z = calibrated_noise_multiplier({1, kDelta, 40, 0.1, {}, true}, Accountant::kPld);
+  expect_relative(exchange, z, 3e-7);
+}
+
 TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
   const NoisePlan plan = plan_of(1, {release("center", 0.02), release("gradient", 0.98, 40, 0.1)});
   const Spending whole = spending_of(plan);
   const double mu = mu_of_rounds(plan.release("gradient"), 1);
   for (const std::uint64_t on_file : {1U, 17U, 39U}) {
     Spending spent{.mu = plan.mu, .selections = {}};
-    for (std::uint64_t round = 0; round < on_file; ++round) spent.samples.push_back(sampled_rounds(mu, 0.1, 1));
-    const Spending rest{.mu = 0, .selections = {}, .samples = {sampled_rounds(mu, 0.1, 40 - on_file)}};
+    for (std::uint64_t round = 0; round < on_file; ++round)
+      spent.samples.push_back(sampled_rounds(mu, 0.1, 1, Adjacency::kAddRemove, Adjacency::kAddRemove));
+    const Spending rest{
+        .mu = 0,
+        .selections = {},
+        .samples = {sampled_rounds(mu, 0.1, 40 - on_file, Adjacency::kAddRemove, Adjacency::kAddRemove)}};
     EXPECT_EQ(epsilon_of(composed(spent, rest), kDelta), epsilon_of(whole, kDelta));
   }
 }
@@ -111,7 +136,8 @@ TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
                              {"as --epsilon and --delta"});
   expect_refusal<UsageError>(make(budget, Accountant::kGdp, add_remove, sampled), {"use pld or rdp"});
   expect_refusal<UsageError>(make(budget, Accountant::kZcdp, add_remove, sampled), {"use pld or rdp"});
-  expect_refusal<UsageError>(make(budget, Accountant::kPld, Adjacency::kReplaceOne, sampled), {"use add-remove"});
+  expect_refusal<UsageError>(make(budget, Accountant::kRdp, Adjacency::kReplaceOne, sampled),
+                             {"no useful bound of an exchange", "use pld"});
   expect_refusal<UsageError>(make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}),
                              {"needs exactly one"});
   expect_refusal<UsageError>(

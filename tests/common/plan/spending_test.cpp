@@ -88,7 +88,10 @@ TEST(Spending, OfAPlanIsItsMuAndItsSelections) {
 }
 
 TEST(Spending, SampledRoundsBeyondTheRangesAreInfinite) {
-  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {}, .samples = {sampled_rounds(101, 0.1, 1)}}, kDeltaOfSpending),
+  EXPECT_EQ(epsilon_of({.mu = 0,
+                        .selections = {},
+                        .samples = {sampled_rounds(101, 0.1, 1, Adjacency::kAddRemove, Adjacency::kAddRemove)}},
+                       kDeltaOfSpending),
             kInfinity);
 }
 
