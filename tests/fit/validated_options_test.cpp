@@ -51,8 +51,12 @@ TEST(FitOptions, ContradictionsAreRefused) {
           fit.method.batch = 0.1, fit.method.choose = true, fit.privacy.budget.accountant = Accountant::kPld;
         },
         "rounds on samples leave no mu to share"},
-       {"gd", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.adjacency = Adjacency::kReplaceOne; },
-        "use add-remove"},
+       {"gd",
+        [](auto& fit) {
+          fit.method.batch = 0.1, fit.privacy.adjacency = Adjacency::kReplaceOne;
+          fit.privacy.budget.accountant = Accountant::kRdp;
+        },
+        "--accountant rdp has no useful bound of an exchange"},
        {"adam", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget = {}, fit.privacy.budget.mu = 1.0; },
         "rounds on samples have no mu"},
        {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp knows no gain from sampling"},

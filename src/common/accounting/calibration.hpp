@@ -23,9 +23,8 @@ struct CalibrationTarget {
   double delta;
   std::uint64_t steps = 1;
   double sampling_rate = 1;
-  bool is_exchange = false;                 ///< neighbors differ by an exchange; z is still that of one record
   std::vector<RepeatedMechanism> beside{};  ///< what else the run holds
-  bool is_exchange = false;                  ///< neighbors differ by an exchange; z is still that of one record
+  bool is_exchange = false;                 ///< neighbors differ by an exchange; z is still that of one record
 
   bool operator==(const CalibrationTarget&) const = default;
 };
