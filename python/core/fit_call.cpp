@@ -35,11 +35,13 @@ struct Given {
   RowsInMemory rows;
   std::size_t classes = 0;  // 0: the options say
   std::vector<std::string> class_names;
+  std::vector<std::string> feature_names;
   bool classes_are_of_rows = false;
 };
 
 Given given_by(const py::object& arrays) {
-  Given given{.made = arrays(), .rows = {}, .classes = 0, .class_names = {}, .classes_are_of_rows = false};
+  Given given{
+      .made = arrays(), .rows = {}, .classes = 0, .class_names = {}, .feature_names = {}, .classes_are_of_rows = false};
   const auto array = [&](const char* name) { return py::cast<py::array>(given.made[name]); };
   const auto persons_where_given = [&]() -> std::optional<ArrayView> {
     if (!given.made.contains("train_person")) return std::nullopt;
@@ -58,9 +60,11 @@ Given given_by(const py::object& arrays) {
                 .train_person = persons_where_given()};
   if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
   given.classes_are_of_rows = given.made.contains("classes_are_of_rows");
-  if (given.made.contains("class_names")) {
-    given.class_names = py::cast<std::vector<std::string>>(given.made["class_names"]);
-  }
+  const auto take_names = [&](const char* name, std::vector<std::string>& names) {
+    if (given.made.contains(name)) names = py::cast<std::vector<std::string>>(given.made[name]);
+  };
+  take_names("class_names", given.class_names);
+  take_names("feature_names", given.feature_names);
   return given;
 }
 
@@ -122,6 +126,7 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
     if (given.classes > 0) options.data.classes = given.classes;
     options.data.classes_are_of_rows = given.classes_are_of_rows;
     if (!given.class_names.empty()) options.data.train.class_names = given.class_names;
+    options.data.train.feature_names = given.feature_names;
   });
   Onlooker onlooker(call.on_progress, error);
   const Warn keep = [&](const std::string& line) { way_to_resume = "; " + line; };

@@ -23,8 +23,8 @@ std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords);
 
 struct FitCall {
   /// Makes the arrays, by the names of their options ("train_x", "train_y", "public_x", ...), and what is known with
-  /// them: how many classes there are ("classes"), or their names ("class_names"). It is called when all ranks are
-  /// there, so that what it raises ends the call on all of them.
+  /// them: how many classes there are ("classes"), or their names ("class_names"), and names of features. It is called
+  /// when all ranks are there, so that what it raises ends the call on all of them.
   pybind11::object arrays;
   std::vector<TomlItem> keywords;
   bool has_ledger = false;  ///< else accounts are kept elsewhere

@@ -16,6 +16,7 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/feature_names.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/files/atomic_file.hpp"
@@ -131,12 +132,33 @@ void save(const Classifier& classifier, const std::string& path, bool overwrite)
   file.commit();
 }
 
+// Numbers of a model whose rows are linear in the raw ones, but for a step that shortens them.
+py::dict parts_of(const Classifier& classifier) {
+  const ClassifierParts& parts = classifier.parts();
+  const Preprocessing& rows = parts.preprocessing;
+  const auto array = [](const std::vector<double>& values) {
+    return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+  };
+  py::dict numbers;
+  numbers["weights"] = array(parts.weights);
+  numbers["bias"] = array(parts.bias);
+  numbers["prototypes"] = array(parts.cosine_head);
+  numbers["center"] = array(rows.center);
+  numbers["center_factor"] = rows.center_factor;
+  numbers["projection"] = array(rows.projection);
+  numbers["selected"] = py::cast(rows.selected);
+  numbers["pool"] = rows.pool;
+  return numbers;
+}
+
 void declare_classifier(py::module_& module) {
   py::class_<Classifier, std::shared_ptr<Classifier>>(module, "Classifier")
       .def_property_readonly("classes", &Classifier::classes)
       .def_property_readonly("input_dim", &Classifier::input_dim)
       .def_property_readonly("method", [](const Classifier& own) { return own.parts().method; })
       .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })
+      .def_property_readonly("feature_names", [](const Classifier& own) { return own.parts().feature_names; })
+      .def_property_readonly("parts", &parts_of)
       .def_property_readonly("metadata", &metadata_of)
       .def_property_readonly("threshold", [](const Classifier& own) { return own.parts().threshold; })
       .def_property_readonly("has_probabilities", [](const Classifier& own) { return own.parts().link.has_value(); })
@@ -201,6 +223,11 @@ PYBIND11_MODULE(_core, module) {
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
   module.def(
       "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
+  module.def(
+      "require_same_features",
+      [](const std::vector<std::string>& names, const std::vector<std::string>& expected, const std::string& whose,
+         const std::string& where) { require_same_features(names, expected, whose, where); },
+      py::arg("names"), py::arg("expected"), py::arg("whose"), py::arg("where"));
   module.def("version", &version);
 }
 

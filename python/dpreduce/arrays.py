@@ -1,17 +1,40 @@
 """What a caller passes as rows, as NumPy arrays that are not copied; refused with what to do where it is none."""
+from . import _library
 from .errors import BadInput
+from .frames import as_frame, features_of, is_of, labels_of_frame, names_of_columns, numbers_of, plain_labels
 
 
-def _is_of(value, module, name):
-    return any(cls.__module__.split(".")[0] == module and cls.__name__ == name for cls in type(value).__mro__)
+def as_rows(value, name):
+    """Features, n x d, and the names of columns, or None: a NumPy array where it lies, or a copy where a data frame or an array
+    has Python's own objects. `name` begins the message of BadInput."""
+    import numpy as np
+    frame = as_frame(value, name)
+    if frame is not None:
+        return features_of(frame, name), names_of_columns(frame, name)
+    array = _as_array(value, name)
+    if array.dtype != object:
+        return array, None
+    if array.ndim != 2:
+        raise BadInput(f"{name}: elements are Python objects, or rows differ in length; convert them with .astype(numpy.float32)")
+    columns = [numbers_of(array[:, place], f"{name}: column {place}") for place in range(array.shape[1])]
+    return np.stack(columns, axis=1).astype(np.float32) if columns else array.astype(np.float32), None
 
 
-def as_array(value, name):
+def rows_like(expected, where, value, name, need_names=False):
+    """Features of `value`. Where names of columns are expected, those `where` says ("in X"), and `value` has or needs some, they
+    must be the same: throws BadInput naming the first that differs."""
+    array, names = as_rows(value, name)
+    if expected and (names or need_names):
+        _library.core().require_same_features(names or [], expected, name, where)
+    return array
+
+
+def _as_array(value, name):
     """`value` as a NumPy array, where it lies. `name` begins the message of BadInput."""
     import numpy as np
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise BadInput(f"{name}: is a sparse matrix; make it dense with .toarray(), in parts if it is large")
-    if _is_of(value, "torch", "Tensor"):
+    if is_of(value, "torch", "Tensor"):
         if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
             raise BadInput(f"{name}: is a sparse tensor; make it dense with .to_dense(), in parts if it is large")
         if value.device.type != "cpu":
@@ -25,13 +48,9 @@ def as_array(value, name):
     if np.ma.isMaskedArray(value):
         raise BadInput(f"{name}: is a masked array; fill what is masked with .filled(), or leave those rows out")
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise BadInput(f"{name}: is no array ({error}); pass one that numpy.asarray takes") from error
-    if array.dtype == object:
-        raise BadInput(f"{name}: elements are Python objects, or rows differ in length; convert them with "
-                       ".astype(numpy.float32) for features, or to class indices for labels")
-    return array
 
 
 def as_persons(value, name):
@@ -39,13 +58,13 @@ def as_persons(value, name):
     BadInput names the row where one is missing or something else."""
     import numpy as np
     has_elements_of_python = not hasattr(value, "dtype") or np.asarray(value).dtype == object
-    array = None if has_elements_of_python else as_array(value, name)
+    array = None if has_elements_of_python else _as_array(value, name)
     if array is not None and array.dtype.kind not in "mMcV":
         return array
     if array is not None:
         raise BadInput(f"{name}: identifiers are {array.dtype}; give integers or strings, one a row")
     if getattr(value, "ndim", 1) != 1 or isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
-        return as_array(value, name)
+        return _as_array(value, name)
     words = []
     for row, own in enumerate(value):
         is_word = isinstance(own, (str, int, np.integer)) and not isinstance(own, bool)
@@ -58,10 +77,11 @@ def as_persons(value, name):
 
 def as_labels(value, name):
     """The same of labels, which may be Python's own strings or numbers, as data frames have them: these are copied."""
-    import numpy as np
-    if getattr(value, "dtype", None) == object and getattr(value, "ndim", 0) == 1:
-        value = np.asarray(list(value))
-    return as_array(value, name)
+    frame = as_frame(value, name)
+    if frame is not None:
+        return labels_of_frame(frame, name)
+    labels = _as_array(value, name)
+    return plain_labels(labels, name) if labels.ndim == 1 else labels
 
 
 def indices_of(labels, classes, name):
@@ -83,3 +103,8 @@ def indices_of(labels, classes, name):
         raise BadInput(f"{name}: row {row} has label {labels[row]!r}, which is not among the {len(classes)} classes; correct it, "
                        "or list it in classes= (for the data's owner only)")
     return places
+
+
+def rows_to_score(classifier, value):
+    """Features for a classifier of the core, whose names of columns must be those that it was trained on, if both have some."""
+    return rows_like(classifier.feature_names, "in the model", value, "X")

@@ -10,7 +10,13 @@ import typing
 
 from .errors import BadInput
 from .fitting import FittedRun
+from .frames import names_of_columns
 from .plans import PartialSum, PersonCounts, Plan
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import FitOptions
 
 _SUMMED_AT_ONCE = 8  # a node of the tree
 
@@ -39,8 +45,9 @@ def _cut(X, **others):
 
 
 def _features(rows):
+    """How many, or the names of a data frame's columns."""
     if hasattr(rows, "columns"):
-        return len(rows.columns)
+        return names_of_columns(rows._meta, "X") or len(rows.columns)
     if not hasattr(rows, "ndim"):
         _pieces(rows, "X")
     if rows.ndim != 2:
@@ -49,13 +56,11 @@ def _features(rows):
 
 
 def _partial(plan, task, x, y, person, name):
-    import numpy as np
-    return plan.partial(np.asarray(x), np.asarray(y), name, task, person=None if person is None else np.asarray(person))
+    return plan.partial(x, y, name, task, person=person)
 
 
 def _count(plan, person, name):
-    import numpy as np
-    return plan.count(np.asarray(person), name)
+    return plan.count(person, name)
 
 
 def _sum(parts):
@@ -96,7 +101,7 @@ def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: t
 
 
 def fit(X: typing.Any, y: typing.Any, *, person: typing.Any = None, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
-        class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> FittedRun:
+        class_names: typing.Sequence[str] | None = None, **options: Unpack[FitOptions]) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d), a Dask array or data frame, with labels y that are cut as X is.
     The result is, byte for byte, that of dpreduce.fit on the same rows (with person_bound="clip" where the rows of each
     person lie in one partition).

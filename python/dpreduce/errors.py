@@ -33,6 +33,10 @@ class BadInput(Error, ValueError):
     exit_code = 3
 
 
+class NoNumber(BadInput, TypeError):
+    """An element that is neither a number nor a string, where numbers are asked for: a TypeError, as NumPy has it."""
+
+
 class BudgetRefused(Error):
     """The fit would pass the budget of its data set."""
 

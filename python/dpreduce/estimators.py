@@ -16,17 +16,19 @@ import warnings
 import numpy as np
 
 from . import _library, privacy
-from .arrays import as_array, as_labels, as_persons, indices_of
+from .arrays import as_labels, as_persons, as_rows, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
-from .fitting import fit_arrays
+from .fitting import fit_arrays, save_model
 from .keywords import parameter_of
+from .model import linear_in_features
 from .promise import Privacy, at_most
 
 if typing.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from . import _core
+    from ._options import EstimatorOptions
 
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
 _OTHERWISE = {"classes", "ledger", "seed", "max_labels"}
@@ -91,10 +93,32 @@ def _count_sent(estimator):
                   f"On rows of the same people their costs add up; {_ADVICE}", stacklevel=2)
 
 
+class _NamedRows:
+    """An array and names of its columns, as scikit-learn looks for them in a data frame."""
+
+    def __init__(self, rows, names):
+        self.columns, self.shape = names, rows.shape
+        self._rows = rows
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self._rows, dtype)
+
+    def __len__(self):
+        return len(self._rows)
+
+    def __dataframe__(self):
+        return self
+
+    def column_names(self):
+        return self.columns
+
+
 def _checked_rows(estimator, X, reset):
     """X as an array, not copied where it has floats; n_features_in_ and feature_names_in_ are set, or compared."""
-    if as_array(X, "X").dtype == np.longdouble:
+    rows, names = as_rows(X, "X")
+    if rows.dtype == np.longdouble:
         raise BadInput("X: elements are long doubles; convert them with .astype(numpy.float32)")
+    X = rows if names is None else _NamedRows(rows, names)
     terms = {"dtype": [np.float32, np.float64, np.float16], "reset": reset}  # integers become float32
     try:
         from sklearn.utils.validation import validate_data  # scikit-learn 1.6
@@ -104,13 +128,19 @@ def _checked_rows(estimator, X, reset):
 
 
 def _sorted_classes(classes):
-    given = list(classes)
+    given = list(range(classes) if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool) else classes)
     found = np.unique(np.asarray(given))
     if found.dtype == object:
         raise UsageError("classes: are of several types; give numbers, or strings")
     if len(found) != len(given):
         raise UsageError("classes: one is listed twice")
     return found
+
+
+def _table(rows, caption):
+    cells = "".join(f'<tr><th scope="row" style="text-align: left; vertical-align: top">{html.escape(name.replace("_", " "))}</th>'
+                    f'<td style="text-align: left">{html.escape(value)}</td></tr>' for name, value in rows)
+    return f"<table><caption>{html.escape(caption)}</caption><tbody>{cells}</tbody></table>"
 
 
 def _are_indices(classes):
@@ -190,6 +220,11 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     def _options(self):
         """Options of `dpreduce fit`, by keyword."""
         own = {name: getattr(self, name) for name in _OPTIONS}
+        if self.class_weight is not None:
+            if self.class_weight != "balanced" or self.objective == "accuracy":
+                raise UsageError(f"class_weight: {self.class_weight!r} is not among what noise is made for; give 'balanced', which is "
+                                 "objective='balanced', or leave it out")
+            own["objective"] = "balanced"
         return {**own, "method": self._method()}
 
     def _classes_of(self, y):
@@ -208,12 +243,14 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     report_: dict[str, typing.Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None,
-            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None) -> Self:
+            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None, sample_weight: None = None) -> Self:
         """Trains on the rows of X (n x d) with labels y (n); returns self. With `person`, n integers or strings that say whose
         each row is, the guarantee is for a person, whose rows count for `rows_per_person` together.
 
-        Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
+        Floats are read where they lie; integers become float32. There are no weights of rows: `sample_weight` is refused. Throws BadInput and UsageError, which are ValueErrors, before
         anything is charged; BudgetRefused where the ledger has no room."""
+        if sample_weight is not None:
+            _library.core().check_fit_keywords([("sample_weight", [""])])  # says what there is instead
         found = {}
 
         def arrays():
@@ -226,6 +263,7 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
             check_classification_targets(labels)
             classes, are_of_rows = self._classes_of(labels)
             found["classes"] = classes
+            rows["feature_names"] = [str(name) for name in getattr(self, "feature_names_in_", [])]
             if are_of_rows:
                 rows["classes_are_of_rows"] = True
             if len(classes) < 2:
@@ -255,6 +293,7 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
         self.classifier_ = run.classifier
         self.report_ = run.report
         self.privacy_ = run.privacy
+        self._rank = run._rank
         _count_fit(run.privacy, run.account)
         return self
 
@@ -282,20 +321,52 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
         rows = self._rows_to_predict(X)
         return self.classifier_.probabilities(rows)
 
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes the model for `dpreduce predict`, dpreduce.load and `dpreduce export`. A file that is there stays, and BadInput is
+        thrown, unless `overwrite`. Every rank may call it: rank 0 writes."""
+        self._check_is_fitted()
+        save_model(self.classifier_, self.report_, path, overwrite, self._rank)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """K x d, of two classes 1 x d: decision_function(X) is X coef_.T + intercept_ where normalize="none", of rows that are not
+        longer than `clip`, up to rounding. AttributeError where scores are not linear in features."""
+        return self._linear()[0]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Beside coef_."""
+        return self._linear()[1]
+
+    def _linear(self):
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("coef_: the model is not fitted; call fit() first")
+        weights, intercept = linear_in_features(self.classifier_)
+        return (weights[1:] - weights[:1], intercept[1:] - intercept[:1]) if len(self.classes_) == 2 else (weights, intercept)
+
+    @property
+    def partial_fit(self) -> typing.NoReturn:
+        """There is none: AttributeError says what to do."""
+        raise AttributeError("partial_fit: noise is added once, to the sum over all rows. For rows in parts make a plan: "
+                             "plan = dpreduce.Plan(features=..., ...), plan.partial(X, y, name) of each part, their sum, and "
+                             "plan.release(sum) or plan.start()")
+
     def explain(self) -> str:
         """What is promised, in words."""
         self._check_is_fitted()
         return str(self.privacy_)
 
     def _repr_html_(self) -> str:
-        """What was made and promised, as a table."""
+        """What was made and promised: four lines, and the rest folded."""
         if not self.__sklearn_is_fitted__():
             return f"<pre>{html.escape(repr(self))}</pre>"
-        rows = [("method", self.report_["method"]), ("classes", len(self.classes_))]
-        rows += [(heading.replace("_", " "), sentence) for heading, sentences in self.privacy_.words.items() for sentence in sentences]
-        cells = "".join(f'<tr><th scope="row" style="text-align: left; vertical-align: top">{html.escape(str(name))}</th>'
-                        f'<td style="text-align: left">{html.escape(str(value))}</td></tr>' for name, value in rows)
-        return f"<table><caption>{html.escape(type(self).__name__)}: what is promised</caption><tbody>{cells}</tbody></table>"
+        words = self.privacy_.words
+        lines = [("model", f"{self.report_['method']}, {len(self.classes_)} classes, {self.n_features_in_} features")]
+        lines += [(heading, words[heading][0]) for heading in ("guarantee", "attacker", "account") if heading in words]
+        shown = {sentence for _, sentence in lines}
+        rest = [(heading, sentence) for heading, sentences in words.items() for sentence in sentences if sentence not in shown]
+        return (_table(lines, f"{type(self).__name__}: what is promised")
+                + f"<details><summary>all of it, and what is not promised</summary>{_table(rest, 'The rest')}</details>")
 
     def _repr_mimebundle_(self, **_):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -305,20 +376,22 @@ class DPClassifier(_PrivateClassifier):
     """A private classifier, by any method of `dpreduce fit`.
 
     Parameters: the budget as epsilon and delta, rho or mu, or non_private=True for a comparison without noise; `classes`, the
-    public list of labels (without it they are taken from the rows, and nothing is private); `ledger`, the file that every fit is
+    public list of labels, or K for 0 to K-1 (without it they are taken from the rows, and nothing is private); `ledger`, the file that every fit is
     charged to (None: the caller keeps the account); `random_state`, which makes the noise repeatable, so that nothing is
-    private; `comm` and `progress` as fit() has them. All others are options of `dpreduce fit`, below.
+    private; `comm` and `progress` as fit() has them; class_weight="balanced", which is objective="balanced". All others are options of `dpreduce fit`, below.
 
     Attributes of a fitted one: `classes_`, `privacy_` (dpreduce.Privacy), `report_` (a dict), `classifier_`,
-    `n_features_in_`.
+    `n_features_in_`, of a data frame `feature_names_in_`, and where scores are linear in features `coef_`, `intercept_`.
     """
 
     def __init__(self, *, epsilon: float | None = None, delta: float | None = None, method: str = "auto",
-                 classes: typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
+                 classes: int | typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
                  random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
-                 **options: typing.Any) -> None:
+                 class_weight: typing.Literal["balanced"] | None = None,
+                 **options: Unpack[EstimatorOptions]) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "method": method, "classes": classes, "ledger": ledger,
-                              "random_state": random_state, "comm": comm, "progress": progress}, options)
+                              "random_state": random_state, "comm": comm, "progress": progress,
+                              "class_weight": class_weight}, options)
 
     def _method(self):
         return self.method
@@ -331,11 +404,13 @@ class DPMeanClassifier(_PrivateClassifier):
     """
 
     def __init__(self, *, epsilon: float | None = None, delta: float | None = None,
-                 classes: typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
+                 classes: int | typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
                  random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
-                 **options: typing.Any) -> None:
+                 class_weight: typing.Literal["balanced"] | None = None,
+                 **options: Unpack[EstimatorOptions]) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "classes": classes, "ledger": ledger,
-                              "random_state": random_state, "comm": comm, "progress": progress}, options)
+                              "random_state": random_state, "comm": comm, "progress": progress,
+                              "class_weight": class_weight}, options)
 
     def _method(self):
         return "mean"
@@ -356,5 +431,8 @@ def _declare_options(estimator):
 
 for _estimator in (DPClassifier, DPMeanClassifier):
     _declare_options(_estimator)
+_fit_signature = inspect.signature(_PrivateClassifier.fit)
+setattr(_PrivateClassifier.fit, "__signature__", _fit_signature.replace(  # scikit-learn gives weights to whoever has the parameter
+    parameters=[each for name, each in _fit_signature.parameters.items() if name != "sample_weight"]))
 if "sklearn.base" in sys.modules:
     _join_scikit_learn()

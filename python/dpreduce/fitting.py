@@ -9,7 +9,7 @@ import typing
 import warnings
 
 from . import _library
-from .arrays import as_array, as_labels, as_persons, indices_of
+from .arrays import as_labels, as_persons, as_rows, indices_of, rows_like, rows_to_score
 from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
 from .keywords import words_of
 from .promise import Privacy, at_most, privacy_of
@@ -17,8 +17,10 @@ from .promise import Privacy, at_most, privacy_of
 if typing.TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Unpack
 
     from . import _core
+    from ._options import FitOptions
 
 _one_at_a_time = threading.Lock()  # of the fits on the ranks of this process's job
 
@@ -51,23 +53,20 @@ class FittedRun:
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The class index of each row of X (n x d), an array of n. Rows are read where they lie, in blocks."""
-        return self.classifier.labels(as_array(X, "X"))
+        return self.classifier.labels(rows_to_score(self.classifier, X))
 
     def scores(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K scores: the largest is the class's."""
-        return self.classifier.scores(as_array(X, "X"))
+        return self.classifier.scores(rows_to_score(self.classifier, X))
 
     def probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K, the model's own word. Throws UsageError where scores of the method only rank classes."""
-        return self.classifier.probabilities(as_array(X, "X"))
+        return self.classifier.probabilities(rows_to_score(self.classifier, X))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Writes the model, byte for byte as `dpreduce fit --out` does. A file that is there stays, and BadInput is thrown,
         unless `overwrite`. Every rank may call it: rank 0 writes."""
-        path = os.fspath(path)
-        if self._rank == 0:
-            self.classifier.save(path, overwrite)
-        self.report["model"] = path
+        save_model(self.classifier, self.report, path, overwrite, self._rank)
 
     def __repr__(self) -> str:
         told = self.report["privacy"]
@@ -75,11 +74,19 @@ class FittedRun:
         return f"<dpreduce.FittedRun: {self.report['method']}, {self.report['classes']} classes, {promise}>"
 
 
+def save_model(classifier, report, path, overwrite, rank):
+    """Writes the model of a fit, on rank 0; the report says where."""
+    path = os.fspath(path)
+    if rank == 0:
+        classifier.save(path, overwrite)
+    report["model"] = path
+
+
 class _Bar:
-    """tqdm, one bar for each pass over rows."""
+    """One bar of tqdm, which each pass over rows fills again."""
 
     def __init__(self):
-        self.bar, self.doing = None, None
+        self.bar = None
         try:
             from tqdm.auto import tqdm
         except ImportError:
@@ -90,9 +97,9 @@ class _Bar:
     def __call__(self, doing, share):
         if self.tqdm is None:
             return
-        if self.bar is None or (share == 0.0 and self.bar.n > 0):
-            self.close()
-            self.bar = self.tqdm(total=100, desc=doing, unit="%", leave=False)
+        if self.bar is None:
+            self.bar = self.tqdm(total=100, unit="%", leave=False)
+        self.bar.set_description(doing, refresh=False)
         self.bar.n = round(100 * share)
         self.bar.refresh()
 
@@ -114,11 +121,9 @@ def names_of(class_names):
 
 def labels_of(value, name, class_names):
     """Labels as fit() takes them: indices, or names that `class_names` lists."""
-    if class_names is None:
-        return as_array(value, name)
     import numpy as np
     labels = as_labels(value, name)
-    if labels.dtype.kind not in "US":
+    if class_names is None or labels.dtype.kind not in "US":
         return labels
     order = np.argsort(class_names)
     names = np.asarray(class_names)[order]
@@ -132,11 +137,12 @@ def labels_of(value, name, class_names):
 def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
         validation_y: ArrayLike | None = None, class_names: typing.Sequence[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, comm: typing.Any = None, progress: bool = False,
-        **options: typing.Any) -> FittedRun:
+        **options: Unpack[FitOptions]) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d) with labels y, and returns a FittedRun.
 
-    X is of float16, float32 or float64, with any strides, memory-mapped or not, and is not copied. y has n class indices
-    of an integer type, or names that `class_names` lists, or with max_labels n x K zeros and ones.
+    X is of float16, float32 or float64, with any strides, memory-mapped or not, and is not copied. Data frames (pandas, polars,
+    Arrow) with columns of other types are copied; names of columns go into the model, and must be the same on every rank. y has n
+    class indices of an integer type, or names that `class_names` lists, or with max_labels n x K zeros and ones.
 
     `person` says whose each row is, n integers or strings (7 and "7" are one person): then the guarantee is for a person
     with any number of rows, on any ranks, whose rows count for `rows_per_person` together (default 1).
@@ -158,10 +164,11 @@ def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x
     names = names_of(class_names)
 
     def arrays():
-        rows = {"train_x": as_array(X, "X"), "train_y": labels_of(y, "y", names)}
+        x, columns = as_rows(X, "X")
+        rows = {"train_x": x, "train_y": labels_of(y, "y", names), "feature_names": columns or []}
         for name, value in (("public_x", public_x), ("validation_x", validation_x)):
             if value is not None:
-                rows[name] = as_array(value, name)
+                rows[name] = rows_like(columns, "in X", value, name)
         if person is not None:
             rows["train_person"] = as_persons(person, "person")
         if validation_y is not None:

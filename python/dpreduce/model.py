@@ -12,7 +12,7 @@ import typing
 import numpy
 
 from . import _library
-from .arrays import as_array
+from .arrays import rows_to_score
 from .errors import UsageError
 from .promise import at_most
 
@@ -57,6 +57,8 @@ class Model:
         Name k is that of class k.
     n_features : int
         d_in.
+    feature_names : list of str or None
+        Of the columns of the data frame that it was trained on. A data frame with others, or in another order, is refused.
     privacy : dict
         What the file says was promised: "private", and of private models "epsilon", "delta", "mu", "rho" (None where
         there is none), "adjacency" and "unit": "record", a row, or "person", with any number of rows. Then
@@ -77,6 +79,7 @@ class Model:
         self.classes = numpy.arange(classifier.classes)
         self.class_names = classifier.class_names or None
         self.n_features = classifier.input_dim
+        self.feature_names = classifier.feature_names or None
         self.privacy = _with_unit(json.loads(metadata["privacy"]))
         self.link = metadata.get("link")
         self.threshold = classifier.threshold
@@ -99,13 +102,13 @@ class Model:
         x : array of shape (n, d_in), of a real type. Values are taken as float32, as the program takes them.
         Raises BadInput where the shape differs, or a row has a NaN or an infinity.
         """
-        return self._classifier.scores(as_array(x, "X"))
+        return self._classifier.scores(rows_to_score(self._classifier, x))
 
     scores = decision_function
 
     def predict(self, x: ArrayLike) -> NDArray[numpy.int32]:
         """The class of each row, n: of the largest score, of equal ones the smallest. As decision_function."""
-        return self._classifier.labels(as_array(x, "X"))
+        return self._classifier.labels(rows_to_score(self._classifier, x))
 
     def predict_names(self, x: ArrayLike) -> NDArray[numpy.str_]:
         """The same as an array of names. UsageError where the model has none."""
@@ -126,9 +129,34 @@ class Model:
 
         Raises UsageError where scores only rank classes (`link` is None).
         """
-        return self._classifier.probabilities(as_array(x, "X"))
+        return self._classifier.probabilities(rows_to_score(self._classifier, x))
 
     probabilities = predict_proba
+
+
+def linear_in_features(classifier):
+    """(W, b), K x d_in and K: scores of a raw row x are W x + b, where no step has shortened the row to the clip norm, and but for
+    the rounding of rows that are projected. Throws AttributeError where scores are not linear."""
+    parts = classifier.parts
+    if classifier.metadata["normalize"] != "none":
+        raise AttributeError("coef_: each row is scaled to one length before it is scored, so that scores are not linear in its "
+                             "features; fit with normalize='none' and clip= for a model whose scores are")
+    if parts["prototypes"].size:
+        raise AttributeError("coef_: scores are the sum of two softmax (warm_start), and not linear in features")
+    weights = parts["weights"].reshape(classifier.classes, -1)
+    pooled = -(-classifier.input_dim // parts["pool"])
+    projection = parts["projection"].reshape(-1, pooled)
+    if parts["selected"]:
+        kept, weights = weights, numpy.zeros((classifier.classes, len(projection) or pooled))
+        weights[:, parts["selected"]] = kept
+    if projection.size:
+        weights = weights @ projection
+    intercept = parts["bias"]
+    if parts["center"].size:
+        weights = weights * parts["center_factor"]
+        intercept = intercept - weights @ parts["center"]
+    group = numpy.arange(classifier.input_dim) // parts["pool"]
+    return weights[:, group] / numpy.bincount(group)[group], intercept
 
 
 def _with_unit(statement):

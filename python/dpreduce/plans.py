@@ -25,17 +25,32 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_array, as_persons
+from .arrays import as_persons, rows_like
 from .errors import UsageError
 from .fitting import FittedRun, fitted_run, labels_of, names_of
 from .keywords import words_of
 
 if typing.TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from typing_extensions import Unpack
 
     from . import _core
+    from ._options import FitOptions
 
 _FORM = "dpreduce plan 1"
+
+
+def _names_of_features(features):
+    """The names, or none where `features` is no list of them."""
+    is_list = isinstance(features, (list, tuple)) or (hasattr(features, "tolist") and getattr(features, "ndim", 0) == 1)
+    columns = list(features) if is_list else []
+    return [str(name) for name in columns] if all(isinstance(name, str) for name in columns) else []
+
+
+def _number_of_features(features):
+    if isinstance(features, bool) or not hasattr(features, "__index__") or not 0 < features.__index__() < 2**31:
+        raise UsageError(f"features: {features!r} is no number of features; give how many a row has, or their names")
+    return features.__index__()
 
 
 class PartialSum:
@@ -86,8 +101,8 @@ class Plan:
     """What driver and workers must know of a fit before there are rows. It may be pickled, and then holds the secret that
     opens its partial sums: send it to workers, and publish to_json()."""
 
-    def __init__(self, features: int, *, class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> None:
-        """For rows of so many features. `options` are those of fit() but its arrays and its ledger. With rows_per_person the
+    def __init__(self, features: int | typing.Sequence[str], *, class_names: typing.Sequence[str] | None = None, **options: Unpack[FitOptions]) -> None:
+        """For rows of so many features, or of data frames with columns of these names in this order. `options` are those of fit() but its arrays and its ledger. With rows_per_person the
         guarantee is for a person, and count() and counted() come before the first partial sum. With silos_per_person beside
         it the plan is for dpreduce.silos, where each silo counts its own persons.
 
@@ -95,12 +110,17 @@ class Plan:
         all rows: batch, choose, checkpoint, resume, public rows, and methods that choose among public rows."""
         if "ledger" in options:
             raise UsageError("ledger: a plan has none; give it to start() or release()")
-        if isinstance(features, bool) or not hasattr(features, "__index__") or not 0 < features.__index__() < 2**31:
-            raise UsageError(f"features: {features!r} is no number of features; give how many a row has")
-        features = features.__index__()
+        columns = _names_of_features(features)
+        count = len(columns) or _number_of_features(features)
         names = names_of(class_names) or []
-        self._stated: dict[str, typing.Any] = {"features": features, "class_names": names, "options": dict(words_of(options))}
-        self._own = _library.core().TravelingPlan(list(self._stated["options"].items()), features, 0, names)
+        self._stated: dict[str, typing.Any] = {"features": columns or count, "class_names": names,
+                                               "options": dict(words_of(options))}
+        self._own = _library.core().TravelingPlan(list(self._stated["options"].items()),
+                                                  count, 0, names, columns)
+
+    def _rows(self, X):
+        columns = _names_of_features(self._stated["features"])
+        return rows_like(columns, "in the plan", X, "X", need_names=True)
 
     def to_json(self) -> str:
         """What is public of the plan. Plan.from_json makes of it a plan with a secret of its own."""
@@ -143,14 +163,14 @@ class Plan:
         """The partial sum of the rows of one partition (n x d, and n labels), for the task of a session; without one for
         the first task. `partition` is a name that no other partition has: the same rows have the same name whenever they
         are summed up. No row is in two partitions. `person` says whose each row is, where the plan has
-        rows_per_person.
+        rows_per_person. Where the plan has names of columns, X is a data frame with these.
 
         Throws BadInput where rows, labels or identifiers do not fit, or the partition was counted with other persons; UsageError
         where the partition has no name, or was not counted."""
         names = self._stated["class_names"] or None
         task = self._own.first_task() if task is None else task
         persons = None if person is None else as_persons(person, "person")
-        return PartialSum(self._own.partial(task, as_array(X, "X"), labels_of(y, "y", names), persons, str(partition), threads))
+        return PartialSum(self._own.partial(task, self._rows(X), labels_of(y, "y", names), persons, str(partition), threads))
 
     def start(self, ledger: str | os.PathLike[str] | None = None,
               expected_partitions: typing.Iterable[typing.Any] | None = None) -> Session:
@@ -174,7 +194,8 @@ class Plan:
         return session.result()
 
     def __repr__(self) -> str:
-        return f"<dpreduce.Plan: {self._stated['features']} features, {self._own.classes} classes>"
+        features = self._stated["features"]
+        return f"<dpreduce.Plan: {features if isinstance(features, int) else len(features)} features, {self._own.classes} classes>"
 
 
 class Session:

@@ -22,7 +22,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_array, as_persons
+from .arrays import as_persons
 from .errors import AggregationAborted, Error, UsageError
 from .fitting import FittedRun, labels_of
 from .plans import Plan
@@ -130,7 +130,7 @@ class Silo:
 
         def masked():
             persons = None if person is None else as_persons(person, "person")
-            return self._own.answer(request, as_array(X, "X"), labels_of(y, "y", names), persons, threads)
+            return self._own.answer(request, self._plan._rows(X), labels_of(y, "y", names), persons, threads)
         return self._quietly(masked)
 
     def end(self, message: bytes) -> None:

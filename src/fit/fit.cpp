@@ -9,6 +9,7 @@
 
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
+#include "common/base/feature_names.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -58,6 +59,7 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
     compared.output = {};
     if (!options.output.checkpoint.empty()) compared.output.checkpoint = "given";
     compared.data.test = {};
+    compared.data.train.feature_names.clear();  // compared by name, below
     own = archived(compared) + std::to_string(static_cast<int>(accounts));
   });
   const std::string of_rank_0 = ranks.broadcast_message(own);
@@ -67,6 +69,12 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
         fmt::format("fit: rank {} was asked for another fit than rank 0; call it with the same options and accounts on "
                     "every rank, and with public and validation rows on all or on none",
                     ranks.rank()));
+  });
+  const std::vector<std::string>& names = options.data.train.feature_names;
+  const std::string names_of_rank_0 = ranks.broadcast_message(archived(names));
+  ranks.together([&] {
+    require_same_features(names, unarchived<std::vector<std::string>>(names_of_rank_0),
+                          fmt::format("rank {}", ranks.rank()), "on rank 0");
   });
 }
 
@@ -130,6 +138,7 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
                         .cosine_head = std::move(scores.cosine_head),
                         .threshold = std::nullopt,
                         .class_names = options.data.train.class_names,
+                        .feature_names = options.data.train.feature_names,
                         .link = fit.method().link(),
                         .forfeits = beside_seed(fit.plan().forfeits)};
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : fit.method().threshold();

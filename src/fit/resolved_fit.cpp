@@ -13,6 +13,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "common/base/feature_names.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
@@ -249,7 +250,9 @@ ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::
                          std::uint64_t bytes_for_rank)
     : options_(resolved(options, input_dim, public_rows, bytes_for_rank)),
       plan_(make_fit_plan(options_, input_dim, public_rows)),
-      method_(make_method(options_)) {}
+      method_(make_method(options_)) {
+  require_feature_names(options_.data.train.feature_names, input_dim);
+}
 
 ResolvedFit::ResolvedFit(FitOptions resolved, FitPlan plan)
     : options_(std::move(resolved)), plan_(std::move(plan)), method_(make_method(options_)) {}

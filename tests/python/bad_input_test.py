@@ -43,7 +43,7 @@ ROWS = {
     "integers": (lambda x: x.astype(int), "features are int64; convert them to float32"),
     "complex": (lambda x: x.astype(complex), "elements are complex128; convert them with .astype"),
     "long doubles": (lambda x: x.astype(np.longdouble), "float128; convert them"),
-    "objects": (lambda x: x.astype(object), "are Python objects, .* .astype"),
+    "objects": (lambda x: np.where(x > 3, "Berlin", x.astype(object)), "column 0, row [0-9]+ is 'Berlin', which is no number"),
     "ragged": (lambda x: [[1.0], [1.0, 2.0]], "is no array|Python objects"),
     "strings": (lambda x: x.astype(str), "convert them with .astype"),
     "NaN": (with_nan, r"row 100: not a finite number \(NaN or inf\)"),

@@ -50,6 +50,14 @@ def test_data_frames(rows):
     frame = dd.from_pandas(pd.DataFrame(x).assign(label=y), npartitions=3)
     run = dpreduce.dask.fit(frame.drop(columns="label"), frame["label"], method="mean", **TERMS)
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method="mean", **TERMS).classifier.to_bytes()
+    own = pd.DataFrame(x).add_prefix("f").convert_dtypes()
+    named = dd.from_pandas(own, npartitions=3)
+    run = dpreduce.dask.fit(named, dd.from_pandas(pd.Series(y), npartitions=3), method="mean", **TERMS)
+    assert run.classifier.to_bytes() == dpreduce.fit(own, y, method="mean", **TERMS).classifier.to_bytes()
+    assert run.classifier.feature_names == list(own.columns)
+    turned = named.map_partitions(lambda part: part[part.columns[::-1]] if part.index[0] else part, meta=own[:0], enforce_metadata=False)
+    with pytest.raises(dpreduce.BadInput, match='column 0 is "f15", but in the plan it is "f0"'):
+        dpreduce.dask.fit(turned, frame["label"], method="mean", **TERMS)
 
 
 class Killer:

@@ -231,9 +231,81 @@ def test_notebooks_show_a_table(rows):
     text = model.fit(rows[0], np.array(["<a>", "b", "c", "d"])[rows[1]])._repr_html_()
     parsed = Tags()
     parsed.feed(text)
-    assert [tag for tag, _ in parsed.tags[:2]] == ["table", "caption"]
+    tags = [tag for tag, _ in parsed.tags]
+    assert tags[:2] == ["table", "caption"] and tags[:tags.index("details")].count("tr") == 4 < tags.count("tr")
     assert all(attrs.get("scope") == "row" for tag, attrs in parsed.tags if tag == "th")
     assert "epsilon 1 at delta 1e-06" in text and model._repr_mimebundle_()["text/html"] == text
     for sentences in model.privacy_.words.values():
         for sentence in sentences:
             assert sentence in html.unescape(text)
+
+
+def test_a_number_of_classes_is_as_in_fit(rows):
+    model = DPClassifier(epsilon=1, delta=1e-6, classes=CLASSES, method="mean", random_state=1).fit(*rows)
+    direct = dpreduce.fit(*rows, epsilon=1, delta=1e-6, classes=CLASSES, method="mean", seed=1)
+    assert list(model.classes_) == list(range(CLASSES)) and model.classifier_.to_bytes() == direct.classifier.to_bytes()
+    assert model.privacy_.forfeited_by == ["seed"]
+
+
+def test_an_estimator_saves_what_fit_saves(rows, tmp_path, program):
+    model = DPClassifier(**BUDGET, method="mean").fit(*rows)
+    model.save(tmp_path / "m.safetensors")
+    assert (tmp_path / "m.safetensors").read_bytes() == model.classifier_.to_bytes()
+    assert model.report_["model"] == str(tmp_path / "m.safetensors")
+    with pytest.raises(dpreduce.BadInput, match="is there already"):
+        model.save(tmp_path / "m.safetensors")
+    pickle.loads(pickle.dumps(model)).save(tmp_path / "m.safetensors", overwrite=True)
+    with pytest.raises(ValueError, match="not fitted"):
+        DPClassifier().save(tmp_path / "n.safetensors")
+
+
+@pytest.mark.parametrize("options", [{"method": "ls"}, {"method": "mean", "center": "dp"}, {"method": "ls", "pool": 3},
+                                     {"method": "fisher", "select": 6, "center": "dp"}, {"method": "fc", "rounds": 3},
+                                     {"method": "ls", "pca": 5, "select": 3, "pool": 2}], ids=str)
+@pytest.mark.parametrize("classes", [2, CLASSES])
+def test_coefficients_are_those_of_the_scores(options, classes, rows):
+    x, y = rows
+    model = DPClassifier(**{**BUDGET, "classes": classes}, normalize="none", clip=100, random_state=1, **options).fit(x, y % classes)
+    rows_of_scores = classes if classes > 2 else 1
+    assert model.coef_.shape == (rows_of_scores, x.shape[1]) and model.intercept_.shape == (rows_of_scores,)
+    scores = model.decision_function(x).reshape(len(x), -1)
+    assert np.abs(x @ model.coef_.T + model.intercept_ - scores).max() < (1e-9 if options["method"] != "fc" and "pca" not in options
+                                                                          else 2e-3) * np.abs(scores).max()
+
+
+def test_scores_that_are_not_linear_have_no_coefficients(rows):
+    model = DPClassifier(**BUDGET, method="ls")
+    for words in ("not fitted", "scaled to one length .* normalize='none'"):
+        with pytest.raises(AttributeError, match=words):
+            model.coef_
+        assert not hasattr(model, "intercept_")
+        model.fit(*rows)
+    warm = DPClassifier(**BUDGET, method="fc", rounds=2, warm_start=True, normalize="none", random_state=1).fit(*rows)
+    with pytest.raises(AttributeError, match="two softmax"):
+        warm.coef_
+
+
+def test_balanced_class_weights_are_the_balanced_objective(rows):
+    terms = {**BUDGET, "rounds": 2, "random_state": 1}
+    assert (DPClassifier(**terms, class_weight="balanced").fit(*rows).classifier_.to_bytes()
+            == DPClassifier(**terms, objective="balanced").fit(*rows).classifier_.to_bytes()
+            != DPClassifier(**terms).fit(*rows).classifier_.to_bytes())
+    for others in ({"class_weight": {0: 2}}, {"class_weight": "balanced", "objective": "accuracy"}):
+        with pytest.raises(dpreduce.UsageError, match="class_weight: .*give 'balanced', which is objective='balanced'"):
+            DPClassifier(**terms, **others).fit(*rows)
+
+
+def test_what_is_not_there_says_what_is(rows):
+    from sklearn.utils.validation import has_fit_parameter
+    model = DPClassifier(**BUDGET)
+    assert not has_fit_parameter(model, "sample_weight") and not hasattr(model, "partial_fit")
+    with pytest.raises(dpreduce.UsageError, match="all rows count alike"):
+        model.fit(*rows, sample_weight=np.ones(len(rows[1])))
+    with pytest.raises(AttributeError, match=r"plan.partial\(X, y, name\)"):
+        model.partial_fit(*rows)
+    for name, words in {"lr": "learning_rate says it", "batch_size": "batch says with which probability", "C": "lambda_ says the ridge",
+                        "max_iter": "rounds says how many steps", "sample_weight": "all rows count alike"}.items():
+        with pytest.raises(dpreduce.UsageError, match=words):
+            DPClassifier(**{name: 1})
+        with pytest.raises(dpreduce.UsageError, match=words):
+            dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, **{name: 1})

@@ -199,6 +199,14 @@ def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c):
 def test_progress_is_shown_by_tqdm(rows, capfd):
     dpreduce.fit(*rows, **BUDGET, method="mean", progress=True)
     assert "class_means" in capfd.readouterr().err
+    from dpreduce import fitting
+    bar, bars = fitting._Bar(), []
+    make, bar.tqdm = bar.tqdm, lambda **terms: bars.append(make(**terms)) or bars[-1]
+    for doing in ("first", "second"):
+        for share in (0.0, 0.5, 1.0):
+            bar(doing, share)
+    bar.close()
+    assert len(bars) == 1 and "second: 100" in capfd.readouterr().err
     dpreduce.fit(*rows, **BUDGET, method="mean")
     assert capfd.readouterr().err == ""
 

@@ -69,6 +69,23 @@ def test_stubs_say_the_same_names():
     assert names_of(folder / "_core.pyi") == {name for name in dir(_core) if not name.startswith("_")}
 
 
+def test_types_of_keywords_are_those_of_the_options():
+    import importlib.util
+    import os
+    source = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "docs/generator/option_types.py"
+    spec = importlib.util.spec_from_file_location("option_types", source)
+    option_types = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(option_types)
+    assert option_types.STUB.read_text() == option_types.text(), f"run {source}, which writes it anew"
+    assert (pathlib.Path(dpreduce.__file__).parent / "_options.pyi").exists()
+    assert [option_types.type_of(kind) for kind in ("", "COUNT", "NUMBER|auto", "a|b", "Q", "DIR")] == [
+        "bool", "int", 'float | typing.Literal["auto"]', 'typing.Literal["a", "b"]', "float", "str | os.PathLike[str]"]
+    for call in (dpreduce.fit, dpreduce.Plan.__init__):
+        assert call.__annotations__["options"] == "Unpack[FitOptions]"
+    for estimator in (dpreduce.DPClassifier, dpreduce.DPMeanClassifier):
+        assert estimator.__init__.__annotations__["options"] == "Unpack[EstimatorOptions]"
+
+
 def test_each_error_has_the_exit_code_of_the_command():
     codes = {"UsageError": 2, "BadInput": 3, "BudgetRefused": 4, "AggregationAborted": 5, "LedgerCorrupt": 6, "ResumeMismatch": 7,
              "ClaimRefuted": 8, "EntropyFailure": 1, "InternalError": 1}

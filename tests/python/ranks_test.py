@@ -71,7 +71,7 @@ def test_ranks_make_the_models_of_the_program(ranks, before, comm, on_ranks, mod
 
 def test_ranks_fail_together_and_can_go_on(on_ranks):
     body = "".join(TELL.format(call=call) for call in (
-        "dpreduce.fit(x.astype(object) if rank == 1 else x, y, method='mean', **terms)",
+        "dpreduce.fit(x.astype(complex) if rank == 1 else x, y, method='mean', **terms)",
         "dpreduce.fit(x, y + 9 * (rank == 2), method='mean', **terms)",
         "dpreduce.fit(x, y, method='mean', **{**terms, 'epsilon': 1 + rank})",
         "dpreduce.fit(x, y, method='nothing', **terms)",

@@ -207,13 +207,31 @@ def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
     request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
     x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
     for wrong_x, wrong_y, words in ((x, np.where(np.arange(len(y)) == 5, 9, y), "row 5"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
-                                    (x.astype(object), y, "Python objects"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
+                                    (np.where(x > 2, "Berlin", x.astype(object)), y, "Berlin"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
         caplog.clear()
         with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.BadInput) as raised:
             silo_of(silos[0]).answer(request, wrong_x, wrong_y)
         assert str(raised.value) == "the silo could not answer; its own log (dpreduce.silos) says why" and words in caplog.text
         assert raised.value.__cause__ is None and raised.value.__context__ is None
     assert len(silo_of(silos[0]).answer(request, x, y))  # nothing of that was an answer
+
+
+def test_silos_have_the_columns_of_the_plan(parties, federation, rows, caplog):
+    import pandas as pd
+    hub, silos = parties
+    federation("mean")
+    names = [f"f{a}" for a in range(DIM)]
+    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(names, method="mean", **TERMS).to_json())
+    coordinator = coordinator_of(hub)
+    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+    frames = [pd.DataFrame(np.load(own["x"]), columns=names) for own in silos]
+    for wrong, words in ((frames[0][names[::-1]], 'column 0 is "f15", but in the plan it is "f0"'), (frames[0].to_numpy(), "have no names")):
+        with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.BadInput):
+            silo_of(silos[0]).answer(request, wrong, np.load(silos[0]["y"]))
+        assert words in caplog.text
+    coordinator.step([silo_of(own).answer(request, frame, np.load(own["y"])) for own, frame in zip(silos, frames)])
+    expected = dpreduce.fit(pd.DataFrame(rows[0], columns=names), rows[1], method="mean", **TERMS)
+    assert coordinator.result().classifier.to_bytes() == expected.classifier.to_bytes()
 
 
 def test_a_silo_answers_a_step_once(parties, federation, caplog):

@@ -18,17 +18,18 @@ template <>
 inline constexpr std::array spellings<BadRows>{std::pair{std::string_view{"fail"}, BadRows::kFail},
                                                std::pair{std::string_view{"zero"}, BadRows::kZero}};
 
-/// Rows to read: features, labels, the names of classes that labels may be, and what to do with rows that are not
-/// finite.
+/// Rows to read: features, labels, the names of classes that labels may be and of features, and what to do with rows
+/// that are not finite.
 struct RowFiles {
   std::vector<std::string> x;
   std::vector<std::string> y;
   BadRows bad_rows = BadRows::kFail;
-  std::vector<std::string> person{};       ///< whose each row is; empty: every row is a record of its own
-  std::vector<std::string> class_names{};  ///< name k is that of class k; public, never taken from rows; empty: none
+  std::vector<std::string> person{};         ///< whose each row is; empty: every row is a record of its own
+  std::vector<std::string> class_names{};    ///< name k is that of class k; public, never taken from rows; empty: none
+  std::vector<std::string> feature_names{};  ///< name a is that of feature a; public; empty: none
   bool operator==(const RowFiles&) const = default;
 };
 
-DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, class_names)
+DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, class_names, feature_names)
 
 }  // namespace dpreduce

@@ -12,6 +12,7 @@
 
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
+#include "common/base/feature_names.hpp"
 #include "common/model/class_scores.hpp"
 
 namespace dpreduce {
@@ -87,6 +88,7 @@ const std::vector<double>& weights_of_checked(const ClassifierParts& parts, std:
   if (parts.privacy) require_privacy(*parts.privacy);
   if (parts.privacy && !parts.forfeits.empty()) throw UsageError("privacy: is forfeited, and promised all the same");
   require_class_names(parts.class_names, parts.classes);
+  require_feature_names(parts.feature_names, parts.preprocessing.input_dim);
   if (parts.link == Link::kSigmoid && !parts.cosine_head.empty()) {
     throw UsageError("link sigmoid with prototypes: their scores are a sum of two softmax");
   }

@@ -62,6 +62,8 @@ struct ClassifierParts {
   std::optional<double> threshold = std::nullopt;
   /// Name k is that of class k (class_name_fault); empty where classes have numbers only.
   std::vector<std::string> class_names{};
+  /// Name a is that of feature a of a raw row; empty where features have none.
+  std::vector<std::string> feature_names{};
   /// What makes probabilities of W u + b; empty where scores only rank classes.
   std::optional<Link> link = std::nullopt;
   Forfeits forfeits{};  ///< why nothing is promised, beside a seed; none where something is

@@ -70,7 +70,8 @@ class ClassifierReader {
     parts.preprocessing.clip_norm = number<double>("clip_norm");
     if (metadata_.has("center_factor")) parts.preprocessing.center_factor = number<double>("center_factor");
     if (metadata_.has("threshold")) parts.threshold = number<double>("threshold");
-    if (metadata_.has("class_names")) parts.class_names = class_names();
+    if (metadata_.has("class_names")) parts.class_names = names("class_names");
+    if (metadata_.has("feature_names")) parts.feature_names = names("feature_names");
     if (metadata_.has("link")) parts.link = metadata_.choice<Link>("link");
 
     const Tensor weights = take("weights");
@@ -182,11 +183,11 @@ class ClassifierReader {
     return statement;
   }
 
-  std::vector<std::string> class_names() const {
-    const json list = parse_json(text("class_names"));
+  std::vector<std::string> names(const std::string& key) const {
+    const json list = parse_json(text(key));
     const auto is_name = [](const json& name) { return name.is_string(); };
     if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
-      fail("class_names is no JSON list of names");
+      fail(fmt::format("{} is no JSON list of names", key));
     }
     return list.get<std::vector<std::string>>();
   }
@@ -243,6 +244,7 @@ std::map<std::string, std::string> metadata_of(const Classifier& classifier) {
   if (preprocessing.center_factor != 1.0) metadata["center_factor"] = fmt::format("{}", preprocessing.center_factor);
   if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));
+  if (!parts.feature_names.empty()) metadata["feature_names"] = json_text(json(parts.feature_names));
   if (parts.link) metadata["link"] = std::string(to_string(*parts.link));
   return metadata;
 }

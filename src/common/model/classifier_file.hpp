@@ -12,9 +12,9 @@
 // weights, since rows are scaled to one norm behind it.
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
-// privacy (a JSON object as a string), where classes have names class_names (a JSON list as a string), and where
-// scores have probabilities link (softmax or sigmoid). The bytes
-// are a function of the released model alone: no times, no ranks, no counts.
+// privacy (a JSON object as a string), where classes or features have names class_names and feature_names (JSON lists
+// as strings), and where scores have probabilities link (softmax or sigmoid). The bytes are a function of the released
+// model alone: no times, no ranks, no counts.
 #pragma once
 
 #include <cstddef>

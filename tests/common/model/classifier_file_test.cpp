@@ -197,6 +197,15 @@ TEST(ClassifierFile, NamesOfClassesComeBack) {
   EXPECT_TRUE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().class_names.empty());
 }
 
+TEST(ClassifierFile, NamesOfFeaturesComeBack) {
+  ClassifierParts parts = plain_parts();
+  for (std::size_t a = 0; a < parts.preprocessing.input_dim; ++a) parts.feature_names.push_back(fmt::format("ä {}", a));
+  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
+  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().feature_names, parts.feature_names);
+  parts.feature_names.pop_back();
+  EXPECT_THAT(refusal<UsageError>([&] { Classifier{parts}; }), HasSubstr("names of features: there are"));
+}
+
 TEST(ClassifierFile, BrokenNamesOfClassesAreRefused) {
   const auto complaint = [](const std::string& names) {
     SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");

@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+"""option_types.py: writes python/dpreduce/_options.pyi, the types of the keywords of a fit, from the table that the program reads.
+It needs the built package: PYTHONPATH=build/release/python docs/generator/option_types.py"""
+import pathlib
+import re
+
+from dpreduce import _core
+from dpreduce.keywords import parameter_of
+
+STUB = pathlib.Path(__file__).resolve().parents[2] / "python/dpreduce/_options.pyi"
+HEAD = '''"""Types of the keywords of a fit. Written by docs/generator/option_types.py."""
+import os
+import typing
+
+'''
+_OWN = {"FILE": "str | os.PathLike[str]", "DIR": "str | os.PathLike[str]", "COUNT": "int", "B": "int", "MIB": "int"}
+# What estimators and fit() name by themselves.
+OF_FIT = ("epsilon", "delta", "method", "classes", "seed", "max_labels")
+_LEDGER = "ledger"
+
+
+def type_of(kind):
+    """As a type: "" is a flag, "a|b" are choices, of which NUMBER is a number, and all else is a number."""
+    if not kind:
+        return "bool"
+    words = re.findall(r"[^|]+", kind)
+    choices = [word for word in words if not word.isupper()]
+    if not choices:
+        return _OWN.get(kind, "float")
+    literal = f"typing.Literal[{', '.join(repr(word) for word in choices)}]".replace("'", '"')
+    return literal if len(choices) == len(words) else f"float | {literal}"
+
+
+def text():
+    types = {parameter_of(name): type_of(kind) for name, _, kind in _core.fit_keywords() if name != _LEDGER}
+    def dict_of(name, base, own):
+        lines = "".join(f"    {key}: {types[key]} | None\n" for key in own)
+        return f"class {name}({base}, total=False):\n{lines}"
+    return (HEAD + dict_of("EstimatorOptions", "typing.TypedDict", [key for key in types if key not in OF_FIT])
+            + "\n" + dict_of("FitOptions", "EstimatorOptions", [key for key in types if key in OF_FIT]))
+
+
+if __name__ == "__main__":
+    STUB.write_text(text())
