@@ -7,6 +7,8 @@
 #include <string_view>
 #include <typeinfo>
 
+#include "core/interpreter.hpp"
+
 namespace dpreduce::python {
 namespace {
 
@@ -50,6 +52,7 @@ PythonError::~PythonError() {
 }
 
 void PythonError::guard(const std::function<void()>& work) {
+  require_interpreter();
   const py::gil_scoped_acquire lock;
   try {
     work();

@@ -23,7 +23,7 @@ class PythonError {
   ~PythonError();
 
   /// Runs `work` with the interpreter's lock. What Python raises in it is kept, and an Error of the same class is
-  /// thrown in its place.
+  /// thrown in its place. Throws Interrupted, and runs nothing, where the interpreter ends.
   void guard(const std::function<void()>& work);
 
   /// Throws what was kept, if anything was, with a note of what `error`, which took its place, has come to say since:

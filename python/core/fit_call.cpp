@@ -16,6 +16,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
+#include "core/interpreter.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
 #include "report/fit_report.hpp"
@@ -117,7 +118,7 @@ std::string told_of(const FitOptions& stated, const FittedRun& run, Communicator
 
 Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, PythonError& error,
                     std::string& way_to_resume) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const KeptBlasThreads kept;
   FitOptions options;
   ranks.together([&] {

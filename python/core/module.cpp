@@ -23,9 +23,11 @@
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "core/any_pickle.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
+#include "core/interpreter.hpp"
 #include "core/travel.hpp"
 #include "fit/ranked_rows.hpp"
 #include "report/explanation.hpp"
@@ -39,7 +41,7 @@ namespace py = pybind11;
 
 std::string privacy(const std::string& name, const std::vector<Keyword>& keywords) {
   const std::vector<TomlItem> items = items_of(keywords);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   for (const auto make : {calibrate_command, convert_command, compose_command, split_command}) {
     CommandEntry command = make();
     if (command.name == name) return result_of_call(std::move(command), items);
@@ -48,7 +50,7 @@ std::string privacy(const std::string& name, const std::vector<Keyword>& keyword
 }
 
 std::string ledger(const std::string& path, std::optional<double> delta) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (!is_file(path)) throw BadInput(path + ": no such ledger; check the path");
   return json_text(json_of_ledger(Ledger::read(path), delta.value_or(kDeltaToTell)));
 }
@@ -59,7 +61,7 @@ void predict(const Classifier& classifier, const py::array& x, const Visit& visi
   const ArrayView view = view_of(x, "X", false);
   PythonError error;
   try {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     WorkerRows rows = WorkerRows::in_memory(view, std::nullopt, "X");
     require_features_of(rows, classifier.input_dim(), "X");
     Communicator alone = Communicator::alone();
@@ -167,11 +169,12 @@ void declare_classifier(py::module_& module) {
       .def("probabilities", &probabilities, py::arg("x"))
       .def("save", &save, py::arg("path"), py::arg("overwrite"))
       .def("to_bytes", &bytes_of)
+      .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of, &classifier_of));
   module.def(
       "load",
       [](const std::string& path) {
-        const py::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return std::make_shared<Classifier>(load_classifier(path));
       },
       py::arg("path"));
@@ -215,6 +218,7 @@ void declare_fit(py::module_& module) {
 
 PYBIND11_MODULE(_core, module) {
   translate_errors();
+  end_with_interpreter();
   declare_classifier(module);
   declare_ranks(module);
   declare_fit(module);

@@ -14,9 +14,11 @@
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/keyword_options.hpp"
+#include "core/any_pickle.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
+#include "core/interpreter.hpp"
 #include "travel/masked_silo.hpp"
 #include "travel/traveling_plan.hpp"
 
@@ -58,7 +60,7 @@ auto with_rows(const py::object& x_given, const py::object& y_given, const py::o
   }
   PythonError error;
   try {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return work(rows, [&](double) {
       error.guard([] {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -118,7 +120,7 @@ PersonCounts count(const TravelingPlan& plan, const py::object& person_given, co
   const auto partition =
       given_as<std::string>(partition_given, "partition", "its name is no text; give a number or a text");
   const ArrayView view = view_of_persons(person, "person");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return person_counts(plan, view, partition);
 }
 
@@ -128,21 +130,21 @@ class Session {
   Session(std::shared_ptr<TravelingPlan> plan, const std::optional<std::string>& ledger,
           std::optional<std::vector<std::string>> partitions)
       : plan_(std::move(plan)) {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     session_.emplace(*plan_, ledger, std::move(partitions));
   }
 
   std::optional<TravelingTask> task() const { return session_->task(); }
 
   void give(const PartialSum& sum) {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const KeptBlasThreads kept;
     session_->give(sum);
   }
 
   // The same whenever it is asked for.
   const Fitted& fitted() {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const std::lock_guard lock(telling_);
     if (!fitted_) {
       FittedRun& run = session_->fitted();
@@ -175,6 +177,7 @@ void declare_travel(py::module_& module) {
   py::class_<TravelingTask>(module, "Task")
       .def_readonly("step", &TravelingTask::step)
       .def_property_readonly("release", [](const TravelingTask& own) { return own.task.release; })
+      .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of<TravelingTask>, &value_of<TravelingTask>));
   py::class_<TravelingPlan, std::shared_ptr<TravelingPlan>>(module, "TravelingPlan")
       .def(py::init(&plan_of), py::arg("keywords"), py::arg("features"), py::arg("classes"), py::arg("class_names"),
@@ -185,11 +188,12 @@ void declare_travel(py::module_& module) {
       .def("count", &count, py::arg("person"), py::arg("partition"))
       .def("counted",
            [](const TravelingPlan& own, const PersonCounts& counts) {
-             const py::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              return std::make_shared<TravelingPlan>(own.counted(counts));
            })
       .def("partial", &partial, py::arg("task"), py::arg("x"), py::arg("y"), py::arg("person"), py::arg("partition"),
            py::arg("threads"))
+      .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of<TravelingPlan>, [](const py::bytes& bytes) {
         return std::make_shared<TravelingPlan>(TravelingPlan::from_bytes(std::string(bytes)));
       }));
@@ -204,11 +208,12 @@ void declare_travel(py::module_& module) {
                              })
       .def("plus",
            [](const PartialSum& own, const PartialSum& other) {
-             const py::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              PartialSum sum = own;
              sum.add(other);
              return sum;
            })
+      .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of<PartialSum>, &value_of<PartialSum>));
   py::class_<MaskedCoordinator>(module, "MaskedCoordinator")
       .def(py::init(&masked_coordinator), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"))
@@ -225,7 +230,7 @@ void declare_travel(py::module_& module) {
           [](const MaskedCoordinator& own, const py::bytes& request, const TravelingTask& task, const Words& sum) {
             const std::string message = request;
             const std::span<const std::uint64_t> words(sum.data(), static_cast<std::size_t>(sum.size()));
-            const py::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return own.opened(message, task, words);
           },
           py::arg("request"), py::arg("task"), py::arg("sum"));
@@ -237,7 +242,7 @@ void declare_travel(py::module_& module) {
           [](MaskedSilo& own, const py::bytes& invitation) {
             const std::string message = invitation;
             return py::bytes([&] {
-              const py::gil_scoped_release unlocked;  // another thread may answer, and look at signals
+              const Unlocked unlocked;  // another thread may answer, and look at signals
               return own.join(message);
             }());
           },
@@ -247,7 +252,7 @@ void declare_travel(py::module_& module) {
           "end",
           [](MaskedSilo& own, const py::bytes& of_session) {
             const std::string message = of_session;
-            const py::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             own.end(message);
           },
           py::arg("message"));
@@ -255,11 +260,12 @@ void declare_travel(py::module_& module) {
       .def_property_readonly("partitions", &PersonCounts::partitions)
       .def("plus",
            [](const PersonCounts& own, const PersonCounts& other) {
-             const py::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              PersonCounts sum = own;
              sum.add(other);
              return sum;
            })
+      .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of<PersonCounts>, &value_of<PersonCounts>));
   py::class_<Session>(module, "Session")
       .def(py::init<std::shared_ptr<TravelingPlan>, const std::optional<std::string>&,
