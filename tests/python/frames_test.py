@@ -238,6 +238,17 @@ def test_a_model_keeps_the_names_of_its_columns(rows, tmp_path):
         dpreduce.fit(frame, y, **TERMS, center="public", public_x=frame[NAMES[::-1]][:9] + 1)
 
 
+def test_estimators_compare_names_of_any_frame(rows):
+    x, y = rows
+    frame = pd.DataFrame(x, columns=NAMES)
+    model = dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=CLASSES, method="mean").fit(Foreign(frame), y)
+    assert list(model.feature_names_in_) == NAMES == model.classifier_.feature_names
+    assert (model.predict(Foreign(frame)) == model.predict(frame)).all()
+    for other in (frame[NAMES[::-1]], Foreign(frame[NAMES[::-1]])):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(other)
+
+
 def test_a_plan_has_names_of_columns(rows):
     x, y = rows
     frame = pd.DataFrame(x, columns=NAMES)
