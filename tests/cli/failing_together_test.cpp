@@ -142,8 +142,11 @@ TEST_F(FailingTogetherTest, AKilledRankEndsAJobInWhichAnotherHangs) {
   const ProgramRun run = finish_soon(*caught.program);
   EXPECT_EQ(run.exit_code, 5) << run.err;
   const std::vector<std::string> messages = dpreduce_lines(run.err);
-  ASSERT_EQ(messages.size(), 1u) << run.err;
+  ASSERT_GE(messages.size(), 1u) << run.err;
   EXPECT_THAT(messages.front(), StartsWith("dpreduce: rank 1 was lost"));
+  // The coordinator may have time to say how to go on.
+  ASSERT_LE(messages.size(), 2u) << run.err;
+  EXPECT_THAT(messages.back(), AnyOf(HasSubstr("rank 1 was lost"), HasSubstr("--resume goes on")));
   expect_nothing_left();
 }
 
