@@ -33,8 +33,7 @@ std::vector<double> Published::numbers(const NoisePlan& plan) const {
     const auto made = releases.find(planned.name);
     const std::size_t first = summary.size();
     for (std::uint64_t round = 0; round < planned.rounds; ++round) {
-      const std::vector<double> values =
-          made == releases.end() ? zeros_of(planned) : values_of(made->second.at(round));
+      const std::vector<double> values = made == releases.end() ? zeros_of(planned) : values_of(made->second.at(round));
       summary.resize(first + values.size());
       for (std::size_t e = 0; e < values.size(); ++e) summary[first + e] += values[e];
       if (planned.rounds > 1) rounds.insert(rounds.end(), values.begin(), values.end());

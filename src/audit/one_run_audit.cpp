@@ -226,8 +226,8 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
   const Statistic exact_rest = method.statistic(planned.name, rows_of_rest, published.preprocessing);
 
   const std::vector<double> scores =
-      scores_of(canaries, RowTransform(published.preprocessing), options, published.releases.at(planned.name).front().block(kSums),
-                exact_rest.block(exact_rest.index_of(kSums)));
+      scores_of(canaries, RowTransform(published.preprocessing), options,
+                published.releases.at(planned.name).front().block(kSums), exact_rest.block(exact_rest.index_of(kSums)));
   const CoinGuesses seen{terms.canaries, guesses, count_correct(scores, canaries.coin, guesses)};
   return {
       .guesses = seen, .mu = one_run_mu(seen, terms.error), .epsilon = one_run_epsilon(seen, terms.delta, terms.error)};

@@ -38,8 +38,8 @@ FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts 
 /// Noise is made for what rank 0 was asked for: a rank that clipped its rows by another norm would be covered by none.
 /// Returns where every rank has the same options and the same `accounts`; but for those of its machine, test rows and
 /// the paths of ledger and outputs, which serve at the coordinator. Collective; not among silos, which compare digests.
-/// Throws UsageError where this rank's are not those of rank 0, BadInput where its features have other names, PeerFailed
-/// elsewhere.
+/// Throws UsageError where this rank's are not those of rank 0, BadInput where its features have other names,
+/// PeerFailed elsewhere.
 void require_one_call(const FitOptions& options, Accounts accounts, Communicator& ranks);
 
 /// Gets a line for the user; may be null.

@@ -47,8 +47,8 @@ struct PhaseWork {
 std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job);
 
 /// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
-/// what the program itself takes; or, once that is gone, what test rows take (memory_of_test). Unlike FitPlan::memory_bytes it depends on the number of rows. Throws as
-/// rows_of_chunk.
+/// what the program itself takes; or, once that is gone, what test rows take (memory_of_test). Unlike
+/// FitPlan::memory_bytes it depends on the number of rows. Throws as rows_of_chunk.
 std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
 
 /// How far a run has come: each phase has its part of the run by the work that it is. A run of which a share f is done

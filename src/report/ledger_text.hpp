@@ -48,8 +48,8 @@ std::string silos_text(const LedgerSilos& silos);
 std::string label_of(const LedgerEntry& entry);
 
 /// Prints what ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them
-/// have spent together for neighbors by `adjacency`, in epsilon at `delta`, by default delta_to_tell, and what open runs
-/// may still charge.
+/// have spent together for neighbors by `adjacency`, in epsilon at `delta`, by default delta_to_tell, and what open
+/// runs may still charge.
 void print_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                   Adjacency adjacency = Adjacency::kAddRemove);
 

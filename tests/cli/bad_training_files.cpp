@@ -72,7 +72,8 @@ std::vector<BadCase> bad_training_files() {
   return {
       {"TruncatedFile", kFitOfFeatures + "bad.npy", 3, "bad.npy: holds 187 bytes of elements where its shape (12, 4)",
        cut_short("bad.npy")},
-      {"WrongMagic", kFitOfFeatures + "bad.npy", 3, "bad.npy: is not an .npy file", bytes("bad.npy", "\x93NUMPZ no such")},
+      {"WrongMagic", kFitOfFeatures + "bad.npy", 3, "bad.npy: is not an .npy file",
+       bytes("bad.npy", "\x93NUMPZ no such")},
       {"ObjectFeatures", kFitOfFeatures + "bad.npy", 3, "elements of type \"|O\"",
        npy("bad.npy", "|O", "(12, 4)", 384)},
       {"StringLabels", kFitOfLabels + "bad.npy", 3,

@@ -141,7 +141,8 @@ TEST(RunCost, MemoryHoldsTestRows) {
   EXPECT_GT(tested, training);
   EXPECT_LE(memory_of_test(run.options, run.plan), tested);
   const std::uint64_t model = 2 * sizeof(double) * kManyClasses * (kDim + 1);
-  EXPECT_LE(tested, training + kPredictionMemory + 2 * model + 1000 * kManyClasses) << "linear in the number of classes";
+  EXPECT_LE(tested, training + kPredictionMemory + 2 * model + 1000 * kManyClasses)
+      << "linear in the number of classes";
   EXPECT_EQ(rows_predicted_at_once(kDim, 10, 1), 4096u);
   EXPECT_LE(rows_predicted_at_once(kDim, kManyClasses, kManyClasses) * kManyClasses * 12, kPredictionMemory);
   EXPECT_EQ(rows_predicted_at_once(1, std::size_t{1} << 24, 1), 1u);

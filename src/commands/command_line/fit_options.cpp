@@ -37,7 +37,9 @@ std::string center_shares() {
 }
 
 void declare_data(OptionTable& table, DataOptions& data) {
-  table.files("--train-x", data.train.x, "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
+  table
+      .files("--train-x", data.train.x,
+             "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
       .required()
       .of_command_alone(SaidBy::kParty);
   table
