@@ -50,7 +50,8 @@ def write_page(template, page, runner, seeds, **values):
             build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
             delta=f"{DELTA:g}".replace("e-0", "e-"), seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
-            notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)), **values)
+            notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)
+                            if any(f"[^{i}]" in str(value) for value in values.values())), **values)
     path = f"{ROOT}/docs/experiments/{page}.md"
     with open(path + ".partial", "w") as f:
         f.write(document)

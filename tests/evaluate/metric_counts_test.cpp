@@ -124,9 +124,9 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
 
 TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   EXPECT_EQ(metrics_of("accuracy,auc"), (std::set<M>{M::kAccuracy, M::kAuc}));
-  for (const auto& [words, said] : {std::pair{"accuracy,f2", "'f2' is none; there are accuracy, recall"},
-                                    std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is none"}}) {
-    EXPECT_THAT(refusal<UsageError>([&] { metrics_of(words); }), HasSubstr(said));
+  for (const auto& refused : {std::pair{"accuracy,f2", "'f2' is none; there are accuracy, recall"},
+                              std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is none"}}) {
+    EXPECT_THAT(refusal<UsageError>([&] { metrics_of(refused.first); }), HasSubstr(refused.second));
   }
   EvaluationTerms terms = all_metrics(3);
   EXPECT_NO_THROW(require_valid(terms));

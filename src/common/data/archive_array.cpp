@@ -52,8 +52,7 @@ std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path
   };
   const auto pickle = std::ranges::find_if(archive.members(), is_pickle);
   if (pickle == archive.members().end()) return open_npz(std::move(archive), path, name);
-  const ZipFile::Member found = *pickle;
-  return open_tensor(std::move(archive), found, path, name);
+  return open_tensor(std::move(archive), ZipFile::Member(*pickle), path, name);
 }
 
 }  // namespace dpreduce

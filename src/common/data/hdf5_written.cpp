@@ -116,10 +116,10 @@ fs::path external_file(const std::string& name, hid_t dataset) {
 
 std::optional<Missing> missing_external(hid_t dataset, const Rows& rows, hid_t creation, int files,
                                         std::uint64_t bytes) {
-  constexpr std::size_t kLongestName = 4096;
+  constexpr std::size_t kLongestFileName = 4096;
   std::uint64_t held = 0;
   for (int file = 0; file < files && held < bytes; ++file) {
-    std::string name(kLongestName, '\0');
+    std::string name(kLongestFileName, '\0');
     off_t offset = 0;
     hsize_t size = 0;
     if (H5Pget_external(creation, static_cast<unsigned>(file), name.size() - 1, name.data(), &offset, &size) < 0) {

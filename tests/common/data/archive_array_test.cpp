@@ -64,7 +64,9 @@ TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
       {"empty.npz", "has no array"},
       {"bzip.npz", "packed by another method than deflate"},
       {"packed_damaged.npz:features", "does not unpack to what it was"}};
-  for (const auto& [file, message] : kRefused) expect_refusal<BadInput>([&] { open_array(archive(file)); }, {message});
+  for (const auto& refused : kRefused) {
+    expect_refusal<BadInput>([&] { open_array(archive(refused.first)); }, {refused.second});
+  }
 }
 
 TEST(ArchiveArray, FilesOfOtherFormatsAreNamedWithTheWayToConvertThem) {
