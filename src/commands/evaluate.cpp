@@ -238,13 +238,6 @@ void print_private(const nlohmann::json& report, const EvaluateOptions& options,
   }
 }
 
-void write_report(const EvaluateOptions& options, const nlohmann::json& report) {
-  if (options.report.empty()) return;
-  AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
-  file.write(json_text(report, 2) + "\n");
-  file.commit();
-}
-
 void run_private(const EvaluateOptions& options, const Classifier& classifier, WorkerRows& rows, Communicator& ranks) {
   EvaluationTerms terms;
   EvaluationBudget budget{.budget = options.privacy.budget,
@@ -262,8 +255,26 @@ void run_private(const EvaluateOptions& options, const Classifier& classifier, W
     }
   });
   const std::size_t classes = classifier.classes();
-  const PrivateEvaluation evaluation =
-      evaluate_privately(terms, budget, options.level, ranks, [&](const OnScoredRow& visit) {
+  // Held from here on: what is paid for is not lost to another run with that name.
+  std::optional<AtomicFile> file;
+  ranks.together([&] {
+    if (!ranks.is_coordinator() || options.report.empty()) return;
+    file.emplace(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
+  });
+  const auto keep = [&](const PrivateEvaluation& evaluation) {
+    const nlohmann::json report = private_report(evaluation, options, terms, classifier, ranks.size());
+    if (options.format == OutputFormat::kJson) {
+      fmt::print("{}\n", json_text(report, 2));
+    } else {
+      print_private(report, options, evaluation.guarantee);
+    }
+    if (!file) return;
+    file->write(json_text(report, 2) + "\n");
+    file->commit();
+  };
+  evaluate_privately(
+      terms, budget, options.level, ranks,
+      [&](const OnScoredRow& visit) {
         std::vector<double> probabilities;
         for_each_chunk(ranks, classifier, rows, options.test.bad_rows,
                        [&](const RowChunk& chunk, std::span<const float> features) {
@@ -277,17 +288,8 @@ void run_private(const EvaluateOptions& options, const Classifier& classifier, W
                            visit(chunk.labels[row], of_row, probabilities);
                          }
                        });
-      });
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    const nlohmann::json report = private_report(evaluation, options, terms, classifier, ranks.size());
-    write_report(options, report);
-    if (options.format == OutputFormat::kJson) {
-      fmt::print("{}\n", json_text(report, 2));
-    } else {
-      print_private(report, options, evaluation.guarantee);
-    }
-  });
+      },
+      keep);
 }
 
 void run(const EvaluateOptions& options, Communicator& ranks) {
@@ -315,7 +317,11 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
-    write_report(options, report);
+    if (!options.report.empty()) {
+      AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
+      file.write(json_text(report, 2) + "\n");
+      file.commit();
+    }
     if (options.format == OutputFormat::kJson) {
       fmt::print("{}\n", json_text(report, 2));
     } else if (counts != nullptr) {

@@ -35,8 +35,9 @@ RunTerms run_terms(const EvaluationTerms& terms, const EvaluationBudget& budget)
 
 }  // namespace
 
-PrivateEvaluation evaluate_privately(const EvaluationTerms& terms, const EvaluationBudget& budget, double level,
-                                     Communicator& ranks, const std::function<void(const OnScoredRow&)>& visit) {
+void evaluate_privately(const EvaluationTerms& terms, const EvaluationBudget& budget, double level, Communicator& ranks,
+                        const std::function<void(const OnScoredRow&)>& visit,
+                        const std::function<void(const PrivateEvaluation&)>& keep) {
   std::optional<ReleaseRequest> request;
   std::optional<NoisePlan> plan;
   ranks.together([&] {
@@ -54,13 +55,11 @@ PrivateEvaluation evaluate_privately(const EvaluationTerms& terms, const Evaluat
     });
   });
   const Release release = releaser.release(request->name, std::move(counts).take());
-  PrivateEvaluation evaluation{.figures = {}, .guarantee = guarantee_of(budget.budget, plan->mu), .plan = *plan};
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    evaluation.figures = private_figures(release, terms, level);
+    keep({.figures = private_figures(release, terms, level), .guarantee = guarantee_of(budget.budget, plan->mu)});
     releaser.finish();
   });
-  return evaluation;
 }
 
 }  // namespace dpreduce

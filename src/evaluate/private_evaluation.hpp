@@ -33,13 +33,14 @@ using OnScoredRow =
 struct PrivateEvaluation {
   PrivateFigures figures;
   Guarantee guarantee;
-  NoisePlan plan;
 };
 
-/// Releases what `terms` ask for of all ranks' rows, which `visit` shows one after the other, and tells it at `level`;
-/// figures are there at the coordinator alone. Nothing is charged before `visit` has returned on every rank.
-/// Collective. Throws UsageError for terms and budgets that cannot be, what `visit` throws, and as Releaser::release.
-PrivateEvaluation evaluate_privately(const EvaluationTerms& terms, const EvaluationBudget& budget, double level,
-                                     Communicator& ranks, const std::function<void(const OnScoredRow&)>& visit);
+/// Releases what `terms` ask for of all ranks' rows, which `visit` shows one after the other, and tells it at `level`:
+/// at the coordinator alone `keep` is shown it, before the run ends on the ledger. Nothing is charged before `visit`
+/// has returned on every rank. Collective. Throws UsageError for terms and budgets that cannot be, what `visit` and
+/// `keep` throw, and as Releaser::release.
+void evaluate_privately(const EvaluationTerms& terms, const EvaluationBudget& budget, double level, Communicator& ranks,
+                        const std::function<void(const OnScoredRow&)>& visit,
+                        const std::function<void(const PrivateEvaluation&)>& keep);
 
 }  // namespace dpreduce

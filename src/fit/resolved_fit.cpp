@@ -352,6 +352,11 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   for (const ReleaseRequest& request : plan.requests) rest -= request.share;
   plan.dim = terms.dim;
   require_more_than_signs(options, plan.dim);
+  const Centering center = options.rows.center.value();
+  if (options.method.isotropy_share && center != Centering::kDp && center != Centering::kPublic) {
+    throw UsageError(
+        "--isotropy-share goes with --center dp or public: class means are told apart about the mean of all");
+  }
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   for (ReleaseRequest& request : method->requests(terms)) {
     request.share *= rest;

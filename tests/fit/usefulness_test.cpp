@@ -354,6 +354,15 @@ TEST(UsefulnessTest, AutoTrainsByClassMeansWhereRowsSpreadEvenlyAndByRoundsWhere
   EXPECT_EQ(setting, "rounds");
 }
 
+// Deviations of class means from the mean of all say nothing of rows that are not centered.
+TEST(UsefulnessTest, ClassMeansInThePlaceOfRoundsAreRefusedWhereRowsAreNotCentered) {
+  AskedFit asked = default_fit(sets().front(), *find_method("fc"));
+  asked.options.method.isotropy_share = 0.03;
+  EXPECT_NO_THROW(accuracy(asked, sets().front()));
+  asked.options.rows.center = Centering::kNone;
+  EXPECT_THROW(accuracy(asked, sets().front()), UsageError);
+}
+
 // What l2 is refused for (PlanFit.RowsOfOneFeatureMayNotBecomeSigns), the other way serves.
 TEST(UsefulnessTest, OneFeatureTellsClassesApartByItsSize) {
   LabeledSet set{.name = "sizes", .dim = 1, .classes = 3};
