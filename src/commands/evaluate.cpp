@@ -238,26 +238,41 @@ void print_private(const nlohmann::json& report, const EvaluateOptions& options,
   }
 }
 
+std::optional<DataSetBudget> limit_of(const PrivacyOptions& privacy) {
+  if (!privacy.limit_epsilon && !privacy.limit_delta) return std::nullopt;
+  if (!privacy.limit_epsilon || !privacy.limit_delta) {
+    throw UsageError("--budget-epsilon and --budget-delta go together");
+  }
+  return data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);
+}
+
+// Shows `visit` the scores of a chunk's rows.
+void score_rows(const EvaluationTerms& terms, const Classifier& classifier, const RowChunk& chunk,
+                std::span<const float> features, const OnScoredRow& visit) {
+  const std::size_t classes = classifier.classes();
+  const std::vector<double> scores = classifier.predict_scores(features, default_threads());
+  std::vector<double> probabilities;
+  for (std::size_t row = 0; row < chunk.rows; ++row) {
+    const auto of_row = std::span(scores).subspan(row * classes, classes);
+    if (terms.needs_probabilities()) {
+      probabilities.assign(of_row.begin(), of_row.end());
+      classifier.to_probabilities(probabilities);
+    }
+    visit(chunk.labels[row], of_row, probabilities);
+  }
+}
+
 void run_private(const EvaluateOptions& options, const Classifier& classifier, WorkerRows& rows, Communicator& ranks) {
   EvaluationTerms terms;
   EvaluationBudget budget{.budget = options.privacy.budget,
                           .adjacency = options.privacy.adjacency,
                           .seed = options.privacy.seed,
                           .ledger = options.privacy.ledger};
+  std::optional<AtomicFile> file;  // held from here on: what is paid for is not lost to another run with that name
   ranks.together([&] {
     if (rows.has_label_sets()) throw UsageError("--private: figures are about rows of one class; labels are n x K");
     terms = terms_of(options, classifier);
-    if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
-      if (!options.privacy.limit_epsilon || !options.privacy.limit_delta) {
-        throw UsageError("--budget-epsilon and --budget-delta go together");
-      }
-      budget.limit = data_set_budget(*options.privacy.limit_epsilon, *options.privacy.limit_delta);
-    }
-  });
-  const std::size_t classes = classifier.classes();
-  // Held from here on: what is paid for is not lost to another run with that name.
-  std::optional<AtomicFile> file;
-  ranks.together([&] {
+    budget.limit = limit_of(options.privacy);
     if (!ranks.is_coordinator() || options.report.empty()) return;
     file.emplace(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
   });
@@ -272,24 +287,13 @@ void run_private(const EvaluateOptions& options, const Classifier& classifier, W
     file->write(json_text(report, 2) + "\n");
     file->commit();
   };
-  evaluate_privately(
-      terms, budget, options.level, ranks,
-      [&](const OnScoredRow& visit) {
-        std::vector<double> probabilities;
-        for_each_chunk(ranks, classifier, rows, options.test.bad_rows,
-                       [&](const RowChunk& chunk, std::span<const float> features) {
-                         const std::vector<double> scores = classifier.predict_scores(features, default_threads());
-                         for (std::size_t row = 0; row < chunk.rows; ++row) {
-                           const auto of_row = std::span(scores).subspan(row * classes, classes);
-                           if (terms.needs_probabilities()) {
-                             probabilities.assign(of_row.begin(), of_row.end());
-                             classifier.to_probabilities(probabilities);
-                           }
-                           visit(chunk.labels[row], of_row, probabilities);
-                         }
-                       });
-      },
-      keep);
+  const auto visit_rows = [&](const OnScoredRow& visit) {
+    for_each_chunk(ranks, classifier, rows, options.test.bad_rows,
+                   [&](const RowChunk& chunk, std::span<const float> features) {
+                     score_rows(terms, classifier, chunk, features, visit);
+                   });
+  };
+  evaluate_privately(terms, budget, options.level, ranks, visit_rows, keep);
 }
 
 void run(const EvaluateOptions& options, Communicator& ranks) {
