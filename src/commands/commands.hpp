@@ -16,11 +16,15 @@ CommandEntry dpreduce_command();
 #undef COMMAND
 #undef GROUP
 
-/// What fit_command() comes to, for those that fit as the command does: parties among silos, sweeps, audits.
-/// Collective: trains, tests and writes as `options`, which are validated, say.
+/// Trains, tests and writes as `options`, which are validated, say. Collective.
+void fit_and_write(const FitOptions& options, Communicator& ranks);
+
+/// What fit_command() comes to, and a private evaluation, for those that run it as the command does: parties among
+/// silos, sweeps, audits. Collective.
 struct FitCommand {
   FitOptions options;
-  void operator()(Communicator& ranks) const;
+  void (*run)(const FitOptions& options, Communicator& ranks) = fit_and_write;
+  void operator()(Communicator& ranks) const { run(options, ranks); }
 };
 
 }  // namespace dpreduce

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/charged_steps.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
@@ -27,6 +28,8 @@
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "evaluate/private_evaluation.hpp"
+#include "fit/fit_account.hpp"
+#include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
 #include "report/plan_report.hpp"
@@ -35,43 +38,54 @@ namespace dpreduce {
 namespace {
 
 struct EvaluateOptions {
-  std::string model;
-  RowFiles test;
+  FitOptions run;                    // its training rows are the test rows
   std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
   bool is_private = false;           // figures with noise, charged on a ledger
-  PrivacyOptions privacy;
-  std::string metrics;  // of a private evaluation; empty: the usual ones
-  double level = 0.95;
-  std::string report;
-  bool overwrite = false;  // replace what is there already
-  OutputFormat format = OutputFormat::kText;
+  std::string metrics;               // of a private evaluation; empty: the usual ones
+
+  const RowFiles& rows() const { return run.data.train; }
+  const std::string& model() const { return run.evaluation.files.front(); }
 };
 
 // Options that are about noise go with --private; those that are exact figures' alone do not.
 void require_private_or_not(const EvaluateOptions& options) {
-  const PrivacyOptions& privacy = options.privacy;
+  const PrivacyOptions& privacy = options.run.privacy;
   const BudgetOptions& budget = privacy.budget;
   const bool has_budget = budget.epsilon || budget.delta || budget.rho || budget.mu;
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
-        std::pair{"--seed", privacy.seed.has_value()},
-        std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()}}) {
-    if (is_given && !options.is_private) throw UsageError(fmt::format("{}: noise goes with --private", name));
+        std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
+        std::pair{"--resume", privacy.resume}, std::pair{"--test-person", options.run.data.has_units()},
+        std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
+    if (is_given && !options.is_private) throw UsageError(fmt::format("{} goes with --private", name));
   }
   if (!options.is_private) return;
   if (!options.train_y.empty()) {
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
-  if (options.threshold) throw UsageError("--threshold with --private: figures are about rows of one class");
-  require_option_between("--level", options.level, 0.5, 0.999999);
-  check(privacy);
+  const bool has_silos = options.run.silos.secure_aggregation;
+  if (options.threshold && !has_silos) {
+    throw UsageError("--threshold with --private: figures are about rows of one class");
+  }
+  require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
 
 EvaluateOptions validated(EvaluateOptions options) {
   require_valid_label_set_terms(options.top_k, options.threshold);
   require_private_or_not(options);
+  if (options.top_k && options.is_private) {
+    options.run.evaluation.terms.top_k = *options.top_k;
+    options.run.method.top_k = options.top_k;
+  }
+  if (options.threshold && options.is_private) {
+    options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
+  }
+  if (!options.metrics.empty()) options.run.evaluation.terms.metrics = metrics_of(options.metrics);
+  if (options.is_private && options.top_k && !options.run.evaluation.terms.has(EvaluationMetric::kTopK)) {
+    throw UsageError("--top-k with --private goes with --metrics topk");
+  }
   return options;
 }
 
@@ -171,48 +185,18 @@ void require_labels_for(const EvaluateOptions& options, bool has_one_class) {
 
 // ---- with noise ----
 
-EvaluationTerms terms_of(const EvaluateOptions& options, const Classifier& classifier) {
-  EvaluationTerms terms;
-  if (!options.metrics.empty()) terms.metrics = metrics_of(options.metrics);
-  terms.classes = classifier.classes();
-  terms.has_probabilities = classifier.parts().link.has_value();
-  terms.top_k = options.top_k.value_or(std::min<std::size_t>(terms.top_k, terms.classes));
-  if (options.top_k && !terms.has(EvaluationMetric::kTopK)) {
-    throw UsageError("--top-k with --private goes with --metrics topk");
-  }
-  return terms;
-}
-
-nlohmann::json private_report(const PrivateEvaluation& evaluation, const EvaluateOptions& options,
-                              const EvaluationTerms& terms, const Classifier& classifier, int ranks) {
-  const PrivacyOptions& privacy = options.privacy;
-  nlohmann::json report{{"private", !privacy.seed.has_value()},
-                        {"metrics", to_json(evaluation.figures, terms)},
-                        {"level", options.level},
-                        {"privacy", to_json(evaluation.guarantee)},
-                        {"model_method", classifier.parts().method},
-                        {"ranks", ranks},
-                        {"version", version()}};
-  report["privacy"]["adjacency"] = to_string(privacy.adjacency);
-  report["privacy"]["accountant"] = to_string(privacy.budget.accountant);
-  report["privacy"]["unit"] = "record";
-  report["note"] = privacy.seed ? "a run with a seed: its noise is known, and nothing is promised"
-                                : "figures with noise: the promise is about each test row";
-  if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
-  return report;
-}
-
 std::string figure_text(const nlohmann::json& figure) {
   if (figure["value"].is_null()) return "too little data for this budget";
   return fmt::format("{:.3f}  from {:.3f} to {:.3f}, noise {:.2g}", figure["value"].get<double>(),
                      figure["low"].get<double>(), figure["high"].get<double>(), figure["noise"].get<double>());
 }
 
-void print_private(const nlohmann::json& report, const EvaluateOptions& options, const Guarantee& guarantee) {
-  fmt::print("privacy    {}, {}, of each test row\n", guarantee_text(guarantee, options.privacy.budget),
-             to_string(options.privacy.adjacency));
-  fmt::print("ledger     {}\n", options.privacy.ledger);
-  fmt::print("intervals  hold noise and sampling with probability {:g} each\n", options.level);
+void print_private(const nlohmann::json& report, const ResolvedFit& run) {
+  const PrivacyOptions& privacy = run.options().privacy;
+  fmt::print("privacy    {}, {}, of each {}\n", guarantee_text(*run.plan().guarantee, privacy.budget),
+             to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row");
+  fmt::print("ledger     {}\n", privacy.ledger);
+  fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
   const nlohmann::json& metrics = report["metrics"];
   for (const auto& [name, key] :
        {std::pair{"accuracy", "accuracy"}, std::pair{"balanced accuracy", "balanced_accuracy"},
@@ -238,95 +222,107 @@ void print_private(const nlohmann::json& report, const EvaluateOptions& options,
   }
 }
 
-std::optional<DataSetBudget> limit_of(const PrivacyOptions& privacy) {
-  if (!privacy.limit_epsilon && !privacy.limit_delta) return std::nullopt;
-  if (!privacy.limit_epsilon || !privacy.limit_delta) {
-    throw UsageError("--budget-epsilon and --budget-delta go together");
-  }
-  return data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);
-}
+// The run, step by step, on all ranks or all parties among silos. Each step is collective.
+class PrivateEvaluation {
+ public:
+  PrivateEvaluation(const FitOptions& asked, Communicator& ranks)
+      : ranks_(ranks), options_(opened(asked)), open_(open_fit(options_, ranks)) {}
 
-// Shows `visit` the scores of a chunk's rows.
-void score_rows(const EvaluationTerms& terms, const Classifier& classifier, const RowChunk& chunk,
-                std::span<const float> features, const OnScoredRow& visit) {
-  const std::size_t classes = classifier.classes();
-  const std::vector<double> scores = classifier.predict_scores(features, default_threads());
-  std::vector<double> probabilities;
-  for (std::size_t row = 0; row < chunk.rows; ++row) {
-    const auto of_row = std::span(scores).subspan(row * classes, classes);
-    if (terms.needs_probabilities()) {
-      probabilities.assign(of_row.begin(), of_row.end());
-      classifier.to_probabilities(probabilities);
-    }
-    visit(chunk.labels[row], of_row, probabilities);
+  void run() {
+    ranks_.together([&] { require_on_roster(options_, open_.training.dim()); });
+    tell_of_rows(open_.training, ranks_);
+    std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
+    open_report(*account);
+    EvaluationObserver observer(open_.fit->options());
+    FittedRun run = train(open_.fit, open_.training, {}, ranks_, std::move(account),
+                          {.threads = open_.threads,
+                           .timings = Timings(phases_to_log(ranks_)),
+                           .observer = observer.watcher(),
+                           .warn = warn_on_error_stream});
+    with_way_to_resume(*run.releaser, warn_on_error_stream, [&] { finish(run, observer); });
   }
-}
 
-void run_private(const EvaluateOptions& options, const Classifier& classifier, WorkerRows& rows, Communicator& ranks) {
-  EvaluationTerms terms;
-  EvaluationBudget budget{.budget = options.privacy.budget,
-                          .adjacency = options.privacy.adjacency,
-                          .seed = options.privacy.seed,
-                          .ledger = options.privacy.ledger};
-  std::optional<AtomicFile> file;  // held from here on: what is paid for is not lost to another run with that name
-  ranks.together([&] {
-    if (rows.has_label_sets()) throw UsageError("--private: figures are about rows of one class; labels are n x K");
-    terms = terms_of(options, classifier);
-    budget.limit = limit_of(options.privacy);
-    if (!ranks.is_coordinator() || options.report.empty()) return;
-    file.emplace(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
-  });
-  const auto keep = [&](const PrivateEvaluation& evaluation) {
-    const nlohmann::json report = private_report(evaluation, options, terms, classifier, ranks.size());
-    if (options.format == OutputFormat::kJson) {
+ private:
+  FitOptions opened(const FitOptions& asked) {
+    FitOptions options;
+    ranks_.together([&] {
+      require_silos(asked, ranks_);
+      options = evaluation_of(asked);
+    });
+    return options;
+  }
+
+  // Its name is held from here on: what is paid for is not lost to another run with that name.
+  void open_report(const FitAccount& account) {
+    ranks_.together([&] {
+      const OutputOptions& output = options_.output;
+      if (!open_.training.is_none()) require_not_read(std::array{NamedPath{"--report", output.report}}, open_.training);
+      if (!ranks_.is_coordinator() || output.report.empty()) return;
+      if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
+      report_.emplace(output.report, output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep);
+    });
+  }
+
+  // The report is kept before the run ends on the ledger.
+  void finish(FittedRun& run, const EvaluationObserver& observer) {
+    nlohmann::json report;
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
+      report = private_report(run, observer.figures(), ranks_.size());
+      if (!report_) return;
+      report_->write(json_text(report, 2) + "\n");
+      report_->commit();
+    });
+    run.finish();
+    if (!ranks_.is_coordinator()) return;
+    if (options_.output.format == OutputFormat::kJson) {
       fmt::print("{}\n", json_text(report, 2));
     } else {
-      print_private(report, options, evaluation.guarantee);
+      print_private(report, *run.fit);
     }
-    if (!file) return;
-    file->write(json_text(report, 2) + "\n");
-    file->commit();
-  };
-  const auto visit_rows = [&](const OnScoredRow& visit) {
-    for_each_chunk(ranks, classifier, rows, options.test.bad_rows,
-                   [&](const RowChunk& chunk, std::span<const float> features) {
-                     score_rows(terms, classifier, chunk, features, visit);
-                   });
-  };
-  evaluate_privately(terms, budget, options.level, ranks, visit_rows, keep);
+  }
+
+  Communicator& ranks_;
+  FitOptions options_;
+  OpenFit open_;
+  std::optional<AtomicFile> report_;  // at the coordinator
+};
+
+void evaluate_and_write(const FitOptions& options, Communicator& ranks) {
+  PrivateEvaluation(options, ranks).run();
 }
 
 void run(const EvaluateOptions& options, Communicator& ranks) {
+  const OutputOptions& output = options.run.output;
   std::optional<Classifier> classifier;
   std::optional<WorkerRows> rows;
   ranks.together([&] {
-    classifier.emplace(load_classifier(options.model));
+    classifier.emplace(load_classifier(options.model()));
     require_top_k(options.top_k, classifier->classes());
-    RowFiles test = options.test;
+    RowFiles test = options.rows();
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));
-    const std::array outputs{NamedPath{"--report", options.report}};
+    const std::array outputs{NamedPath{"--report", options.run.output.report}};
     require_not_read(outputs, *rows);
-    if (ranks.is_coordinator() && !options.report.empty()) {
-      AtomicFile check_writable(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
+    if (ranks.is_coordinator() && !output.report.empty()) {
+      AtomicFile check_writable(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);
     }
   });
-  if (options.is_private) return run_private(options, *classifier, *rows, ranks);
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, *classifier);
-  const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads(),
+  const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.rows().bad_rows, default_threads(),
                                                 {options.top_k, options.threshold});
   const ClassCounts* counts = std::get_if<ClassCounts>(&figures);
   ranks.together([&] { require_labels_for(options, counts != nullptr); });
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
-    if (!options.report.empty()) {
-      AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
+    if (!output.report.empty()) {
+      AtomicFile file(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);
       file.write(json_text(report, 2) + "\n");
       file.commit();
     }
-    if (options.format == OutputFormat::kJson) {
+    if (output.format == OutputFormat::kJson) {
       fmt::print("{}\n", json_text(report, 2));
     } else if (counts != nullptr) {
       print_text(*counts, shares, classifier->parts().class_names);
@@ -342,15 +338,21 @@ CommandEntry evaluate_command() {
   const auto options = std::make_shared<EvaluateOptions>();
   CommandEntry command{.name = "evaluate", .help = "accuracy of a model: overall, balanced, by class, on the minority"};
   OptionTable& table = command.options;
-  table.file("--model", options->model, "written by fit").required();
-  table.files("--test-x,--x", options->test.x, "features").required();
-  table.files("--test-y,--y", options->test.y, "labels").required();
+  FitOptions& run_options = options->run;
+  run_options.data.train.role = "test";
+  OutputOptions& output = run_options.output;
+  RowFiles& rows = run_options.data.train;
+  table.files("--model", run_options.evaluation.files, "written by fit").required().said(SaidBy::kAllOfFiles);
+  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().said(SaidBy::kParty);
+  table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().said(SaidBy::kParty);
   table.files("--train-y", options->train_y,
               "training labels, to tell the smallest 25 % of classes (private: for the owner)");
-  table.choice("--bad-rows", options->test.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
+  table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
-  table.number("--threshold", options->threshold,
-               "n x K labels: F1 of classes from this score on; default: the model's threshold");
+  table.number(
+      "--threshold", options->threshold,
+      "n x K labels: F1 of classes from this score on; default: the model's threshold. With --secure-aggregation: "
+      "silos that must stay to the end; default: more than two thirds");
   table.flag("--private", options->is_private,
              "figures with noise, each with an interval, charged on --ledger; default: exact figures, for the owner");
   table
@@ -358,11 +360,14 @@ CommandEntry evaluate_command() {
             "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
             "brier, calibration, auc; default: accuracy,recall")
       .typed("LIST");
-  table.number("--level", options->level, "with --private: probability with which each interval holds").typed("P");
-  declare_evaluation_privacy(table, options->privacy);
-  table.file("--report", options->report, "JSON report, up to 1024 classes with the confusion matrix").written();
-  table.flag("--overwrite", options->overwrite, "replace a report that is there already");
-  declare_format(table, options->format);
+  table.number("--level", run_options.evaluation.level, "with --private: probability with which each interval holds")
+      .typed("P");
+  declare_private_evaluation(table, run_options);
+  table.file("--report", output.report, "JSON report, up to 1024 classes with the confusion matrix")
+      .written()
+      .said(SaidBy::kCoordinator);
+  table.flag("--overwrite", output.overwrite, "replace a report that is there already").said(SaidBy::kCoordinator);
+  declare_format(table, output.format);
   declare_config(table);
   command.footer =
       "Examples:\n"
@@ -370,7 +375,14 @@ CommandEntry evaluate_command() {
       "  dpreduce evaluate --private --epsilon 0.5 --delta 1e-6 --model model.safetensors --test-x tx.npy --test-y "
       "ty.npy\n"
       "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";
-  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  command.chosen = [options](const ParsedCommand& parsed) -> RunnableCommand {
+    EvaluateOptions asked = validated(*options);
+    if (!asked.is_private) return by_all_ranks(run, std::move(asked));
+    asked.run.silos.rows_are_own = parsed.rows_are_own;
+    asked.run.silos.ledger_is_own = parsed.ledger_is_own;
+    asked.run.silos.agreed = agreed_options(parsed.options, {});
+    return FitCommand{std::move(asked.run), evaluate_and_write};
+  };
   return command;
 }
 

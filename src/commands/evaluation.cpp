@@ -10,27 +10,9 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "forecast/prediction_memory.hpp"
 
 namespace dpreduce {
 namespace {
-
-bool is_finite(std::span<const float> row) {
-  return std::all_of(row.begin(), row.end(), [](float entry) { return std::isfinite(entry); });
-}
-
-// Zeroes rows that are not finite. The first one stops the pass under BadRows::kFail.
-void mend_rows(std::span<float> features, std::size_t dim, BadRows bad_rows, const WorkerRows& rows,
-               std::uint64_t first_row) {
-  for (std::size_t row = 0; row * dim < features.size(); ++row) {
-    const std::span<float> entries = features.subspan(row * dim, dim);
-    if (is_finite(entries)) continue;
-    if (bad_rows == BadRows::kFail) {
-      refuse_not_finite(rows.where(first_row + row));
-    }
-    std::fill(entries.begin(), entries.end(), 0.0F);
-  }
-}
 
 ClassCounts counts_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                             unsigned threads) {
@@ -143,19 +125,8 @@ class LabelSetEvaluation {
 }  // namespace
 
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                    const std::function<void(const RowChunk&, std::span<const float> features)>& visit) {
-  const std::size_t dim = classifier.input_dim();
-  const std::size_t slots = rows.has_label_sets() ? classifier.classes() : 1;
-  RowStream stream(rows, classifier.classes(), rows_predicted_at_once(dim, classifier.classes(), slots), slots);
-  std::vector<float> decoded;
-  std::vector<float> features;
-  while (const auto chunk = stream.next()) {
-    ranks.check_peers();
-    const auto read = chunk->features.decoded(0, chunk->features.size(), decoded);
-    features.assign(read.begin(), read.end());
-    mend_rows(features, dim, bad_rows, rows, chunk->first_row);
-    visit(*chunk, features);
-  }
+                    const OnFeatureChunk& visit) {
+  for_each_feature_chunk(rows, classifier.classes(), bad_rows, visit, [&](double) { ranks.check_peers(); });
 }
 
 void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold) {

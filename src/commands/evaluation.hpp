@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,14 +11,14 @@
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "report/fit_report.hpp"
+#include "worker/feature_rows.hpp"
 
 namespace dpreduce {
 
-/// Calls `visit` with each chunk of the worker's rows and its features, which are finite: rows with a NaN or an
-/// infinity stop the pass (BadRows::kFail, throws BadInput) or become zero rows. For use inside `together`: looks after
-/// peers between chunks.
+/// for_each_feature_chunk of rows that `classifier` is for. For use inside `together`: looks after peers between
+/// chunks.
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                    const std::function<void(const RowChunk&, std::span<const float> features)>& visit);
+                    const OnFeatureChunk& visit);
 
 /// Throws UsageError where --top-k is 0, or --threshold no finite number.
 void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);

@@ -15,21 +15,19 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/charged_steps.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
 #include "common/accounting/guarantee.hpp"
-#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
 #include "common/data/output_check.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/files/paths.hpp"
-#include "common/masking/roster.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "common/silos/party_log.hpp"
 #include "fit/files_once.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
@@ -61,16 +59,6 @@ bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   std::ifstream file(path, std::ios::binary);
   const std::string held{std::istreambuf_iterator<char>(file), {}};
   return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
-}
-
-// Throws BadInput where there is a file in the place of the report, and it is no report of a run of that journal.
-void require_report_of(const RunJournal& journal, const std::string& path) {
-  if (path.empty() || !is_file(path)) return;
-  std::ifstream file(path, std::ios::binary);
-  const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
-  if (report.is_object() && journal.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
-  throw BadInput(fmt::format(
-      "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
 }
 
 // The files that a run leaves, opened before anything is spent. On the coordinator.
@@ -107,24 +95,6 @@ struct Outputs {
   std::optional<LineFile> metrics_file;
   std::optional<RunMetrics> metrics;
 };
-
-// Throws UsageError where the options want a run among silos and this is none.
-void require_silos(const FitOptions& options, const Communicator& ranks) {
-  if (!options.silos.secure_aggregation || ranks.silos() != nullptr) return;
-  throw UsageError(
-      "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
-      "silos");
-}
-
-// Throws BadInput where the roster says something else about rows than what they, or --classes, say.
-void require_on_roster(const FitOptions& options, std::size_t dim) {
-  if (options.silos.roster.empty()) return;
-  const Roster roster = read_roster(options.silos.roster);
-  if (roster.dim != dim || roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and --classes is {}",
-                               options.silos.roster, roster.dim, roster.classes, dim, options.data.classes));
-  }
-}
 
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
@@ -163,11 +133,6 @@ ShownRun shown_run(const OpenFit& open, const std::optional<WorkerRows>& test_ro
   return run;
 }
 
-// Returns the log that a party of a run among silos writes for its owner; null elsewhere.
-PartyLog* log_of(const Communicator& ranks) {
-  return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
-}
-
 // Whether somebody reads what releases show of themselves.
 bool has_readers(const OutputOptions& output) {
   return !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
@@ -189,14 +154,6 @@ std::string page_of_fit(const nlohmann::json& report, const FitOptions& options,
   return page_of(documents);
 }
 
-Timings::OnPhase phases_to_log(const Communicator& ranks) {
-  PartyLog* log = log_of(ranks);
-  if (log == nullptr) return nullptr;
-  return [log](const std::string& phase, double seconds) { log->end_phase(phase, seconds); };
-}
-
-const Warn kWarn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-
 // The command, step by step. Each step is collective.
 class FitSteps {
  public:
@@ -204,14 +161,14 @@ class FitSteps {
       : asked_(asked), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()) {}
 
   void run() {
-    tell_of_rows();
+    tell_of_rows(open_.training, ranks_);
     if (ranks_.is_coordinator()) warn_of_weakness(weakness_of(plan(), options().data.unit()));
     if (options().output.dry_run) return tell_cost();
     open_test_rows();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
     open_outputs(account);
     FittedRun run = train_on_rows(std::move(account));
-    with_way_to_resume(*run.releaser, kWarn, [&] { finish(run); });
+    with_way_to_resume(*run.releaser, warn_on_error_stream, [&] { finish(run); });
   }
 
  private:
@@ -223,16 +180,6 @@ class FitSteps {
     OpenFit open = open_fit(asked_, ranks_);
     ranks_.together([&] { require_on_roster(asked_, open.training.dim()); });
     return open;
-  }
-
-  // A party tells its owner and nobody else: whether a silo has rows is its own.
-  void tell_of_rows() const {
-    PartyLog* const log = log_of(ranks_);
-    if (log == nullptr) return;
-    const bool is_empty = open_.training.range().count == 0;
-    log->line(open_.training.is_none() ? "no rows here"
-              : is_empty               ? "files opened, there is NO ROW in them"
-                                       : "rows opened, they fit");
   }
 
   void tell_cost() {
@@ -282,7 +229,7 @@ class FitSteps {
                   .timings = std::move(timings_),
                   .progress = progress_->of_passes(),
                   .observer = shown_to(figures_, outputs_),
-                  .warn = kWarn});
+                  .warn = warn_on_error_stream});
   }
 
   void finish(FittedRun& run) {
@@ -388,7 +335,7 @@ std::string methods_footer() {
 
 }  // namespace
 
-void FitCommand::operator()(Communicator& ranks) const {
+void fit_and_write(const FitOptions& options, Communicator& ranks) {
   FitSteps(options, ranks).run();
 }
 

@@ -23,7 +23,6 @@
 #include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
-#include "forecast/prediction_memory.hpp"
 
 namespace dpreduce {
 namespace {

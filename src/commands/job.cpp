@@ -127,15 +127,16 @@ std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
   return (path.parent_path() / own).string();
 }
 
-FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank) {
+FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank) {
   const RunnableCommand command = parse_command_line(std::move(root), arguments, static_cast<std::size_t>(rank));
   const FitCommand* fit = command.target<FitCommand>();
   if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
   if (!fit->options.silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
-  FitOptions own = fit->options;
-  own.privacy.ledger = ledger_of_party(own, static_cast<std::size_t>(rank));
-  if (own.privacy.limit_epsilon)
-    data_set_budget(*own.privacy.limit_epsilon, *own.privacy.limit_delta);  // wrong at this party alone
+  FitCommand own = *fit;
+  PrivacyOptions& privacy = own.options.privacy;
+  privacy.ledger = ledger_of_party(own.options, static_cast<std::size_t>(rank));
+  if (privacy.limit_epsilon)
+    data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);  // wrong at this party alone
   return own;
 }
 
@@ -227,7 +228,7 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
     return end(code, message);
   };
   try {
-    const FitCommand fit{options_of_party(dpreduce_command(), arguments, rank)};
+    const FitCommand fit = command_of_party(dpreduce_command(), arguments, rank);
     log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
     SiloParty party(wire, rank, size, fit.options, log);
     has_entered = true;

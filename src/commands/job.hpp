@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands/command_line/command_entry.hpp"
+#include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/party_log.hpp"
@@ -20,9 +21,9 @@ namespace dpreduce {
 /// beside it.
 std::string ledger_of_party(const FitOptions& options, std::size_t rank);
 
-/// The options of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
+/// The command of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
 /// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
-FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
+FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
 
 /// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
 /// both were given has been told already. Waits until the coordinator says something, a minute at most.

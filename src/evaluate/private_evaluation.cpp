@@ -1,65 +1,61 @@
 #include "evaluate/private_evaluation.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "aggregator/release/release.hpp"
-#include "common/base/json_text.hpp"
+#include "common/base/error.hpp"
 #include "common/base/version.hpp"
-#include "common/randomness/signing_key.hpp"
+#include "common/model/classifier_file.hpp"
+#include "fit/validated_options.hpp"
+#include "methods/registry.hpp"
+#include "report/plan_report.hpp"
 
 namespace dpreduce {
-namespace {
 
-// Everything public that decides what is released.
-std::string config_of(const EvaluationTerms& terms, Adjacency adjacency) {
-  nlohmann::json metrics = nlohmann::json::array();
-  for (const EvaluationMetric metric : terms.metrics) metrics.push_back(to_string(metric));
-  const nlohmann::json config{{"version", version()},
-                              {"evaluation", metrics},
-                              {"classes", terms.classes},
-                              {"top_k", terms.has(EvaluationMetric::kTopK) ? terms.top_k : 0},
-                              {"adjacency", to_string(adjacency)}};
-  return json_text(config);
+FitOptions evaluation_of(FitOptions options) {
+  EvaluationOptions& asked = options.evaluation;
+  const Classifier model = load_classifier(asked.files.front());
+  const std::vector<std::byte> bytes = to_bytes(model);
+  asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  asked.input_dim = model.input_dim();
+  asked.terms.classes = model.classes();
+  asked.terms.has_probabilities = model.parts().link.has_value();
+  if (!options.method.top_k) asked.terms.top_k = std::min(asked.terms.top_k, asked.terms.classes);
+  require_valid(asked.terms);
+  options.method = MethodOptions{.name = std::string(evaluate_method().name)};
+  options.rows.normalize = Normalize::kNone;  // the model prepares rows
+  options.rows.center = Centering::kNone;
+  options.data.classes = model.classes();
+  options.data.train.role = "test";
+  options.data.train.class_names = model.parts().class_names;
+  return validated(std::move(options));
 }
 
-RunTerms run_terms(const EvaluationTerms& terms, const EvaluationBudget& budget) {
-  return {.method = "evaluate",
-          .accountant = budget.budget.accountant,
-          .epsilon = budget.budget.epsilon,
-          .delta = budget.budget.delta,
-          .config_digest = to_hex(sha256(config_of(terms, budget.adjacency))),
-          .version = version()};
+ReleaseWatcher EvaluationObserver::watcher() {
+  return [this](const WatchedRelease& watched) {
+    const double rows_alike = static_cast<double>(options_.data.bounded_rows());
+    figures_ = private_figures(watched.release, options_.evaluation.terms, options_.evaluation.level, rows_alike);
+  };
 }
 
-}  // namespace
-
-void evaluate_privately(const EvaluationTerms& terms, const EvaluationBudget& budget, double level, Communicator& ranks,
-                        const std::function<void(const OnScoredRow&)>& visit,
-                        const std::function<void(const PrivateEvaluation&)>& keep) {
-  std::optional<ReleaseRequest> request;
-  std::optional<NoisePlan> plan;
-  ranks.together([&] {
-    require_valid(terms);
-    request = evaluation_request(terms, budget.adjacency);
-    const double mu = budget_from(budget.budget).mu(budget.budget.accountant);
-    plan = make_noise_plan(mu, budget.adjacency, {*request});
-  });
-  Releaser releaser(ranks, *plan, budget.seed ? NoiseKey::from_seed(*budget.seed) : NoiseKey::from_entropy(),
-                    {.ledger_path = budget.ledger, .limit = budget.limit}, run_terms(terms, budget));
-  MetricCounts counts(terms, *request);
-  ranks.together([&] {
-    visit([&](std::int32_t label, std::span<const double> scores, std::span<const double> probabilities) {
-      counts.add(label, scores, probabilities);
-    });
-  });
-  const Release release = releaser.release(request->name, std::move(counts).take());
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    keep({.figures = private_figures(release, terms, level), .guarantee = guarantee_of(budget.budget, plan->mu)});
-    releaser.finish();
-  });
+nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks) {
+  const FitOptions& options = run.fit->options();
+  const FitPlan& plan = run.fit->plan();
+  nlohmann::json report{{"private", plan.is_private},
+                        {"metrics", to_json(figures, options.evaluation.terms)},
+                        {"level", options.evaluation.level},
+                        {"privacy", privacy_json(plan, options)},
+                        {"ledger", {{"run", run.releaser->run_id()}}},
+                        {"ranks", ranks},
+                        {"version", version()}};
+  report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
+                                                 options.data.has_units() ? "person" : "record")
+                                   : "a run with a seed: its noise is known, and nothing is promised";
+  if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
+  return report;
 }
 
 }  // namespace dpreduce

@@ -9,26 +9,34 @@
 namespace dpreduce {
 namespace {
 
+// The numbers of a block, in units of rows that may be taken to be independent.
+struct Numbers {
+  Numbers(const ReleasedBlock& block, double rows_alike) : sigma(block.sigma() / rows_alike) {
+    for (const std::int64_t value : block.values()) values.push_back(static_cast<double>(value) / rows_alike);
+  }
+  std::vector<double> values;
+  double sigma;
+};
+
 // r and w of pair `number` of a block of pairs.
-NoisedCounts pair_of(const ReleasedBlock& block, std::size_t number) {
-  return {static_cast<double>(block.values()[2 * number]), static_cast<double>(block.values()[2 * number + 1]),
-          block.sigma()};
+NoisedCounts pair_of(const Numbers& block, std::size_t number) {
+  return {block.values[2 * number], block.values[2 * number + 1], block.sigma};
 }
 
-std::vector<Estimate> shares_of(const ReleasedBlock& block, double level) {
+std::vector<Estimate> shares_of(const Numbers& block, double level) {
   std::vector<Estimate> shares;
-  for (std::size_t pair = 0; 2 * pair < block.values().size(); ++pair) {
+  for (std::size_t pair = 0; 2 * pair < block.values.size(); ++pair) {
     shares.push_back(estimate_share(pair_of(block, pair), level));
   }
   return shares;
 }
 
-NoisedCounts sum_of_pairs(const ReleasedBlock& block) {
-  const std::size_t pairs = block.values().size() / 2;
-  NoisedCounts sum{0.0, 0.0, block.sigma() * std::sqrt(static_cast<double>(pairs))};
+NoisedCounts sum_of_pairs(const Numbers& block) {
+  const std::size_t pairs = block.values.size() / 2;
+  NoisedCounts sum{0.0, 0.0, block.sigma * std::sqrt(static_cast<double>(pairs))};
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    sum.right += static_cast<double>(block.values()[2 * pair]);
-    sum.wrong += static_cast<double>(block.values()[2 * pair + 1]);
+    sum.right += block.values[2 * pair];
+    sum.wrong += block.values[2 * pair + 1];
   }
   return sum;
 }
@@ -79,26 +87,27 @@ nlohmann::json by_class(const std::vector<Estimate>& estimates) {
 
 }  // namespace
 
-PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level) {
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike) {
+  const auto numbers = [&](const char* name) { return Numbers(release.block(name), rows_alike); };
   PrivateFigures figures{.level = level};
   std::optional<NoisedCounts> totals;
-  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_losses()) totals = pair_of(release.block("totals"), 0);
+  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_losses()) totals = pair_of(numbers("totals"), 0);
   if (terms.has(EvaluationMetric::kRecall)) {
-    const ReleasedBlock& block = release.block("by_class");
+    const Numbers block = numbers("by_class");
     figures.recall = shares_of(block, level);
     figures.balanced_accuracy = mean_of(figures.recall, level);
     if (totals) totals = together(*totals, sum_of_pairs(block));
   }
   if (terms.has(EvaluationMetric::kAccuracy)) figures.accuracy = estimate_share(*totals, level);
-  if (terms.has(EvaluationMetric::kPrecision)) figures.precision = shares_of(release.block("by_prediction"), level);
+  if (terms.has(EvaluationMetric::kPrecision)) figures.precision = shares_of(numbers("by_prediction"), level);
   if (terms.has(EvaluationMetric::kConfusion)) {
     const ReleasedBlock& block = release.block("confusion");
     figures.confusion.assign(block.values().begin(), block.values().end());
     figures.confusion_noise = block.sigma();
   }
-  if (terms.has(EvaluationMetric::kTopK)) figures.top_k = estimate_share(pair_of(release.block("top_k"), 0), level);
+  if (terms.has(EvaluationMetric::kTopK)) figures.top_k = estimate_share(pair_of(numbers("top_k"), 0), level);
   if (terms.has(EvaluationMetric::kCalibration)) {
-    const std::vector<Estimate> shares = shares_of(release.block("calibration"), level);
+    const std::vector<Estimate> shares = shares_of(numbers("calibration"), level);
     const auto bins = static_cast<double>(shares.size());
     for (std::size_t bin = 0; bin < shares.size(); ++bin) {
       const auto place = static_cast<double>(bin);
@@ -106,18 +115,16 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
     }
   }
   if (terms.has(EvaluationMetric::kAuc)) {
-    const ReleasedBlock& block = release.block("scores");
+    const Numbers block = numbers("scores");
     std::vector<double> counts[2];
-    for (std::size_t e = 0; e < block.values().size(); ++e) {
-      counts[e % 2].push_back(static_cast<double>(block.values()[e]));
-    }
-    figures.auc = estimate_auc(counts[0], counts[1], block.sigma(), level);
+    for (std::size_t e = 0; e < block.values.size(); ++e) counts[e % 2].push_back(block.values[e]);
+    figures.auc = estimate_auc(counts[0], counts[1], block.sigma, level);
   }
   const auto mean_loss = [&](const char* name, double most) {
-    const ReleasedBlock& block = release.block(name);
+    const Numbers block = numbers(name);
     const double unit = static_cast<double>(kLossUnits) / most;
-    return estimate_mean(static_cast<double>(block.values().front()) / unit, block.sigma() / unit,
-                         totals->right + totals->wrong, std::sqrt(2.0) * totals->sigma, most, level);
+    return estimate_mean(block.values.front() / unit, block.sigma / unit, totals->right + totals->wrong,
+                         std::sqrt(2.0) * totals->sigma, most, level);
   };
   if (terms.has(EvaluationMetric::kLogLoss)) figures.log_loss = mean_loss("log_loss", largest_log_loss(terms.classes));
   if (terms.has(EvaluationMetric::kBrier)) figures.brier = mean_loss("brier", kLargestBrier);

@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/plan/released_block.hpp"
-#include "evaluate/metric_counts.hpp"
 #include "evaluate/share_interval.hpp"
+#include "worker/statistics/metric_counts.hpp"
 
 namespace dpreduce {
 
@@ -34,8 +34,10 @@ struct PrivateFigures {
   std::optional<Estimate> brier{};
 };
 
-/// What `release`, made as evaluation_request says, tells at that level.
-PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level);
+/// What `release`, made as evaluation_request says, tells at that level. Of `rows_alike` rows that may be those of one
+/// person, sampling is taken to be that of one: intervals are rather too wide.
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level,
+                               double rows_alike = 1.0);
 
 /// {"accuracy": {"value", "low", "high", "noise"}, ..., "recall": [{"class", ...}], ...}. Where an interval leaves out
 /// next to nothing, the value is null, and "note" says so.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/base/feature_names.hpp"
 #include "common/model/classifier.hpp"
+#include "common/model/classifier_file.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/fit_account.hpp"
@@ -18,6 +20,7 @@
 #include "fit/silo_plan.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
 
@@ -145,6 +148,10 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
   return Classifier(std::move(parts));
 }
 
+Classifier evaluated_model(const EvaluationOptions& evaluation) {
+  return classifier_from_bytes(std::as_bytes(std::span(evaluation.models.front())), "--model");
+}
+
 }  // namespace
 
 void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work) {
@@ -194,7 +201,9 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
     });
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier = fitted_classifier(*fit, std::move(scores), run.rows().preprocessing());
+      Classifier classifier = method_entry(fit->options().method).trains
+                                  ? fitted_classifier(*fit, std::move(scores), run.rows().preprocessing())
+                                  : evaluated_model(fit->options().evaluation);
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
                                .preprocessing = run.rows().preprocessing(),

@@ -107,23 +107,23 @@ WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, co
 void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   if (rows.is_none()) return;
   const std::string& files = data.train.y.front();
+  const std::string option = data.train.option("y");
   const std::size_t columns = rows.labels().columns();
   if (columns == 1 && data.max_labels) {
     throw UsageError(fmt::format(
-        "--max-labels {}: --train-y {} has one class index a row; leave the option out, or give zeros and ones, n x K",
-        *data.max_labels, files));
+        "--max-labels {}: {} {} has one class index a row; leave the option out, or give zeros and ones, n x K",
+        *data.max_labels, option, files));
   }
   if (columns > 1 && columns != data.classes) {
     throw BadInput(
-        fmt::format("--train-y {}: labels have {} columns of zeros and ones for --classes {}; give one column "
-                    "a class",
+        fmt::format("{} {}: labels have {} columns of zeros and ones for {} classes; give one column a class", option,
                     files, columns, data.classes));
   }
   if (columns > 1 && !data.max_labels) {
     throw UsageError(
-        fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
-                    "to {}): noise is made for so many",
-                    files, data.classes));
+        fmt::format("{} {}: rows may have several labels; say with --max-labels how many at most (1 to {}): noise is "
+                    "made for so many",
+                    option, files, data.classes));
   }
 }
 
@@ -308,8 +308,9 @@ OpenFit open_fit(const FitOptions& options, Communicator& ranks, const RowsInMem
   agree_on_noise(*fit, ranks);  // silos count persons by a sum that is masked as well
   std::optional<ShardedArray> persons = weigh_training(options, training, ranks, memory);
   keep_tail(options, training, ranks);
+  const std::string person_option = options.data.train.option("person");
   const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {
-    if (rows) require_public({name, &*rows}, training, {"--train-person", persons ? &*persons : nullptr}, ranks);
+    if (rows) require_public({name, &*rows}, training, {person_option.c_str(), persons ? &*persons : nullptr}, ranks);
   };
   require_apart("public", candidates);
   require_room(*fit, training, machine, ranks);

@@ -109,8 +109,9 @@ void require_fit_for_silos(const FitOptions& options) {
   if (!silos.secure_aggregation) return;
   if (!silos.rows_are_own && (!has_rank(options.data.train.x) || !has_rank(options.data.train.y))) {
     throw UsageError(
-        "--secure-aggregation: each silo has files of its own; write {rank} in --train-x and --train-y, e.g. "
-        "'silo{rank}/x.npy', or name them in --silo-config");
+        fmt::format("--secure-aggregation: each silo has files of its own; write {{rank}} in {} and {}, e.g. "
+                    "'silo{{rank}}/x.npy', or name them in --silo-config",
+                    options.data.train.option("x"), options.data.train.option("y")));
   }
   if (has_rank(options.data.test.x) || has_rank(options.data.validation.x) || has_rank(options.data.public_x)) {
     throw UsageError(
@@ -141,9 +142,10 @@ void require_fit_for_silos(const FitOptions& options) {
 void require_unit_of_silos(const FitOptions& options) {
   if (!options.data.has_units()) return;
   if (options.silos.secure_aggregation && !options.data.rows_per_person) {
-    throw UsageError(
-        "--train-person with --secure-aggregation: all parties must say --rows-per-person B, e.g. 1, so that they "
-        "agree on persons as the unit");
+    throw UsageError(fmt::format(
+        "{} with --secure-aggregation: all parties must say --rows-per-person B, e.g. 1, so that they agree "
+        "on persons as the unit",
+        options.data.train.option("person")));
   }
 }
 
@@ -158,8 +160,9 @@ void require_valid_counting_silos(const FitOptions& options) {
   }
   if (!silos.secure_aggregation || !options.data.has_units()) {
     throw UsageError(
-        "--count-persons: goes with --secure-aggregation and --train-person; ranks that trust each other count persons "
-        "without it");
+        fmt::format("--count-persons: goes with --secure-aggregation and {}; ranks that trust each other count persons "
+                    "without it",
+                    options.data.train.option("person")));
   }
   if (*silos.counted_persons < 1 || *silos.counted_persons > kMostCountedPersons) {
     throw UsageError(
@@ -190,8 +193,8 @@ void require_valid_silos_per_person(const FitOptions& options) {
   if (!options.silos.silos_per_person) return;
   const std::uint32_t silos = *options.silos.silos_per_person;
   if (!options.data.has_units()) {
-    throw UsageError(
-        fmt::format("--silos-per-person {}: goes with --train-person, which says whose each row is", silos));
+    throw UsageError(fmt::format("--silos-per-person {}: goes with {}, which says whose each row is", silos,
+                                 options.data.train.option("person")));
   }
   const bool has_silos = options.silos.secure_aggregation || options.silos.under_engine ||
                          method_entry(options.method).each_rank_is_a_silo;

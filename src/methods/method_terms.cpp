@@ -140,6 +140,9 @@ std::span<const FitTerm> fit_terms() {
 
 void check_method(const FitOptions& options) {
   const MethodEntry& method = method_entry(options.method);
+  if (!method.trains && options.evaluation.models.empty()) {
+    refuse_choice("--method", options.method.name, all_method_names());
+  }
   for (const RefusedOption& refused : method.refuses) {
     if (!is_given(refused.option, options)) continue;
     throw UsageError(fmt::format("--method {} with {}: {}", method.name, refused.option, refused.reason));

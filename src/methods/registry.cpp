@@ -51,7 +51,7 @@ const MethodEntry* find_method(std::string_view name) {
   for (const MethodEntry* entry : all_methods()) {
     if (entry->name == name) return entry;
   }
-  return nullptr;
+  return name == evaluate_method().name ? &evaluate_method() : nullptr;
 }
 
 const MethodEntry& method_entry(const MethodOptions& options) {

@@ -72,6 +72,8 @@ struct MethodEntry {
   bool scores_are_adjustable = false;  ///< log probabilities, that --objective balanced may adjust (class_balance.hpp)
   bool scores_are_refinable = false;   ///< and that public rows may refine
 
+  bool trains = true;                  ///< a classifier; else it is not among all_methods(), and no --method
+
   bool takes_option(std::string_view option) const;
   bool refuses_option(std::string_view option) const;
 };
@@ -79,7 +81,10 @@ struct MethodEntry {
 /// All methods, in the order in which help lists them.
 std::span<const MethodEntry* const> all_methods();
 
-/// The method of this name; null where there is none.
+/// The entry of what makes releases of rows and trains nothing: an evaluation.
+const MethodEntry& evaluate_method();
+
+/// The method of this name, also one that trains nothing; null where there is none.
 const MethodEntry* find_method(std::string_view name);
 
 /// The method that `options` name. Throws UsageError with all names where there is none.

@@ -285,10 +285,10 @@ std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows
     if (rows.is_none()) return;  // the coordinator of silos
     const std::string& pattern = train.person.front();
     if (!in_memory && paths_are_per_worker(train.person) != paths_are_per_worker(train.x)) {
-      throw BadInput(
-          fmt::format("--train-person {}: features and identifiers must both use {{rank}}, or neither; give "
-                      "identifiers of the rows of every rank",
-                      pattern));
+      throw BadInput(fmt::format(
+          "{} {}: features and identifiers must both use {{rank}}, or neither; give identifiers of the rows "
+          "of every rank",
+          train.option("person"), pattern));
     }
     if (in_memory) {
       persons.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), ArrayRole::kPersons);
@@ -297,8 +297,8 @@ std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows
     }
     if (persons->rows() == rows.features().rows()) return;
     throw BadInput(fmt::format(
-        "--train-person {}: {} identifiers for {} rows of features ({}): row {} has {}; give one identifier a row{}",
-        pattern, persons->rows(), rows.features().rows(), train.x.front(),
+        "{} {}: {} identifiers for {} rows of features ({}): row {} has {}; give one identifier a row{}",
+        train.option("person"), pattern, persons->rows(), rows.features().rows(), train.x.front(),
         std::min(persons->rows(), rows.features().rows()),
         persons->rows() < rows.features().rows() ? "no identifier" : "an identifier and no features", kForOwnerOnly));
   });

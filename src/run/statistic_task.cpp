@@ -100,6 +100,8 @@ bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t cla
       const auto* balls = std::get_if<ClassBalls>(&task.point);
       return balls != nullptr && is_of(*balls, classes, dim);
     }
+    case TakenAt::kModels:
+      return false;  // evaluations do not travel
   }
   return false;
 }

@@ -11,6 +11,7 @@
 
 #include "common/base/privacy_terms.hpp"
 #include "common/data/row_weights.hpp"
+#include "common/plan/evaluation_terms.hpp"
 #include "common/plan/loss.hpp"
 #include "common/plan/metric.hpp"
 #include "common/plan/noise_plan.hpp"
@@ -61,22 +62,24 @@ struct ReleaseTerms {
   std::size_t dim = 0;          ///< d
   Metric metric = Metric::kCosine;
   Adjacency adjacency = Adjacency::kAddRemove;
-  double gram_share = 0.5;     ///< of mu^2, for the Gram matrices of a release with class sums
-  double alpha = 1.0;          ///< weight of G beside class Gram matrices
-  double hessian_share = 0.5;  ///< of mu^2, for the Hessians of a release with a gradient
-  Loss loss = Loss::kSoftmax;  ///< whose Hessians these are
-  std::uint64_t rounds = 1;    ///< of what is released at one public point after the other
-  bool has_units = false;      ///< the unit is a unit, whose rows have weights (row_weights.hpp)
+  double gram_share = 0.5;       ///< of mu^2, for the Gram matrices of a release with class sums
+  double alpha = 1.0;            ///< weight of G beside class Gram matrices
+  double hessian_share = 0.5;    ///< of mu^2, for the Hessians of a release with a gradient
+  Loss loss = Loss::kSoftmax;    ///< whose Hessians these are
+  std::uint64_t rounds = 1;      ///< of what is released at one public point after the other
+  EvaluationTerms evaluation{};  ///< of a model on these rows
+  bool has_units = false;        ///< the unit is a unit, whose rows have weights (row_weights.hpp)
 
   /// The fraction bits of blocks that count rows: counts of weighed rows are in units of weights.
   unsigned count_bits() const { return has_units ? kWeightBits : 0; }
 };
 
-/// What a statistic is taken at; but for kRows it is released round by round, at one point after the other.
+/// What a statistic is taken at. Of weights and balls it is released round by round, at one point after the other.
 enum class TakenAt {
   kRows,     ///< std::monostate
   kWeights,  ///< GradientPoint
-  kBalls     ///< ClassBalls
+  kBalls,    ///< ClassBalls
+  kModels    ///< ModelsPoint: once
 };
 
 /// What becomes of a statistic where units are clipped.
@@ -107,7 +110,7 @@ struct StatisticEntry {
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   /// What becomes of `made` where units are clipped.
   UnitClip unit_clip_of(const ReleaseRequest& made) const;
-  bool is_round() const { return taken_at != TakenAt::kRows; }
+  bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };
 
 }  // namespace dpreduce

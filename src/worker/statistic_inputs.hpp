@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "common/lattice/lattice_weights.hpp"
+#include "common/model/classifier.hpp"
+#include "common/plan/evaluation_terms.hpp"
 #include "common/plan/loss.hpp"
 #include "common/randomness/row_coins.hpp"
 #include "worker/lattice_stream.hpp"
@@ -36,8 +38,14 @@ struct ClassBalls {
   std::vector<double> radii;    ///< K, above 0
 };
 
+/// Models that rows are scored by, and what is asked of their scores. Both outlive the point.
+struct ModelsPoint {
+  std::span<const Classifier> models;
+  const EvaluationTerms& terms;
+};
+
 /// The point of a statistic; std::monostate where that is of the rows alone.
-using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls>;
+using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls, ModelsPoint>;
 
 struct StatisticInputs {
   WorkerRows& rows;

@@ -51,7 +51,8 @@ TEST(PrivateFigures, TheAreaUnderTheCurveOfHistogramsCountsTiesHalf) {
 
 TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EvaluationTerms terms;
-  for (const auto& [spelling, metric] : spellings<M>) terms.metrics.insert(metric);
+  terms.metrics.clear();
+  for (const auto& [spelling, metric] : spellings<M>) terms.metrics.push_back(metric);
   terms.classes = 2;
   terms.top_k = 1;
   terms.has_probabilities = true;

@@ -2,6 +2,7 @@
 
 #include "fit/resolved_fit.hpp"
 #include "forecast/prediction_memory.hpp"
+#include "worker/feature_rows.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
 #include "tests/testing.hpp"

@@ -4,6 +4,7 @@
 #include "common/data/memory_array.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
+#include "tests/worker/scoring_model.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 #include "worker/utilities.hpp"
 
@@ -97,6 +98,9 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
     for (double& entry : centers) entry *= 0.01;
     inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
   }
+  const std::vector<Classifier> models{scoring_model(kDim, kClasses)};
+  const EvaluationTerms asked = usual_terms(kClasses);
+  if (registered.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked});
   return registered.compute(request, inputs);
 }
 
@@ -162,12 +166,14 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
     terms.metric = GetParam().metric;
     terms.adjacency = GetParam().adjacency;
     terms.loss = GetParam().loss;
+    terms.evaluation = usual_terms(kClasses);
     for (const StatisticEntry* listed : registered_statistics()) {
       const StatisticEntry& registered = *listed;
       if (registered.name == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
-      const bool is_of_one_class =
-          registered.name == "fisher" || registered.name == "centred_sums" || registered.name == "class_sizes";
-      if (is_of_one_class && terms.most_labels > 1) continue;  // for rows of one class
+      const bool is_of_one_class = registered.name == "fisher" || registered.name == "centred_sums" ||
+                                   registered.name == "class_sizes" || registered.name == "evaluation";
+      if (registered.name == "evaluation" && GetParam().is_sampled) continue;  // is of all rows
+      if (is_of_one_class && terms.most_labels > 1) continue;                  // for rows of one class
       const ReleaseRequest request = registered.request(terms, 1.0);
       std::vector<long double> largest(request.blocks.size(), 0.0L);
       for (int trial = 0; trial < (prepared == Prepared::kPlain ? kTrials : kTrials / 3); ++trial) {
@@ -289,7 +295,7 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
 }
 
 TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
-  ReleaseTerms terms{.classes = kClasses, .dim = kDim};
+  ReleaseTerms terms{.classes = kClasses, .dim = kDim, .evaluation = usual_terms(kClasses)};
   for (const StatisticEntry* entry : registered_statistics()) {
     EXPECT_EQ(entry->request(terms, 1.0).name, entry->name);
     EXPECT_EQ(&registered_statistic(entry->name), entry);

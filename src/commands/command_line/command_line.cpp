@@ -23,12 +23,13 @@
 namespace dpreduce {
 namespace {
 
-// Makes --train-x and --train-y optional: in a run among silos a party's own file names its rows, and the coordinator
-// has none.
+// Makes the options that name rows optional: in a run among silos a party's own file names its rows, and the
+// coordinator has none.
 void let_rows_be_own(CommandEntry& root) {
   for (CommandEntry& command : root.commands) {
-    if (command.name != "fit") continue;
-    for (const char* rows : {"--train-x", "--train-y"}) command.options.find(rows)->is_required = false;
+    for (Option& option : command.options.options()) {
+      if (option.names_own_rows) option.is_required = false;
+    }
   }
 }
 
@@ -192,17 +193,21 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
   if (name_command_alone(root, arguments)) return {};
   if (arguments.empty()) return {.doubt = "no command is named"};
   // --config may stand in front of the command.
-  const bool is_fit = std::find(arguments.begin(), arguments.end(), "fit") != arguments.end();
+  const auto is_for_parties = [&](const std::string& word) {
+    const CommandEntry* const named = root.command(word);
+    return named != nullptr && named->options.find("--secure-aggregation") != nullptr;
+  };
+  const bool may_have_parties = std::ranges::any_of(arguments, is_for_parties);
   std::string reason;  // of a mistake in --config
   try {
     reason = " (every rank reads the --config that it is started with: it may ask for --secure-aggregation)";
     const std::vector<std::string> all = said_words(root, arguments);
     reason.clear();
-    if (!all.empty() && all.front() == "fit" && has_party_option(all)) return {.is_of_silos = true};
+    if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) return {.is_of_silos = true};
     parse_command_line(root, arguments);
   } catch (const UsageError& error) {
     // The command line says that it is a party, however wrong the rest is.
-    if (is_fit && has_party_option(arguments)) return {.is_of_silos = true};
+    if (may_have_parties && has_party_option(arguments)) return {.is_of_silos = true};
     return {.doubt = error.what() + (has_option(arguments, {"--config"}) ? reason : "")};
   } catch (const Error&) {
     // Of a file that the words name: it is not in doubt what they ask for.

@@ -17,7 +17,7 @@ constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
 constexpr const char* kCommon = "--config";
 constexpr const char* kOwn = "--silo-config";
 constexpr const char* kLedger = "--ledger";
-constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
+constexpr std::ptrdiff_t kOptionsOfRows = 2;  // features and labels
 
 using Arguments = std::vector<std::string>;
 
@@ -108,9 +108,9 @@ std::vector<std::string_view> names_of_party(const OptionTable& fit) {
 
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
-void require_own_item(const OptionTable& fit, const TomlItem& item, const std::string& file, std::size_t rank) {
+void require_own_item(const OptionTable& options, const TomlItem& item, const std::string& file, std::size_t rank) {
   const std::string place = place_of(item, file);
-  const SaidBy said_by = option_of(fit, "fit", item, place).said_by;
+  const SaidBy said_by = option_of(options, "fit", item, place).said_by;
   if (said_by == SaidBy::kParty || (rank == 0 && said_by == SaidBy::kCoordinator)) return;
   if (said_by == SaidBy::kCoordinator) {
     throw BadInput(fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", place, item.key));
@@ -118,7 +118,7 @@ void require_own_item(const OptionTable& fit, const TomlItem& item, const std::s
   throw BadInput(
       fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
                   "--config; here may stand {}",
-                  place, item.key, fmt::join(names_of_party(fit), ", ")));
+                  place, item.key, fmt::join(names_of_party(options), ", ")));
 }
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
@@ -140,31 +140,36 @@ void require_owner(std::vector<TomlItem>& items, const std::string& pattern, con
 }
 
 // The items of a party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
-std::vector<TomlItem> read_own_items(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
+std::vector<TomlItem> read_own_items(const CommandEntry& root, const CommandEntry& command, const std::string& pattern,
+                                     std::size_t rank) {
   const std::string path = with_rank(pattern, rank);
   const std::string file = fmt::format("{} {}", kOwn, path);
   std::vector<TomlItem> items;
   try {
     items = read_items(path, kOwn);
     require_owner(items, pattern, file, rank);
-    with_items(root, {"fit"}, items, file);  // only to be checked
+    with_items(root, {command.name}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
   }
   for (const TomlItem& item : items) {
-    if (item.section.empty() || item.section == Arguments{"fit"})
-      require_own_item(root.command("fit")->options, item, file, rank);
+    if (item.section.empty() || item.section == Arguments{command.name})
+      require_own_item(command.options, item, file, rank);
   }
   return items;
 }
 
-bool is_given(const CommandEntry& root, const Arguments& arguments, const char* option) {
-  return is_given(arguments, *root.command("fit")->options.find(option));
+// The command that parties among silos are started with: the one that is named, or `fit`.
+const CommandEntry& command_of_parties(const CommandEntry& root, const Arguments& arguments) {
+  const CommandEntry& named = *named_command(root, arguments).command;
+  return named.options.find("--secure-aggregation") != nullptr ? named : *root.command("fit");
 }
 
-// How many of the two options that name training rows are given.
-std::ptrdiff_t rows_given(const CommandEntry& root, const Arguments& arguments) {
-  return std::count_if(kRows.begin(), kRows.end(), [&](const char* name) { return is_given(root, arguments, name); });
+// How many of the two options that name a party's rows are given.
+std::ptrdiff_t rows_given(const CommandEntry& command, const Arguments& arguments) {
+  return std::ranges::count_if(command.options.options(), [&](const Option& option) {
+    return option.names_own_rows && is_given(arguments, option);
+  });
 }
 
 }  // namespace
@@ -195,21 +200,23 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
 
   Arguments all = with_items(root, arguments, common, file);
   const std::string own_path = take_path(all, kOwn);
-  const bool are_given_to_all = rows_given(root, arguments) > 0;
+  const CommandEntry& command = command_of_parties(root, arguments);
+  const Option& ledger = *command.options.find(kLedger);
+  const bool are_given_to_all = rows_given(command, arguments) > 0;
   const std::string own = with_rank(own_path, *party);
   bool rows_are_own = false;
   bool ledger_is_own = false;
   if (!own.empty()) {
-    const bool is_ledger_given_to_all = is_given(root, arguments, kLedger);
+    const bool is_ledger_given_to_all = is_given(arguments, ledger);
     // The party's own options stand between the command line and the common ones.
-    arguments = with_items(root, std::move(arguments), read_own_items(root, own_path, *party),
+    arguments = with_items(root, std::move(arguments), read_own_items(root, command, own_path, *party),
                            fmt::format("{} {}", kOwn, own), &places);
-    rows_are_own = !are_given_to_all && rows_given(root, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
-    ledger_is_own = !is_ledger_given_to_all && is_given(root, arguments, kLedger);
+    rows_are_own = !are_given_to_all && rows_given(command, arguments) == kOptionsOfRows;
+    ledger_is_own = !is_ledger_given_to_all && is_given(arguments, ledger);
   }
   all = with_items(root, std::move(arguments), common, file, &places);
   // A coordinator has no rows.
-  rows_are_own |= *party == 0 && rows_given(root, all) == 0;
+  rows_are_own |= *party == 0 && rows_given(command, all) == 0;
   return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own};
 }
 

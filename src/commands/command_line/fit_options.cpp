@@ -36,20 +36,9 @@ std::string center_shares() {
   return shares;
 }
 
-void declare_data(OptionTable& table, DataOptions& data) {
+void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
   table
-      .files("--train-x", data.train.x,
-             "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
-      .required()
-      .of_command_alone(SaidBy::kParty);
-  table
-      .files("--train-y", data.train.y,
-             "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
-             "ones, n x K, with --max-labels")
-      .required()
-      .of_command_alone(SaidBy::kParty);
-  table
-      .files("--train-person", data.train.person,
+      .files(name, data.train.person,
              "whose each row is: identifiers, one a row of the features, integers or strings; the guarantee is then "
              "for a person with any number of rows, and not for a row")
       .of_command_alone(SaidBy::kParty);
@@ -61,6 +50,23 @@ void declare_data(OptionTable& table, DataOptions& data) {
   table.choice("--person-bound", data.unit_bound,
                "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
                "point apart cost less; default: weight");
+}
+
+void declare_data(OptionTable& table, DataOptions& data) {
+  table
+      .files("--train-x", data.train.x,
+             "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
+      .required()
+      .of_own_rows()
+      .of_command_alone(SaidBy::kParty);
+  table
+      .files("--train-y", data.train.y,
+             "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
+             "ones, n x K, with --max-labels")
+      .required()
+      .of_own_rows()
+      .of_command_alone(SaidBy::kParty);
+  declare_persons(table, data, "--train-person");
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
@@ -103,6 +109,8 @@ void declare_account(OptionTable& table, PrivacyOptions& privacy) {
               "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
       .said(SaidBy::kParty);
   table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
+  table.flag("--resume", privacy.resume,
+             "go on with a killed run: repeat what is charged at no charge; where there is none, begin");
 }
 
 void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
@@ -110,8 +118,6 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
   declare_budget(table, privacy.budget);
   table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only");
   declare_account(table, privacy);
-  table.flag("--resume", privacy.resume,
-             "go on with a killed run: repeat what is charged at no charge; where there is none, begin");
   table.begin_group("");
 }
 
@@ -164,8 +170,10 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .flag("--secure-aggregation", silos.secure_aggregation,
             "masked sums: rank 0 is a coordinator without rows, every other rank a silo with files of its own")
       .of_command_alone();
-  table.count("--threshold", silos.threshold, "silos that must stay to the end; default: more than two thirds")
-      .of_command_alone();
+  if (table.find("--threshold") == nullptr) {
+    table.count("--threshold", silos.threshold, "silos that must stay to the end; default: more than two thirds")
+        .of_command_alone();
+  }
   table
       .choice("--noise", silos.noise,
               "who adds it: the coordinator, which then could look at the exact sum, or every silo a share")
@@ -243,11 +251,13 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
       .in_group("Privacy");
 }
 
-void declare_evaluation_privacy(OptionTable& table, PrivacyOptions& privacy) {
+void declare_private_evaluation(OptionTable& table, FitOptions& options) {
+  declare_persons(table, options.data, "--test-person");
   table.begin_group("Privacy");
-  declare_budget(table, privacy.budget);
-  declare_account(table, privacy);
+  declare_budget(table, options.privacy.budget);
+  declare_account(table, options.privacy);
   table.begin_group("");
+  declare_silos(table, options.silos);
 }
 
 std::vector<std::string> parts_of(const std::string& text) {

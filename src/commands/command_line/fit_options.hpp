@@ -17,9 +17,9 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget);
 /// --epsilon, --delta, --rho, --mu and --accountant.
 void declare_budget(OptionTable& table, BudgetOptions& budget);
 
-/// --epsilon, ..., --accountant, --adjacency, --seed, --ledger, --budget-epsilon, --budget-delta: what a private
-/// evaluation may spend.
-void declare_evaluation_privacy(OptionTable& table, PrivacyOptions& privacy);
+/// What a private evaluation has beside its rows, which are options.data.train: persons, what it may spend, silos. A
+/// --threshold that is there already stays.
+void declare_private_evaluation(OptionTable& table, FitOptions& options);
 
 /// The parts of an option's value between colons: "NAME", "D" and "W" of "NAME:D:W"; at least one.
 std::vector<std::string> parts_of(const std::string& text);

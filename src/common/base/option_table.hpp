@@ -49,6 +49,7 @@ struct Option {
   std::vector<std::string> writes = {};  ///< it names files that the command writes: with these endings
   char delimiter = '\0';                 ///< splits a word into values; 0: none does
   SaidBy said_by = SaidBy::kAll;
+  bool names_own_rows = false;  ///< a party's: what it may leave out on the command line, and a coordinator has none of
   bool is_of_command_alone = false;  ///< a call from a program has something else in its place, or does without
 
   /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
@@ -74,6 +75,7 @@ struct Option {
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
   Option& split_at(char character) { return delimiter = character, *this; }
   Option& said(SaidBy who) { return said_by = who, *this; }
+  Option& of_own_rows() { return names_own_rows = true, *this; }
   Option& of_command_alone(SaidBy who = SaidBy::kAll) { return is_of_command_alone = true, said(who); }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/archive_all.hpp"
@@ -27,9 +28,13 @@ struct RowFiles {
   std::vector<std::string> person{};         ///< whose each row is; empty: every row is a record of its own
   std::vector<std::string> class_names{};    ///< name k is that of class k; public, never taken from rows; empty: none
   std::vector<std::string> feature_names{};  ///< name a is that of feature a; public; empty: none
+  std::string role = "train";                ///< of the options that name them: --train-x
   bool operator==(const RowFiles&) const = default;
+
+  /// "--train-y" of "y".
+  std::string option(std::string_view part) const { return "--" + role + "-" + std::string(part); }
 };
 
-DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, class_names, feature_names)
+DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, class_names, feature_names, role)
 
 }  // namespace dpreduce

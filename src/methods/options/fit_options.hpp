@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/accounting/budget.hpp"
 #include "common/base/archive_all.hpp"
@@ -12,6 +13,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/base/spelling.hpp"
 #include "common/lattice/row_transform.hpp"
+#include "common/plan/evaluation_terms.hpp"
 #include "common/plan/metric.hpp"
 #include "methods/options/data_options.hpp"
 #include "methods/options/method_options.hpp"
@@ -99,6 +101,18 @@ void check(const OutputOptions& output);
 void check(const MachineOptions& machine);
 void check(const PrivacyOptions& privacy);
 
+/// What a model is asked on rows, in the place of training on them (--method is then "evaluate").
+struct EvaluationOptions {
+  EvaluationTerms terms{};
+  std::vector<std::string> files{};   ///< of the models
+  std::vector<std::string> models{};  ///< their bytes; empty: a fit
+  std::size_t input_dim = 0;          ///< features of a row that they are for
+  double level = 0.95;                ///< probability with which each interval holds
+  bool operator==(const EvaluationOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, input_dim, level)
+
 struct FitOptions {
   DataOptions data;
   PreparationOptions rows;
@@ -107,9 +121,10 @@ struct FitOptions {
   OutputOptions output;
   MachineOptions machine;
   SiloOptions silos;
+  EvaluationOptions evaluation{};
   bool operator==(const FitOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos)
+DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos, evaluation)
 
 }  // namespace dpreduce

@@ -21,7 +21,8 @@
   STATISTIC(centered_sums)             \
   STATISTIC(adaptive_gradient)         \
   STATISTIC(class_sizes)               \
-  STATISTIC(isotropy)
+  STATISTIC(isotropy)                  \
+  STATISTIC(evaluation)
 
 namespace dpreduce {
 namespace statistics {

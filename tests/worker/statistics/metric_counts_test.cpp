@@ -1,10 +1,11 @@
 // What an evaluation releases of rows, and how far one row moves it.
-#include "evaluate/metric_counts.hpp"
+#include "worker/statistics/metric_counts.hpp"
 
 #include <cmath>
 #include <random>
 
 #include "common/base/error.hpp"
+#include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::metric_counts_test {
@@ -13,8 +14,9 @@ using M = EvaluationMetric;
 
 EvaluationTerms all_metrics(std::size_t classes) {
   EvaluationTerms terms;
+  terms.metrics.clear();
   for (const auto& [spelling, metric] : spellings<M>) {
-    if (metric != M::kAuc || classes == 2) terms.metrics.insert(metric);
+    if (metric != M::kAuc || classes == 2) terms.metrics.push_back(metric);
   }
   terms.classes = classes;
   terms.top_k = 2;
@@ -29,8 +31,8 @@ struct Row {
 };
 
 Statistic statistic_of(const EvaluationTerms& terms, const std::vector<Row>& rows) {
-  MetricCounts counts(terms, evaluation_request(terms, Adjacency::kAddRemove));
-  for (const Row& row : rows) counts.add(row.label, row.scores, row.probabilities);
+  MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
+  for (const Row& row : rows) counts.add({row.label, argmax(row.scores), row.scores, row.probabilities});
   return std::move(counts).take();
 }
 
@@ -95,7 +97,7 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
       return row;
     };
     for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
-      const ReleaseRequest request = evaluation_request(terms, adjacency);
+      const ReleaseRequest request = evaluation_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
       std::vector<double> largest(request.blocks.size(), 0.0);
       for (int trial = 0; trial < 2000; ++trial) {
         std::vector<Row> rows{draw(), draw(), draw()};
@@ -123,7 +125,7 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
 }
 
 TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
-  EXPECT_EQ(metrics_of("accuracy,auc"), (std::set<M>{M::kAccuracy, M::kAuc}));
+  EXPECT_EQ(metrics_of("accuracy,auc"), (std::vector<M>{M::kAccuracy, M::kAuc}));
   for (const auto& refused : {std::pair{"accuracy,f2", "'f2' is none; there are accuracy, recall"},
                               std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is none"}}) {
     EXPECT_THAT(refusal<UsageError>([&] { metrics_of(refused.first); }), HasSubstr(refused.second));

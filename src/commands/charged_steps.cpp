@@ -1,0 +1,67 @@
+#include "commands/charged_steps.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
+#include "common/base/json_text.hpp"
+#include "common/files/paths.hpp"
+#include "common/masking/roster.hpp"
+#include "common/ranks/silo_job.hpp"
+
+namespace dpreduce {
+
+void require_silos(const FitOptions& options, const Communicator& ranks) {
+  if (!options.silos.secure_aggregation || ranks.silos() != nullptr) return;
+  throw UsageError(
+      "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
+      "silos");
+}
+
+void require_on_roster(const FitOptions& options, std::size_t dim) {
+  if (options.silos.roster.empty()) return;
+  const Roster roster = read_roster(options.silos.roster);
+  if (roster.dim != dim || roster.classes != options.data.classes) {
+    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and --classes is {}",
+                               options.silos.roster, roster.dim, roster.classes, dim, options.data.classes));
+  }
+}
+
+PartyLog* log_of(const Communicator& ranks) {
+  return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
+}
+
+void tell_of_rows(const WorkerRows& rows, const Communicator& ranks) {
+  PartyLog* const log = log_of(ranks);
+  if (log == nullptr) return;
+  const bool is_empty = rows.range().count == 0;
+  log->line(rows.is_none() ? "no rows here"
+            : is_empty     ? "files opened, there is NO ROW in them"
+                           : "rows opened, they fit");
+}
+
+Timings::OnPhase phases_to_log(const Communicator& ranks) {
+  PartyLog* log = log_of(ranks);
+  if (log == nullptr) return nullptr;
+  return [log](const std::string& phase, double seconds) { log->end_phase(phase, seconds); };
+}
+
+void warn_on_error_stream(const std::string& line) {
+  fmt::print(stderr, "{}\n", line);
+}
+
+void require_report_of(const RunJournal& journal, const std::string& path) {
+  if (path.empty() || !is_file(path)) return;
+  std::ifstream file(path, std::ios::binary);
+  const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
+  if (report.is_object() && journal.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
+  throw BadInput(fmt::format(
+      "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,35 @@
+// Steps that every command has whose run is charged on a ledger, and may be one among silos.
+#pragma once
+
+#include <string>
+
+#include "aggregator/release/release.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/ranks/communicator.hpp"
+#include "common/silos/party_log.hpp"
+#include "methods/options/fit_options.hpp"
+#include "run/timings.hpp"
+
+namespace dpreduce {
+
+/// Throws UsageError where the options want a run among silos and this is none.
+void require_silos(const FitOptions& options, const Communicator& ranks);
+
+/// Throws BadInput where the roster says something else about rows than what they, or --classes, say.
+void require_on_roster(const FitOptions& options, std::size_t dim);
+
+/// The log that a party of a run among silos writes for its owner; null elsewhere.
+PartyLog* log_of(const Communicator& ranks);
+
+/// A party tells its owner and nobody else: whether a silo has rows is its own.
+void tell_of_rows(const WorkerRows& rows, const Communicator& ranks);
+
+Timings::OnPhase phases_to_log(const Communicator& ranks);
+
+/// A line for the user, on standard error.
+void warn_on_error_stream(const std::string& line);
+
+/// Throws BadInput where there is a file in the place of the report, and it is no report of a run of that journal.
+void require_report_of(const RunJournal& journal, const std::string& path);
+
+}  // namespace dpreduce

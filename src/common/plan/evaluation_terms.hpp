@@ -1,0 +1,65 @@
+// What an evaluation with noise is asked for; public.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/archive_all.hpp"
+#include "common/base/spelling.hpp"
+
+namespace dpreduce {
+
+enum class EvaluationMetric {
+  kAccuracy,
+  kRecall,  ///< and balanced accuracy
+  kPrecision,
+  kConfusion,
+  kTopK,
+  kLogLoss,
+  kBrier,
+  kCalibration,
+  kAuc
+};
+template <>
+inline constexpr std::array spellings<EvaluationMetric>{
+    std::pair{std::string_view{"accuracy"}, EvaluationMetric::kAccuracy},
+    std::pair{std::string_view{"recall"}, EvaluationMetric::kRecall},
+    std::pair{std::string_view{"precision"}, EvaluationMetric::kPrecision},
+    std::pair{std::string_view{"confusion"}, EvaluationMetric::kConfusion},
+    std::pair{std::string_view{"topk"}, EvaluationMetric::kTopK},
+    std::pair{std::string_view{"logloss"}, EvaluationMetric::kLogLoss},
+    std::pair{std::string_view{"brier"}, EvaluationMetric::kBrier},
+    std::pair{std::string_view{"calibration"}, EvaluationMetric::kCalibration},
+    std::pair{std::string_view{"auc"}, EvaluationMetric::kAuc}};
+
+struct EvaluationTerms {
+  std::vector<EvaluationMetric> metrics{EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};  ///< rising
+  std::size_t classes = 0;                                                                        ///< K
+  std::size_t top_k = 5;           ///< with kTopK; at most K
+  bool has_probabilities = false;  ///< whether the model makes some of its scores
+  bool operator==(const EvaluationTerms&) const = default;
+
+  bool has(EvaluationMetric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
+  bool has_losses() const { return has(EvaluationMetric::kLogLoss) || has(EvaluationMetric::kBrier); }
+  /// Whether a metric is about probabilities.
+  bool needs_probabilities() const {
+    return has_losses() || has(EvaluationMetric::kCalibration) || has(EvaluationMetric::kAuc);
+  }
+  /// Whether a metric is about more of a row's scores than which is largest.
+  bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK); }
+};
+
+DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities)
+
+/// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
+std::vector<EvaluationMetric> metrics_of(std::string_view words);
+
+/// Throws UsageError where a metric does not go with the model: probabilities without a link, AUC with other than two
+/// classes, k above K, confusion of more than 1,000 classes.
+void require_valid(const EvaluationTerms& terms);
+
+}  // namespace dpreduce

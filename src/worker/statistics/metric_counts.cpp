@@ -1,0 +1,114 @@
+#include "worker/statistics/metric_counts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/error.hpp"
+#include "common/plan/empty_statistic.hpp"
+#include "worker/weighted_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::size_t bin_of(double probability, std::size_t bins) {
+  const auto bin = static_cast<std::size_t>(probability * static_cast<double>(bins));
+  return std::min(bin, bins - 1);
+}
+
+// floor(2^15 min(loss, most) / most), also of a loss that is no number.
+std::int64_t loss_units(double loss, double most) {
+  const double part = loss < most ? std::max(loss, 0.0) / most : 1.0;
+  return static_cast<std::int64_t>(std::floor(static_cast<double>(kLossUnits) * part));
+}
+
+// Of equal scores that of the smaller class is the larger one, as in predictions.
+bool is_among_largest(const ScoredRow& row, std::size_t top_k) {
+  const auto y = static_cast<std::size_t>(row.label);
+  std::size_t before = 0;
+  for (std::size_t c = 0; c < row.scores.size(); ++c) {
+    before += row.scores[c] > row.scores[y] || (row.scores[c] == row.scores[y] && c < y) ? 1 : 0;
+  }
+  return before < top_k;
+}
+
+double brier_of(std::span<const double> probabilities, std::size_t label) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < probabilities.size(); ++c) {
+    sum += std::pow(probabilities[c] - (c == label ? 1.0 : 0.0), 2);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double largest_log_loss(std::size_t classes) {
+  return std::log(10.0 * static_cast<double>(classes));
+}
+
+ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
+  const EvaluationTerms& terms = of_rows.evaluation;
+  ReleaseRequest request{.name = "evaluation", .share = share, .blocks = {}, .profiles = {}};
+  const bool is_exchange = of_rows.adjacency == Adjacency::kReplaceOne;
+  SensitivityProfile profile{is_exchange ? "another row" : "one row more or less", {}};
+  const auto counts = [&](const char* name, std::size_t elements) {
+    request.blocks.push_back({.name = name,
+                              .elements = elements,
+                              .loss_weight = static_cast<double>(elements) / 2.0,
+                              .fraction_bits = of_rows.count_bits()});
+    profile.squared_l2.push_back(is_exchange ? 2 : 1);
+  };
+  const auto loss = [&](const char* name) {
+    constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
+    request.blocks.push_back({name, 1, 1.0 / static_cast<double>(kSquaredUnits)});
+    profile.squared_l2.push_back(kSquaredUnits);
+  };
+  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_losses()) counts("totals", 2);
+  if (terms.has(EvaluationMetric::kRecall)) counts("by_class", 2 * terms.classes);
+  if (terms.has(EvaluationMetric::kPrecision)) counts("by_prediction", 2 * terms.classes);
+  if (terms.has(EvaluationMetric::kConfusion)) counts("confusion", terms.classes * terms.classes);
+  if (terms.has(EvaluationMetric::kTopK)) counts("top_k", 2);
+  if (terms.has(EvaluationMetric::kCalibration)) counts("calibration", 2 * kCalibrationBins);
+  if (terms.has(EvaluationMetric::kAuc)) counts("scores", 2 * kScoreBins);
+  if (terms.has(EvaluationMetric::kLogLoss)) loss("log_loss");
+  if (terms.has(EvaluationMetric::kBrier)) loss("brier");
+  DPREDUCE_ASSERT(!request.blocks.empty());
+  request.profiles.push_back(std::move(profile));
+  return request;
+}
+
+MetricCounts::MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request)
+    : terms_(terms), statistic_(empty_statistic(request)) {}
+
+void MetricCounts::add(const ScoredRow& row) {
+  const auto y = static_cast<std::size_t>(row.label);
+  const auto p = static_cast<std::size_t>(row.predicted);
+  DPREDUCE_ASSERT(row.label >= 0 && y < terms_.classes && p < terms_.classes);
+  const std::size_t wrong = p == y ? 0 : 1;
+  const auto count = [&](const char* name, std::size_t cell) {
+    const std::size_t block = statistic_.index_of(name);
+    statistic_.block(block)[cell] += statistic_.shape()[block].fraction_bits == 0 ? 1 : std::int64_t{row.weight};
+  };
+  if (terms_.has(EvaluationMetric::kAccuracy) || terms_.has_losses()) count("totals", wrong);
+  if (terms_.has(EvaluationMetric::kRecall)) count("by_class", 2 * y + wrong);
+  if (terms_.has(EvaluationMetric::kPrecision)) count("by_prediction", 2 * p + wrong);
+  if (terms_.has(EvaluationMetric::kConfusion)) count("confusion", y * terms_.classes + p);
+  if (terms_.has(EvaluationMetric::kTopK)) count("top_k", is_among_largest(row, terms_.top_k) ? 0 : 1);
+  if (!terms_.needs_probabilities()) return;
+  const std::span<const double> probabilities = row.probabilities;
+  DPREDUCE_ASSERT(probabilities.size() == terms_.classes);
+  if (terms_.has(EvaluationMetric::kCalibration)) {
+    count("calibration", 2 * bin_of(probabilities[p], kCalibrationBins) + wrong);
+  }
+  if (terms_.has(EvaluationMetric::kAuc)) {
+    count("scores", 2 * bin_of(probabilities[1], kScoreBins) + (y == 1 ? 0 : 1));
+  }
+  const auto loss = [&](const char* name, double of_row, double most) {
+    statistic_.block(statistic_.index_of(name)).front() += weighed(loss_units(of_row, most), row.weight);
+  };
+  if (terms_.has(EvaluationMetric::kLogLoss)) {
+    loss("log_loss", -std::log(probabilities[y]), largest_log_loss(terms_.classes));
+  }
+  if (terms_.has(EvaluationMetric::kBrier)) loss("brier", brier_of(probabilities, y), kLargestBrier);
+}
+
+}  // namespace dpreduce

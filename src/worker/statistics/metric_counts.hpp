@@ -1,0 +1,69 @@
+// What an evaluation releases of test rows: counts of right and wrong answers, and sums of bounded losses.
+//
+//     block              elements    what a row of class y, whose largest score is of class p, adds
+//     totals             2           1 to right, or to wrong                          (accuracy; rows of losses)
+//     by_class           2 K         1 to right or wrong of class y                     (recall)
+//     by_prediction      2 K         1 to right or wrong of class p                     (precision)
+//     confusion          K^2         1 to (y, p)
+//     top_k              2           1 to right where y is among the k largest scores, else to wrong
+//     calibration        2 B         1 to right or wrong of the bin of the largest probability; B = 15
+//     scores             2 B         two classes: 1 to class 1 or 0 of the bin of the probability of class 1; B = 16
+//     (AUC) log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
+//
+// A row's terms are a function of that row and the model alone.
+//
+// Of persons with several rows, a row counts for its weight, and so does its loss (weighted_rows.hpp).
+//
+// Sensitivity, squared: a row moves one cell of each count by 1, and a loss by 2^15 at most: {1, ..., 2^30}.
+// Replace-one {2, ..., 2^30}: two cells, and a loss between two values in [0, 2^15]. All blocks are one release: their
+// joint change is that of one row. Never rows and right ones, which move together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "common/data/row_weights.hpp"
+#include "common/plan/evaluation_terms.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/statistic.hpp"
+#include "worker/statistic_entry.hpp"
+
+namespace dpreduce {
+
+inline constexpr std::size_t kCalibrationBins = 15;
+inline constexpr std::size_t kScoreBins = 16;
+inline constexpr double kLargestBrier = 2.0;
+inline constexpr std::int64_t kLossUnits = std::int64_t{1} << 15;
+
+/// Largest log loss that counts: log(10 K).
+double largest_log_loss(std::size_t classes);
+
+/// The one release "evaluation" of terms.evaluation. `loss_weight`s divide the budget so that the mean width of figures
+/// is about least where every figure counts the same. Precondition (asserted): there is a metric.
+ReleaseRequest evaluation_request(const ReleaseTerms& terms, double share);
+
+/// A row as it is counted. Each part is there where a metric needs it.
+struct ScoredRow {
+  std::int32_t label;                       ///< its class, from 0 to K - 1
+  std::int32_t predicted;                   ///< the class of its largest score
+  std::span<const double> scores{};         ///< K
+  std::span<const double> probabilities{};  ///< K
+  RowWeight weight = kWholeRow;
+};
+
+/// The blocks of evaluation_request, row by row.
+class MetricCounts {
+ public:
+  MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request);
+  /// Preconditions (asserted): classes below K, and K probabilities where they are needed.
+  void add(const ScoredRow& row);
+  Statistic take() && { return std::move(statistic_); }
+
+ private:
+  EvaluationTerms terms_;
+  Statistic statistic_;
+};
+
+}  // namespace dpreduce
