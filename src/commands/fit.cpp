@@ -19,6 +19,7 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
+#include "commands/silo_preview.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
@@ -114,6 +115,27 @@ void require_silos(const FitOptions& options, const Communicator& ranks) {
   throw UsageError(
       "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
       "silos");
+}
+
+// A silo compares the run with its owner's consent before it opens a file of rows. One that refuses tells the others
+// that, and no more.
+void require_consent(const FitOptions& options, Communicator& ranks) {
+  SiloJob* const silos = ranks.silos();
+  if (silos == nullptr || ranks.is_coordinator() || options.silos.roster.empty()) return;
+  PartyLog* const log = silos->log();
+  if (!options.silos.consent) {
+    if (log != nullptr) log->line("no [consent] in --silo-config: this silo takes part in whatever it is asked");
+    return;
+  }
+  try {
+    const ResolvedFit fit = fit_on_roster(options, read_roster(options.silos.roster));
+    const std::vector<ConsentTerm> terms = terms_of_silo(options, fit, silos->terms());
+    require_met(terms);
+    if (log != nullptr) log->line(fmt::format("consent: all {} terms are met", terms.size()));
+  } catch (const Error& error) {
+    silos->refuse(error.code());
+    throw;
+  }
 }
 
 // Throws BadInput where the roster says something else about rows than what they, or --classes, say.
@@ -220,6 +242,7 @@ class FitSteps {
 
   OpenFit opened() {
     ranks_.together([&] { require_silos(asked_, ranks_); });
+    require_consent(asked_, ranks_);
     OpenFit open = open_fit(asked_, ranks_);
     ranks_.together([&] { require_on_roster(asked_, open.training.dim()); });
     return open;
@@ -422,6 +445,7 @@ CommandEntry fit_command() {
     choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
     fit.silos.rows_are_own = parsed.rows_are_own;
     fit.silos.ledger_is_own = parsed.ledger_is_own;
+    fit.silos.consent = parsed.consent;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
     return FitCommand{validated(std::move(fit))};
   };

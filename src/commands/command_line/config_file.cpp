@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "commands/command_line/consent_table.hpp"
 #include "commands/command_line/keyword_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
@@ -16,6 +18,7 @@ namespace {
 constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
 constexpr const char* kCommon = "--config";
 constexpr const char* kOwn = "--silo-config";
+constexpr std::uint64_t kMostPartiesOfRun = 1024;  // kMostSilos of roster.hpp
 constexpr const char* kLedger = "--ledger";
 constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
 
@@ -139,14 +142,36 @@ void require_owner(std::vector<TomlItem>& items, const std::string& pattern, con
   items.erase(says_whose);
 }
 
-// The items of a party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
-std::vector<TomlItem> read_own_items(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
+// Takes the items of [consent] out of those of a party's own file; none where it has no such table.
+std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std::string& file, std::size_t rank) {
+  const auto of_consent = std::stable_partition(items.begin(), items.end(), [](const TomlItem& item) {
+    return item.section.empty() || item.section.front() != kConsentTable;
+  });
+  if (of_consent == items.end()) return std::nullopt;
+  if (rank == 0) {
+    throw BadInput(fmt::format("{}: [{}] is of a silo, and this is the coordinator; take it out",
+                               place_of(*of_consent, file), kConsentTable));
+  }
+  const SiloConsent consent = consent_of(std::span(of_consent, items.end()), file);
+  items.erase(of_consent, items.end());
+  return consent;
+}
+
+struct OwnFile {
+  std::vector<TomlItem> items;
+  std::optional<SiloConsent> consent;
+};
+
+// A party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
+OwnFile read_own_file(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
   const std::string path = with_rank(pattern, rank);
   const std::string file = fmt::format("{} {}", kOwn, path);
-  std::vector<TomlItem> items;
+  OwnFile own;
+  std::vector<TomlItem>& items = own.items;
   try {
     items = read_items(path, kOwn);
     require_owner(items, pattern, file, rank);
+    own.consent = take_consent(items, file, rank);
     with_items(root, {"fit"}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
@@ -155,7 +180,7 @@ std::vector<TomlItem> read_own_items(const CommandEntry& root, const std::string
     if (item.section.empty() || item.section == Arguments{"fit"})
       require_own_item(root.command("fit")->options, item, file, rank);
   }
-  return items;
+  return own;
 }
 
 bool is_given(const CommandEntry& root, const Arguments& arguments, const char* option) {
@@ -168,6 +193,17 @@ std::ptrdiff_t rows_given(const CommandEntry& root, const Arguments& arguments) 
 }
 
 }  // namespace
+
+std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments) {
+  arguments = with_config_files(root, std::move(arguments)).arguments;
+  const std::string path = take_path(arguments, kOwn);
+  if (path.empty()) throw UsageError("--dry-run of a silo: name its own file with --silo-config");
+  for (const TomlItem& item : read_items(path, kOwn)) {
+    if (!item.section.empty() || item.key != "silo" || item.values.size() != 1) continue;
+    return read_count("silo", item.values.front(), kMostPartiesOfRun);
+  }
+  throw UsageError(fmt::format("{} {}: must say which silo it is, with the line 'silo = 1'", kOwn, path));
+}
 
 std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
   try {
@@ -199,18 +235,20 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   const std::string own = with_rank(own_path, *party);
   bool rows_are_own = false;
   bool ledger_is_own = false;
+  std::optional<SiloConsent> consent;
   if (!own.empty()) {
     const bool is_ledger_given_to_all = is_given(root, arguments, kLedger);
     // The party's own options stand between the command line and the common ones.
-    arguments = with_items(root, std::move(arguments), read_own_items(root, own_path, *party),
-                           fmt::format("{} {}", kOwn, own), &places);
+    OwnFile file_of_party = read_own_file(root, own_path, *party);
+    consent = std::move(file_of_party.consent);
+    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
     rows_are_own = !are_given_to_all && rows_given(root, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
     ledger_is_own = !is_ledger_given_to_all && is_given(root, arguments, kLedger);
   }
   all = with_items(root, std::move(arguments), common, file, &places);
   // A coordinator has no rows.
   rows_are_own |= *party == 0 && rows_given(root, all) == 0;
-  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own};
+  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own, std::move(consent)};
 }
 
 }  // namespace dpreduce
