@@ -65,9 +65,12 @@ std::string sent_text(const FitOptions& options, const FitPlan& plan, const Silo
     text += fmt::format("sends      {}: utilities of {} candidates, masked; a choice of epsilon {}\n", selection.name,
                         selection.terms.groups * selection.terms.candidates, upper_figure(selection.terms.epsilon));
   }
-  return text + fmt::format("guarantee  {}\n", shares ? "holds also against the coordinator and silos that collude"
-                                                      : "holds for readers of what is published, NOT against the "
-                                                        "coordinator, which could look at exact sums");
+  if (!shares) {
+    return text +
+           "guarantee  for readers of what is published, NOT against the coordinator, which could look at exact sums\n";
+  }
+  return text +
+         fmt::format("guarantee  also against the coordinator and {} more silos that collude\n", silos.colluding);
 }
 
 std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
@@ -83,8 +86,8 @@ std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const
     text += fmt::format("ledger     {}: {:<9} mu {}, {}\n", options.privacy.ledger, name, upper_figure(mu_of(spending)),
                         spent_text(spending, delta));
   };
-  add("this run", run);
   add("before it", before);
+  add("this run", run);
   add("after it", after);
   return text;
 }
@@ -146,6 +149,7 @@ void preview_silo(const FitOptions& options, std::uint32_t silo) {
         "--dry-run of a silo: name the parties with --roster, which says what rows look like, and this one's "
         "--identity");
   }
+  if (silo == 0) throw UsageError("--dry-run of a silo: the file of --silo-config is the coordinator's");
   if (options.output.format != OutputFormat::kText) throw UsageError("--format json: a silo's --dry-run is text");
   const SiloEntry entry = entry_on_roster(options.silos, static_cast<int>(silo));
   const SiloPreview preview = silo_preview(options, *entry.roster, entry.terms, silo);

@@ -514,8 +514,8 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
        {"dry run: nothing is sent, no row is read, nothing is spent\n", "silo       2 of 3: party2, identity ",
         "to         the coordinator party0, identity ", "beside     silo 1: party1", "threshold 3, 0 colluding",
         "method     mean on 12 features, 3 classes; add-remove, the unit is one row", "masked numbers; sensitivity ",
-        "own noise ", "guarantee  holds also against the coordinator", "ledger     2.jsonl: before it mu 0, epsilon 0",
-        "consent    passes  methods: mean is asked, mean is allowed",
+        "own noise ", "guarantee  also against the coordinator and 0 more silos",
+        "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean is asked, mean is allowed",
         "consent    REFUSES most-mu: 2 is asked, at most 1 is allowed", "would read --train-x absent-x.npy\n"}) {
     EXPECT_THAT(refused.out, HasSubstr(part));
   }
