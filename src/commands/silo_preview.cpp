@@ -78,17 +78,17 @@ std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const
   const Adjacency adjacency = options.privacy.adjacency;
   const double delta = options.privacy.budget.delta.value_or(kDeltaToTell);
   const Spending before = composed(spending_of(ledger.charges(), adjacency), reserved_by_others(ledger, adjacency, {}));
-  Spending run;
-  if (fit.plan().noise && fit.plan().is_private) run = spending_at_silo(fit, silos);
-  const Spending after = composed(before, run);
   std::string text;
   const auto add = [&](const char* name, const Spending& spending) {
     text += fmt::format("ledger     {}: {:<9} mu {}, {}\n", options.privacy.ledger, name, upper_figure(mu_of(spending)),
                         spent_text(spending, delta));
   };
   add("before it", before);
+  if (!fit.plan().noise || !fit.plan().is_private)
+    return text + "ledger     this run is NOT private: no mu bounds it\n";
+  const Spending run = spending_at_silo(fit, silos);
   add("this run", run);
-  add("after it", after);
+  add("after it", composed(before, run));
   return text;
 }
 

@@ -524,6 +524,9 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   const ProgramRun passed = preview(line + "0.5");
   EXPECT_EQ(passed.exit_code, 0) << passed.err;
   EXPECT_THAT(passed.out, HasSubstr("after it  mu 0.5, "));
+  const ProgramRun seeded = preview(line + "0.5 --seed 1");
+  EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
+  EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: no mu bounds it"));
   const ProgramRun unnamed = preview("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--dry-run of a silo: name its own file with --silo-config"));

@@ -143,12 +143,12 @@ void require_owner(std::vector<TomlItem>& items, const std::string& pattern, con
 }
 
 // Takes the items of [consent] out of those of a party's own file; none where it has no such table.
-std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std::string& file, std::size_t rank) {
+std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std::string& file, bool is_coordinator) {
   const auto of_consent = std::stable_partition(items.begin(), items.end(), [](const TomlItem& item) {
     return item.section.empty() || item.section.front() != kConsentTable;
   });
   if (of_consent == items.end()) return std::nullopt;
-  if (rank == 0) {
+  if (is_coordinator) {
     throw BadInput(fmt::format("{}: [{}] is of a silo, and this is the coordinator; take it out",
                                place_of(*of_consent, file), kConsentTable));
   }
@@ -171,7 +171,7 @@ OwnFile read_own_file(const CommandEntry& root, const std::string& pattern, std:
   try {
     items = read_items(path, kOwn);
     require_owner(items, pattern, file, rank);
-    own.consent = take_consent(items, file, rank);
+    own.consent = take_consent(items, file, rank == 0);
     with_items(root, {"fit"}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
