@@ -10,7 +10,7 @@
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
-#include "common/base/version_order.hpp"
+#include "common/base/version_numbers.hpp"
 #include "fit/silo_plan.hpp"
 
 namespace dpreduce {
@@ -131,7 +131,7 @@ std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const Resolv
   compare_cost(run, consent, fit, silos, ledger);
   if (!consent.least_version.empty()) {  // every party's, or the silo had not said hello (handshake.hpp)
     run.add("least-version", version(), "at least " + consent.least_version,
-            !is_before(version(), consent.least_version));
+            version_numbers(version()) >= version_numbers(consent.least_version));
   }
   return run.take();
 }

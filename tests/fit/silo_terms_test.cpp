@@ -3,7 +3,8 @@
 
 #include <functional>
 
-#include "common/base/version_order.hpp"
+#include "common/base/version.hpp"
+#include "common/base/version_numbers.hpp"
 #include "common/ledger/ledger.hpp"
 #include "fit/validated_options.hpp"
 #include "tests/temporary_folder.hpp"
@@ -135,13 +136,12 @@ TEST(SiloTerms, MuInAllIsComposedOverTheSilosOwnLedger) {
   EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.45}, options), "") << "on an empty ledger";
 }
 
-TEST(VersionOrder, IsThatOfNumbers) {
-  EXPECT_TRUE(is_before("0.9.2", "0.10"));
-  EXPECT_FALSE(is_before("0.10.0", "0.10"));
-  EXPECT_FALSE(is_before("1.2-dev", "1.2"));
-  EXPECT_NO_THROW(require_version("least-version", "1.2.0"));
-  for (const char* text : {"", "1.", ".1", "a", "1.2-dev", "1.2.3.4.5", "12345678901"}) {
-    EXPECT_THROW(require_version("least-version", text), UsageError) << text;
+TEST(VersionNumbers, AreInTheOrderOfNumbers) {
+  EXPECT_LT(version_numbers("0.9.2"), version_numbers("0.10"));
+  EXPECT_EQ(version_numbers("0.10.0"), version_numbers("0.10"));
+  EXPECT_TRUE(version_numbers(version()).has_value());
+  for (const char* text : {"", "1.", ".1", "a", "1.2-dev", "-1", "1.2.3.4.5", "12345678901"}) {
+    EXPECT_FALSE(version_numbers(text).has_value()) << text;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -18,7 +19,6 @@ namespace {
 constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
 constexpr const char* kCommon = "--config";
 constexpr const char* kOwn = "--silo-config";
-constexpr std::uint64_t kMostPartiesOfRun = 1024;  // kMostSilos of roster.hpp
 constexpr const char* kLedger = "--ledger";
 constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
 
@@ -200,7 +200,7 @@ std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string>
   if (path.empty()) throw UsageError("--dry-run of a silo: name its own file with --silo-config");
   for (const TomlItem& item : read_items(path, kOwn)) {
     if (!item.section.empty() || item.key != "silo" || item.values.size() != 1) continue;
-    return read_count("silo", item.values.front(), kMostPartiesOfRun);
+    return read_count("silo", item.values.front(), std::numeric_limits<int>::max());
   }
   throw UsageError(fmt::format("{} {}: must say which silo it is, with the line 'silo = 1'", kOwn, path));
 }

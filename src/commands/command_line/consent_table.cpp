@@ -9,7 +9,7 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
-#include "common/base/version_order.hpp"
+#include "common/base/version_numbers.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -35,7 +35,8 @@ void require_in_range(const SiloConsent& consent) {
   require_positive("most-mu", consent.most_mu);
   require_positive("most-mu-in-all", consent.most_mu_in_all);
   require_positive("most-clip-norm", consent.most_clip_norm);
-  if (!consent.least_version.empty()) require_version("least-version", consent.least_version);
+  if (consent.least_version.empty() || version_numbers(consent.least_version)) return;
+  throw UsageError(fmt::format("least-version '{}': must be a version, as in 1.2.0", consent.least_version));
 }
 
 }  // namespace
