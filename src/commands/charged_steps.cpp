@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/silo_preview.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
@@ -21,6 +22,25 @@ void require_silos(const FitOptions& options, const Communicator& ranks) {
   throw UsageError(
       "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
       "silos");
+}
+
+void require_consent(const FitOptions& options, Communicator& ranks) {
+  SiloJob* const silos = ranks.silos();
+  if (silos == nullptr || ranks.is_coordinator() || options.silos.roster.empty()) return;
+  PartyLog* const log = silos->log();
+  if (!options.silos.consent) {
+    if (log != nullptr) log->line("no [consent] in --silo-config: this silo takes part in whatever it is asked");
+    return;
+  }
+  try {
+    const ResolvedFit fit = fit_on_roster(options, read_roster(options.silos.roster));
+    const std::vector<ConsentTerm> terms = terms_of_silo(options, fit, silos->terms());
+    require_met(terms);
+    if (log != nullptr) log->line(fmt::format("consent: all {} terms are met", terms.size()));
+  } catch (const Error& error) {
+    silos->refuse(error.code());
+    throw;
+  }
 }
 
 void require_on_roster(const FitOptions& options, std::size_t dim) {

@@ -15,6 +15,10 @@ namespace dpreduce {
 /// Throws UsageError where the options want a run among silos and this is none.
 void require_silos(const FitOptions& options, const Communicator& ranks);
 
+/// A silo compares the run with its owner's consent before it opens a file of rows. One that refuses tells the others
+/// that, and no more. Throws as require_met.
+void require_consent(const FitOptions& options, Communicator& ranks);
+
 /// Throws BadInput where the roster says something else about rows than what they, or --classes, say.
 void require_on_roster(const FitOptions& options, std::size_t dim);
 

@@ -249,6 +249,7 @@ class PrivateEvaluation {
       require_silos(asked, ranks_);
       options = evaluation_of(asked);
     });
+    require_consent(options, ranks_);
     return options;
   }
 
@@ -381,6 +382,7 @@ CommandEntry evaluate_command() {
     asked.run.silos.rows_are_own = parsed.rows_are_own;
     asked.run.silos.ledger_is_own = parsed.ledger_is_own;
     asked.run.silos.agreed = agreed_options(parsed.options, {});
+    asked.run.silos.consent = parsed.consent;
     return FitCommand{std::move(asked.run), evaluate_and_write};
   };
   return command;

@@ -20,6 +20,7 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
+#include "commands/silo_preview.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
@@ -177,6 +178,7 @@ class FitSteps {
 
   OpenFit opened() {
     ranks_.together([&] { require_silos(asked_, ranks_); });
+    require_consent(asked_, ranks_);
     OpenFit open = open_fit(asked_, ranks_);
     ranks_.together([&] { require_on_roster(asked_, open.training.dim()); });
     return open;
@@ -369,6 +371,7 @@ CommandEntry fit_command() {
     choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
     fit.silos.rows_are_own = parsed.rows_are_own;
     fit.silos.ledger_is_own = parsed.ledger_is_own;
+    fit.silos.consent = parsed.consent;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
     return FitCommand{validated(std::move(fit))};
   };

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "commands/command_line/command_line.hpp"
+#include "commands/command_line/config_file.hpp"
 #include "commands/commands.hpp"
+#include "commands/silo_preview.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"
@@ -140,6 +142,12 @@ FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& a
   return own;
 }
 
+SiloEntry entry_on_roster(const SiloOptions& options, int rank) {
+  const auto parties = static_cast<int>(read_roster(options.roster).members.size());
+  if (rank >= parties) throw UsageError(fmt::format("--roster {}: names no silo {}", options.roster, rank));
+  return entry_of(options, rank, parties, std::nullopt);
+}
+
 bool has_coordinator_ended(Wire& wire) {
   const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
   return message && message->from == 0 && message->is_farewell;
@@ -181,6 +189,18 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
   report_error(message, code);
   if (ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(code);
   return static_cast<int>(code);
+}
+
+// What a silo would do, told to its owner, whose own file says which silo it is.
+int run_preview(const std::vector<std::string>& arguments) {
+  try {
+    const std::size_t silo = party_of_own_file(dpreduce_command(), arguments);
+    preview_silo(command_of_party(dpreduce_command(), arguments, static_cast<int>(silo)).options,
+                 static_cast<std::uint32_t>(silo));
+    return static_cast<int>(ExitCode::kDone);
+  } catch (const Error& error) {
+    return report_error(error.what(), error.code());
+  }
 }
 
 int join_and_run(const std::vector<std::string>& arguments, const std::string& doubt) {
@@ -229,6 +249,10 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
   };
   try {
     const FitCommand fit = command_of_party(dpreduce_command(), arguments, rank);
+    if (fit.options.output.dry_run) {
+      throw UsageError(
+          "--dry-run with --secure-aggregation: a silo's is started by itself, without mpirun, with its --silo-config");
+    }
     log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
     SiloParty party(wire, rank, size, fit.options, log);
     has_entered = true;
@@ -256,6 +280,7 @@ int run_program(const std::vector<std::string>& arguments) {
     return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
                           AtomicFile::remove_unfinished);
   }
+  if (asked.is_preview) return run_guarded([&] { return run_preview(arguments); }, AtomicFile::remove_unfinished);
   return run_guarded([&] { return join_and_run(arguments, asked.doubt); }, AtomicFile::remove_unfinished);
 }
 

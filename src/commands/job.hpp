@@ -11,6 +11,7 @@
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/party_log.hpp"
+#include "common/silos/silo_session.hpp"
 #include "common/silos/wire.hpp"
 #include "methods/options/fit_options.hpp"
 
@@ -24,6 +25,10 @@ std::string ledger_of_party(const FitOptions& options, std::size_t rank);
 /// The command of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
 /// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
 FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
+
+/// What that party enters a run with, as its roster says. Throws UsageError where the roster and the threshold do not
+/// go together; BadInput on roster and identity. Precondition: there is a roster.
+SiloEntry entry_on_roster(const SiloOptions& options, int rank);
 
 /// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
 /// both were given has been told already. Waits until the coordinator says something, a minute at most.

@@ -34,9 +34,14 @@ NoisePlan plan_of_share(NoisePlan plan, const NoiseShares& shares) {
 
 }  // namespace
 
+std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const SiloTerms& silos) {
+  if (!options.silos.is_distributed()) return std::nullopt;
+  return NoiseShares{silos.honest_shares()};
+}
+
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Communicator& ranks) {
-  if (ranks.silos() == nullptr || !options.silos.is_distributed()) return std::nullopt;
-  return NoiseShares{ranks.silos()->terms().honest_shares()};
+  if (ranks.silos() == nullptr) return std::nullopt;
+  return shares_of_silos(options, ranks.silos()->terms());
 }
 
 PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares) {

@@ -7,11 +7,13 @@
 #include "aggregator/release/noise_shares.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
 
 namespace dpreduce {
 
-/// How the silos of this run share its noise; none where the coordinator adds it, or there are no silos.
+/// How silos share the noise; none where the coordinator adds it. Of a job also where there are no silos.
+std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const SiloTerms& silos);
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Communicator& ranks);
 
 /// SHA-256 of all that decides on noise, in one form: configuration, budget, unit, adjacency; of every block elements,

@@ -134,8 +134,6 @@ void require_fit_for_silos(const FitOptions& options) {
   refuse(silos.is_distributed() && options.method.choose && options.data.validation.x.empty(),
          "--choose and --noise distributed",
          "the coordinator would see how many rows each candidate gets right; choose by --validation-x");
-  refuse(options.output.dry_run, "--dry-run",
-         "its figures need the number of rows; plan without silos, the noise is the same");
 }
 
 // Refuses what is not made for persons: its guarantee would be of a row.

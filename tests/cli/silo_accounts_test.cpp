@@ -76,6 +76,10 @@ TEST_F(SiloAccountsTest, EverySiloChargesOnALedgerOfItsOwn) {
   EXPECT_THAT(log(2),
               HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 1.5; a run of epsilon "));
   EXPECT_THAT(log(1), HasSubstr("no budget is set"));
+  // A log that is kept elsewhere tells a ledger that came back from a backup.
+  const LedgerHead head = of_silo(1).head();
+  EXPECT_THAT(log(1), HasSubstr(fmt::format("it has {} lines, the last of SHA-256 {}...", head.lines,
+                                            head.last_line_sha256.substr(0, 16))));
   EXPECT_THAT(log(0), Not(HasSubstr("account:")));
   // Nobody else is told of a silo's budget.
   EXPECT_THAT(ended.err, Not(HasSubstr("budget")));

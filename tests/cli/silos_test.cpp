@@ -452,11 +452,92 @@ TEST_F(RosterRunTest, WhatTheRosterSaysOfRowsHolds) {
   run_of_roster("--mu 1", 3, {"says 13 features"});
 }
 
+// Silo 2 has terms of its own, and files of rows that are not there: it must refuse before it opens them.
+class ConsentTest : public RosterRunTest {
+ protected:
+  ConsentTest() {
+    for (int rank = 0; rank <= 3; ++rank) own(rank, "");
+  }
+  void own(int rank, const std::string& more) const {
+    std::ofstream(folder_ / fmt::format("own{}.toml", rank))
+        << fmt::format("silo = {0}\nlog = \"{0}.log\"\nledger = \"{0}.jsonl\"\n{1}", rank, more);
+  }
+  std::string log(int rank) const { return bytes(fmt::format("{}.log", rank)); }
+};
+
+TEST_F(ConsentTest, ASiloThatRefusesLeavesAndTheOthersGoOn) {
+  own(2, "[consent]\nmost-mu = 1\n");
+  const ProgramRun ended =
+      run_of_roster("--mu 2 --threshold 2 --silo-config own{rank}.toml", 0,
+                    {"[consent] refuses the run: most-mu: 2 is asked, at most 1 is allowed; no row was read",
+                     "silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by terms of its own"});
+  EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu"));
+  EXPECT_THAT(log(2), Not(HasSubstr("rows opened")));
+  EXPECT_FALSE(has("2.jsonl"));
+  EXPECT_THAT(log(1), HasSubstr("no [consent] in --silo-config: this silo takes part in whatever it is asked"));
+  // Nobody else learns of the term.
+  EXPECT_THAT(log(0), AllOf(HasSubstr("it refuses to take part"), Not(HasSubstr("most-mu"))));
+  EXPECT_THAT(log(1), AllOf(HasSubstr("without silo 2 (party2)"), Not(HasSubstr("most-mu"))));
+  EXPECT_EQ(report()["silos"]["lost"][0]["reason"], "it refuses to take part, by terms of its own");
+}
+
+TEST_F(ConsentTest, TheRunStopsWhereTooFewAreLeft) {
+  own(1, "[consent]\nnoise = \"distributed\"\n");
+  own(3, "[consent]\nmethods = [\"mean\"]\nmost-mu-in-all = 2.5\n");
+  run_of_roster("--mu 2 --threshold 3 --silo-config own{rank}.toml", 5, {"2 of 3 silos are left"});
+  EXPECT_THAT(log(1), HasSubstr("end: exit code 2: [consent] refuses the run: noise: central is asked, distributed"));
+  EXPECT_THAT(log(3), HasSubstr("consent: all 3 terms are met"));
+  EXPECT_FALSE(has("3.jsonl"));
+}
+
+// The second run of mu 2 makes 2.83 on the silo's own ledger.
+TEST_F(ConsentTest, MuInAllCountsTheRunsBefore) {
+  own(2, "[consent]\nmost-mu-in-all = 2.5\n");
+  run_of_roster("--mu 2 --threshold 2 --silo-config own{rank}.toml", 0);
+  run_of_roster("--mu 2 --threshold 2 --silo-config own{rank}.toml --overwrite", 0, {"most-mu-in-all: 2.82"});
+  EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu-in-all"));
+}
+
+TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
+  own(2,
+      "identity = \"2.key\"\ntrain-x = [\"absent-x.npy\"]\ntrain-y = [\"absent-y.npy\"]\n"
+      "[consent]\nmethods = [\"mean\"]\nmost-mu = 1\n");
+  const std::string line =
+      "fit --secure-aggregation --method mean --classes 3 --roster roster.toml --noise distributed --threshold 3 "
+      "--silo-config own2.toml --dry-run --mu ";
+  const auto preview = [&](const std::string& words) {
+    return run_program(split_arguments(words), {.folder = folder_.path(), .form = Form::kProgram});
+  };
+  const ProgramRun refused = preview(line + "2");
+  EXPECT_EQ(refused.exit_code, 4) << refused.err;
+  for (const char* part :
+       {"dry run: nothing is sent, no row is read, nothing is spent\n", "silo       2 of 3: party2, identity ",
+        "to         the coordinator party0, identity ", "beside     silo 1: party1", "threshold 3, 0 colluding",
+        "method     mean on 12 features, 3 classes; add-remove, the unit is one row", "masked numbers; sensitivity ",
+        "own noise ", "guarantee  also against the coordinator and 0 more silos",
+        "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean is asked, mean is allowed",
+        "consent    REFUSES most-mu: 2 is asked, at most 1 is allowed", "would read --train-x absent-x.npy\n"}) {
+    EXPECT_THAT(refused.out, HasSubstr(part));
+  }
+  EXPECT_THAT(refused.err, HasSubstr("[consent] refuses the run: most-mu"));
+  EXPECT_FALSE(has("2.jsonl") || has("2.log"));
+  const ProgramRun passed = preview(line + "0.5");
+  EXPECT_EQ(passed.exit_code, 0) << passed.err;
+  EXPECT_THAT(passed.out, HasSubstr("after it  mu 0.5, "));
+  const ProgramRun seeded = preview(line + "0.5 --seed 1");
+  EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
+  EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: no mu bounds it"));
+  const ProgramRun unnamed = preview("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
+  EXPECT_EQ(unnamed.exit_code, 2);
+  EXPECT_THAT(unnamed.err, HasSubstr("--dry-run of a silo: name its own file with --silo-config"));
+}
+
 TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
   const std::pair<const char*, const char*> of_the_job[] = {
       {"--mu 1 --threshold 4", "--threshold 4: must be"},
       {"--mu 1 --threshold 2 --colluding 1", "twice the threshold must pass 4"},
       {"--mu 1 --fault boom", "--fault boom"},
+      {"--mu 1 --dry-run", "--dry-run with --secure-aggregation: a silo's is started by itself, without mpirun"},
       {"--mu 1 --fault 2:equivocate@unmask", "the coordinator equivocates, at broadcast, delivery or unmask"},
       {"--mu 1 --fault 1:overrule", "overrule as 0:overrule alone"}};
   for (const auto& [options, message] : of_the_job) {
@@ -467,7 +548,6 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
   const std::pair<const char*, const char*> alone[] = {
       {"--secure-aggregation --silo-timeout 0", "--silo-timeout 0"},
       {"--secure-aggregation --roster r.toml", "--identity is missing"},
-      {"--secure-aggregation --dry-run", "--dry-run with --secure-aggregation"},
       {"--secure-aggregation --resume", "--resume with --secure-aggregation"},
       {"--secure-aggregation --checkpoint c", "--checkpoint with --secure-aggregation"},
       {"--secure-aggregation --test-x x{rank}.npy --test-y y.npy", "coordinator alone reads test"},

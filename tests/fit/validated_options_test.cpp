@@ -89,7 +89,7 @@ TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
        {"mean", [](auto& fit) { fit.privacy.seed = 1, with_limit(fit); },
         "--seed and --budget-epsilon with --secure-aggregation"},
        {"mean", [](auto& fit) { fit.privacy.limit_epsilon = 2.0; }, "--budget-delta is missing"},
-       {"mean", [](auto& fit) { fit.output.dry_run = true; }, "--dry-run with --secure-aggregation"},
+       {"mean", [](auto& fit) { fit.silos.consent.emplace(); }, "[consent] in --silo-config: goes with --roster"},
        {"ls", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed, fit.method.choose = true; },
         "--choose and --noise distributed with --secure-aggregation"},
        {"public", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed; },

@@ -12,6 +12,8 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::size_t kShownOfDigest = 16;  // hex digits
+
 std::string noise_text(const LedgerSilos& silos) {
   if (silos.noise == NoiseSource::kCentral) return "central noise, not against the coordinator";
   return fmt::format("distributed noise, {} honest shares at least{}", silos.threshold - silos.colluding,
@@ -66,8 +68,10 @@ void SiloAccount::charge(std::span<const std::uint64_t> values) {
 void SiloAccount::log_balance(const std::string& what) const {
   PartyLog* const log = job_.log();
   if (log == nullptr) return;
-  log->line(fmt::format("account: run {} {}; on the ledger {}", run_.run_id(), what,
-                        balance_text(run_.ledger(), run_.plan().adjacency, limit_)));
+  const LedgerHead head = run_.ledger().head();  // a log that is kept elsewhere shows a ledger that is older than it
+  log->line(fmt::format("account: run {} {}; on the ledger {}; it has {} lines, the last of SHA-256 {}...",
+                        run_.run_id(), what, balance_text(run_.ledger(), run_.plan().adjacency, limit_), head.lines,
+                        head.last_line_sha256.substr(0, kShownOfDigest)));
 }
 
 }  // namespace dpreduce

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -10,6 +11,7 @@
 
 #include "common/base/option_table.hpp"
 #include "common/base/output_format.hpp"
+#include "methods/options/silo_consent.hpp"
 
 namespace dpreduce {
 
@@ -42,6 +44,7 @@ struct ParsedCommand {
   const OptionTable& options;  ///< of the command
   bool rows_are_own = false;   ///< training rows are those that a party's own file names, or none at a coordinator
   bool ledger_is_own = false;  ///< the ledger is the one that a party's own file names
+  std::optional<SiloConsent> consent = {};  ///< of a silo's own file
 };
 
 struct CommandEntry {

@@ -173,7 +173,7 @@ RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& conf
   if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
   const CommandEntry& command = *std::get<const CommandEntry*>(read);
   if (!is_known) require_outputs_apart(command.options, configured);
-  return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own});
+  return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own, configured.consent});
 }
 
 }  // namespace
@@ -203,11 +203,15 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
     reason = " (every rank reads the --config that it is started with: it may ask for --secure-aggregation)";
     const std::vector<std::string> all = said_words(root, arguments);
     reason.clear();
-    if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) return {.is_of_silos = true};
+    if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) {
+      return {.is_of_silos = true, .is_preview = has_option(all, {"--dry-run"})};
+    }
     parse_command_line(root, arguments);
   } catch (const UsageError& error) {
     // The command line says that it is a party, however wrong the rest is.
-    if (may_have_parties && has_party_option(arguments)) return {.is_of_silos = true};
+    if (may_have_parties && has_party_option(arguments)) {
+      return {.is_of_silos = true, .is_preview = has_option(arguments, {"--dry-run"})};
+    }
     return {.doubt = error.what() + (has_option(arguments, {"--config"}) ? reason : "")};
   } catch (const Error&) {
     // Of a file that the words name: it is not in doubt what they ask for.

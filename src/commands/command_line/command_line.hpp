@@ -41,6 +41,7 @@ struct AskedJob {
   /// A fit with an option that only parties of a run among silos have (--secure-aggregation, --silo-config, --roster,
   /// --identity), among the words or in a `--config` that can be read here.
   bool is_of_silos = false;
+  bool is_preview = false;  ///< such a fit with --dry-run
   /// Why this rank must do nothing: its words are none of this program's, and so may be meant for anything, or its
   /// `--config` is wrong here. Empty where there is no doubt, and where the words name a command and nothing else.
   std::string doubt{};

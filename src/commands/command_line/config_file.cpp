@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "commands/command_line/consent_table.hpp"
 #include "commands/command_line/keyword_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
@@ -139,15 +142,37 @@ void require_owner(std::vector<TomlItem>& items, const std::string& pattern, con
   items.erase(says_whose);
 }
 
-// The items of a party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
-std::vector<TomlItem> read_own_items(const CommandEntry& root, const CommandEntry& command, const std::string& pattern,
-                                     std::size_t rank) {
+// Takes the items of [consent] out of those of a party's own file; none where it has no such table.
+std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std::string& file, bool is_coordinator) {
+  const auto of_consent = std::stable_partition(items.begin(), items.end(), [](const TomlItem& item) {
+    return item.section.empty() || item.section.front() != kConsentTable;
+  });
+  if (of_consent == items.end()) return std::nullopt;
+  if (is_coordinator) {
+    throw BadInput(fmt::format("{}: [{}] is of a silo, and this is the coordinator; take it out",
+                               place_of(*of_consent, file), kConsentTable));
+  }
+  const SiloConsent consent = consent_of(std::span(of_consent, items.end()), file);
+  items.erase(of_consent, items.end());
+  return consent;
+}
+
+struct OwnFile {
+  std::vector<TomlItem> items;
+  std::optional<SiloConsent> consent;
+};
+
+// A party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
+OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& pattern,
+                      std::size_t rank) {
   const std::string path = with_rank(pattern, rank);
   const std::string file = fmt::format("{} {}", kOwn, path);
-  std::vector<TomlItem> items;
+  OwnFile own;
+  std::vector<TomlItem>& items = own.items;
   try {
     items = read_items(path, kOwn);
     require_owner(items, pattern, file, rank);
+    own.consent = take_consent(items, file, rank == 0);
     with_items(root, {command.name}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
@@ -156,7 +181,7 @@ std::vector<TomlItem> read_own_items(const CommandEntry& root, const CommandEntr
     if (item.section.empty() || item.section == Arguments{command.name})
       require_own_item(command.options, item, file, rank);
   }
-  return items;
+  return own;
 }
 
 // The command that parties among silos are started with: the one that is named, or `fit`.
@@ -173,6 +198,17 @@ std::ptrdiff_t rows_given(const CommandEntry& command, const Arguments& argument
 }
 
 }  // namespace
+
+std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments) {
+  arguments = with_config_files(root, std::move(arguments)).arguments;
+  const std::string path = take_path(arguments, kOwn);
+  if (path.empty()) throw UsageError("--dry-run of a silo: name its own file with --silo-config");
+  for (const TomlItem& item : read_items(path, kOwn)) {
+    if (!item.section.empty() || item.key != "silo" || item.values.size() != 1) continue;
+    return read_count("silo", item.values.front(), std::numeric_limits<int>::max());
+  }
+  throw UsageError(fmt::format("{} {}: must say which silo it is, with the line 'silo = 1'", kOwn, path));
+}
 
 std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
   try {
@@ -206,18 +242,20 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   const std::string own = with_rank(own_path, *party);
   bool rows_are_own = false;
   bool ledger_is_own = false;
+  std::optional<SiloConsent> consent;
   if (!own.empty()) {
     const bool is_ledger_given_to_all = is_given(arguments, ledger);
     // The party's own options stand between the command line and the common ones.
-    arguments = with_items(root, std::move(arguments), read_own_items(root, command, own_path, *party),
-                           fmt::format("{} {}", kOwn, own), &places);
+    OwnFile file_of_party = read_own_file(root, command, own_path, *party);
+    consent = std::move(file_of_party.consent);
+    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
     rows_are_own = !are_given_to_all && rows_given(command, arguments) == kOptionsOfRows;
     ledger_is_own = !is_ledger_given_to_all && is_given(arguments, ledger);
   }
   all = with_items(root, std::move(arguments), common, file, &places);
   // A coordinator has no rows.
   rows_are_own |= *party == 0 && rows_given(command, all) == 0;
-  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own};
+  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own, std::move(consent)};
 }
 
 }  // namespace dpreduce

@@ -9,6 +9,7 @@
 
 #include "commands/command_line/command_entry.hpp"
 #include "common/base/toml_items.hpp"
+#include "methods/options/silo_consent.hpp"
 
 namespace dpreduce {
 
@@ -19,6 +20,7 @@ struct ConfiguredArguments {
   std::map<std::string, std::string> places{};  ///< of the options that files have set: "--mu" to "--config F, line 3"
   std::string common_file;                      ///< --config; empty: none
   std::string own_file;                         ///< of the party; empty: none
+  std::optional<SiloConsent> consent{};         ///< its table [consent]
 };
 
 /// `arguments` with `--config FILE` replaced by what FILE says: `key = value` becomes `--key value`, unless `--key` is
@@ -29,11 +31,15 @@ struct ConfiguredArguments {
 /// For a party of a run among silos, of that rank, what `--silo-config OWN` says is added; it wins over FILE, not over
 /// the command line. {rank} in OWN is replaced; `--silo-config` stays among the arguments. OWN holds what stays with a
 /// party: paths of its rows, identity, log, its ledger and what may be spent on it, its machine; at the coordinator
-/// also test rows and outputs; and `silo = 3`, whose it is, which it must where its name has no {rank}. Throws BadInput
-/// naming OWN and the key where it holds anything else, is another party's, or cannot be read or parsed: every party
-/// reports that of its own file.
+/// also test rows and outputs; at a silo the table [consent] (consent_table.hpp); and `silo = 3`, whose it is, which it
+/// must where its name has no {rank}. Throws BadInput naming OWN and the key where it holds anything else, is another
+/// party's, or cannot be read or parsed: every party reports that of its own file.
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party = std::nullopt);
+
+/// Which party the own file that the arguments name says it is. Throws UsageError where they name none, or it does not
+/// say; and as with_config_files.
+std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments);
 
 /// The items of a configuration text; `path` and `flag` are for messages. Throws UsageError where it is not TOML.
 std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag = "--config");

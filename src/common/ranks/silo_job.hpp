@@ -27,6 +27,8 @@ class SiloJob final : public Job {
   const RunId& run() const { return silo_ ? silo_->run() : coordinator_->run(); }
   /// At a silo: SiloSession::set_before_masking.
   void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
+  /// At a silo: SiloSession::refuse.
+  void refuse(ExitCode code) { silo_->refuse(code); }
   /// Before any sum: every party that stays has made the noise plan of that digest itself. Collective. Throws
   /// AggregationAborted as the sessions do.
   void agree_on_plan(const PublicKey& plan);

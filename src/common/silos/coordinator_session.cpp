@@ -107,6 +107,7 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
       return;
     }
     const OpenedMessage opened = channels_.at(silo).open(round_, message.bytes);
+    if (opened.kind == FrameKind::kRefusal) throw AggregationAborted("it refuses to take part, by terms of its own");
     if (opened.kind != kind || !is_awaited) {
       // Pieces of an attempt that was given up may still be on their way.
       if (opened.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return;

@@ -49,7 +49,8 @@ enum class FrameKind : std::uint8_t {
   kDropped,    ///< coordinator: the run goes on without this silo, and why
   kConsent,    ///< silo: its signature on the lists that it has received
   kQuorum,     ///< coordinator: the signatures of at least t silos on them
-  kPlan        ///< silo: the digest of its own noise plan, signed; coordinator: those of all
+  kPlan,       ///< silo: the digest of its own noise plan, signed; coordinator: those of all
+  kRefusal     ///< silo: it takes no part, by terms of its own that it tells nobody
 };
 
 template <>
@@ -60,7 +61,7 @@ inline constexpr auto spellings<FrameKind> = std::to_array<std::pair<std::string
      {"keys", FrameKind::kKeys},           {"shares", FrameKind::kShares},   {"delivery", FrameKind::kDelivery},
      {"masked", FrameKind::kMasked},       {"unmask", FrameKind::kUnmask},   {"reveal", FrameKind::kReveal},
      {"done", FrameKind::kDone},           {"dropped", FrameKind::kDropped}, {"consent", FrameKind::kConsent},
-     {"quorum", FrameKind::kQuorum},       {"plan", FrameKind::kPlan}});
+     {"quorum", FrameKind::kQuorum},       {"plan", FrameKind::kPlan},       {"refusal", FrameKind::kRefusal}});
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kOffer;

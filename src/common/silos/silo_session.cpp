@@ -255,6 +255,14 @@ void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
   });
 }
 
+void SiloSession::refuse(ExitCode code) {
+  take_part([&] {
+    ++round_;
+    send(FrameKind::kRefusal, {});
+    end_with(failure_of(self_.number, code));
+  });
+}
+
 void SiloSession::agree_on_plan(const PublicKey& plan) {
   take_part([&] {
     ++round_;

@@ -51,6 +51,11 @@ void check(const SiloOptions& silos) {
     }
     return;
   }
+  if (silos.consent && silos.roster.empty()) {
+    throw UsageError(
+        "[consent] in --silo-config: goes with --roster and --identity; without them nobody knows who the others are, "
+        "and rows must be opened to plan");
+  }
   require_both_or_none("--roster", !silos.roster.empty(), "--identity", !silos.identity.empty());
   if (!(silos.timeout_seconds >= kShortestTimeout && silos.timeout_seconds <= kLongestTimeout)) {
     throw UsageError(fmt::format("--silo-timeout {}: must be from {} to {} seconds", silos.timeout_seconds,

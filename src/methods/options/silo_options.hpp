@@ -7,6 +7,7 @@
 
 #include "common/base/archive_all.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "methods/options/silo_consent.hpp"
 
 namespace dpreduce {
 
@@ -16,15 +17,16 @@ struct SiloOptions {
   std::optional<std::uint32_t> threshold{};  ///< silos that must stay; empty: more than two thirds
   std::uint32_t colluding = 0;               ///< silos that may show the coordinator what they know
   NoiseSource noise = NoiseSource::kCentral;
-  std::string roster{};          ///< who takes part; empty: identities as they come
-  std::string identity{};        ///< this party's; {rank} is replaced
-  std::string own_options{};     ///< file of what this party says for itself; {rank} is replaced; empty: none
-  bool rows_are_own = false;     ///< that file names its rows, or it is the coordinator and needs none
-  bool ledger_is_own = false;    ///< that file names its ledger
-  std::string log{};             ///< this party's; {rank} is replaced; empty: none
-  std::string agreed{};          ///< the options that all parties must have been told alike, one a line
-  double timeout_seconds = 300;  ///< then a silent silo is lost
-  std::string fault{};           ///< on purpose, in simulations; empty: none
+  std::string roster{};                  ///< who takes part; empty: identities as they come
+  std::string identity{};                ///< this party's; {rank} is replaced
+  std::string own_options{};             ///< file of what this party says for itself; {rank} is replaced; empty: none
+  bool rows_are_own = false;             ///< that file names its rows, or it is the coordinator and needs none
+  bool ledger_is_own = false;            ///< that file names its ledger
+  std::optional<SiloConsent> consent{};  ///< what that file lets it take part in; empty: it does not say
+  std::string log{};                     ///< this party's; {rank} is replaced; empty: none
+  std::string agreed{};                  ///< the options that all parties must have been told alike, one a line
+  double timeout_seconds = 300;          ///< then a silent silo is lost
+  std::string fault{};                   ///< on purpose, in simulations; empty: none
   // A silo's line to the coordinator, in simulations.
   std::optional<double> round_trip_ms{};        ///< empty: 0
   std::optional<double> bandwidth_mbit{};       ///< 10^6 bits a second, each direction; empty: without bound
@@ -43,8 +45,8 @@ struct SiloOptions {
 };
 
 DPREDUCE_ARCHIVE(SiloOptions, secure_aggregation, threshold, colluding, noise, roster, identity, own_options,
-                 rows_are_own, ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit,
-                 packet_loss_percent, silos_per_person, counted_persons, person_key, under_engine)
+                 rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, fault, round_trip_ms,
+                 bandwidth_mbit, packet_loss_percent, silos_per_person, counted_persons, person_key, under_engine)
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const SiloOptions& silos);

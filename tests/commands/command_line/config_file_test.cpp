@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "commands/command_line/consent_table.hpp"
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "tests/commands/parsed_command.hpp"
@@ -208,6 +209,76 @@ TEST_F(OwnConfigFile, HoldsWhatStaysWithASilo) {
   EXPECT_EQ(fit.silos.log, "a.log");
   EXPECT_EQ(fit.machine.threads, 2U);
   EXPECT_TRUE(fit.silos.rows_are_own);
+}
+
+// With the parties' names, without which there is no consent.
+class ConsentFile : public OwnConfigFile {
+ protected:
+  SiloConsent consent(const std::string& table) {
+    return parsed(std::string(kOwnRows) + "[consent]\n" + table, {"--roster", "r.toml", "--identity", "i.key"})
+        .silos.consent.value();
+  }
+};
+
+TEST_F(ConsentFile, SaysWhatASiloTakesPartIn) {
+  const SiloConsent said = consent(
+      "methods = [\"mean\", \"ls\"]\nleast-silos = 5\nleast-threshold = 4\nleast-colluding = 1\nmost-colluding = 2\n"
+      "adjacency = \"add-remove\"\nunit = \"person\"\nrows-per-person = 2\nleast-silos-per-person = 3\n"
+      "most-clip-norm = 1.5\nlosses = [\"softmax\"]\nmost-rounds = 10\nnoise = \"distributed\"\nmost-mu = 0.5\n"
+      "most-mu-in-all = 1\nleast-version = \"0.1\"\n");
+  EXPECT_EQ(said, (SiloConsent{.methods = {"mean", "ls"},
+                               .least_silos = 5,
+                               .least_threshold = 4,
+                               .least_colluding = 1,
+                               .most_colluding = 2,
+                               .adjacency = Adjacency::kAddRemove,
+                               .unit = PrivacyUnit::kPerson,
+                               .rows_per_person = 2,
+                               .least_silos_per_person = 3,
+                               .most_clip_norm = 1.5,
+                               .losses = {Loss::kSoftmax},
+                               .most_rounds = 10,
+                               .noise = NoiseSource::kDistributed,
+                               .most_mu = 0.5,
+                               .most_mu_in_all = 1.0,
+                               .least_version = "0.1"}));
+  EXPECT_FALSE(parsed(kOwnRows).silos.consent.has_value());
+}
+
+TEST_F(ConsentFile, NamesWhatIsWrongByFileLineAndKey) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"most-mue = 1\n", "line 2: 'most-mue' is not an option of [consent]; did you mean"},
+      {"most-mu = \"much\"\n", "line 2: most-mu much: must be a number"},
+      {"most-mu = 0\n", "line 2: most-mu 0: must be greater than 0"},
+      {"most-mu-in-all = inf\n", "line 2: most-mu-in-all inf: must be greater than 0, and finite"},
+      {"most-mu = [1, 2]\n", "line 2: 'most-mu' takes one value, not a list"},
+      {"least-threshold = -1\n", "line 2: least-threshold -1: must not be negative"},
+      {"least-threshold = true\n", "line 2: least-threshold true: must be"},
+      {"noise = \"mine\"\n", "line 2: noise mine: must be one of"},
+      {"methods = []\n", "line 2: 'methods' is an empty list"},
+      {"methods = [\"means\"]\n", "line 2: methods: 'means' is no method that a plan names; did you mean"},
+      {"methods = [\"auto\"]\n", "line 2: methods: 'auto' is no method"},
+      {"losses = [\"log\"]\n", "line 2: losses log: must be one of"},
+      {"least-version = \"new\"\n", "line 2: least-version 'new': must be a version"},
+      {"most_mu = 1\nmost-mu = 2\n", "line 3: 'most-mu' is there twice"},
+      {"mu.most = 1\n", "line 2: [consent] has no table 'mu'"}};
+  for (const auto& [table, message] : wrong) {
+    EXPECT_THAT(refusal(std::string("[consent]\n") + table), HasSubstr(message));
+  }
+  EXPECT_THAT(refusal("[consent]\nmost-mu = 1\n", 0), HasSubstr("[consent] is of a silo"));
+}
+
+// The page of the table has each key, and none that is not read.
+TEST_F(ConsentFile, EachKeyIsDocumented) {
+  SiloConsent consent;
+  OptionTable table;
+  declare_consent(table, consent);
+  std::ifstream page(DPREDUCE_SOURCE "/docs/reference/consent.md");
+  std::vector<std::string> documented;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| `")) documented.push_back(line.substr(3, line.find('`', 3) - 3));
+  }
+  EXPECT_EQ(documented, table.long_names());
 }
 
 TEST_F(OwnConfigFile, StandsBetweenTheCommandLineAndTheCommonFile) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <future>
+#include <limits>
 
 #include "common/base/error.hpp"
 #include "tests/common/silos/memory_wire.hpp"
@@ -40,6 +41,7 @@ class SiloSessionTest : public testing::Test {
         if (silo == refuses_to_mask_) throw BudgetRefused("no room");
       });
       session.connect();
+      if (silo == refuses_the_run_) session.refuse(ExitCode::kBudgetRefused);
       if (hears_first_) {
         std::array<std::byte, 8> heard{};
         session.receive_broadcast(heard);
@@ -138,6 +140,7 @@ class SiloSessionTest : public testing::Test {
 
   std::array<std::atomic<int>, 2> steps_before_masking_{};
   std::atomic<std::uint32_t> refuses_to_mask_ = 0;
+  std::atomic<std::uint32_t> refuses_the_run_ = 0;
   SiloTerms terms_{2, 2, 0};
   MessageQueues queues_;
   MemoryWire wire_;
@@ -182,6 +185,23 @@ TEST_F(SiloSessionTest, WhatComesBeforeMaskingIsDoneForEachAttempt) {
   EXPECT_EQ(message.from, 2U) << "silo 1 has masked nothing";
   EXPECT_EQ(channels_.at(2).open(1, message.bytes).kind, FrameKind::kMasked);
   for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 2);
+}
+
+// Not why, and whatever it is told then.
+TEST_F(SiloSessionTest, WhoRefusesTheRunSaysThatAndNothingMore) {
+  refuses_the_run_ = 1;
+  connect();
+  const Message message = next();
+  EXPECT_EQ(message.from, 1U);
+  const OpenedMessage opened = channels_.at(1).open(round_, message.bytes);
+  EXPECT_EQ(opened.kind, FrameKind::kRefusal);
+  EXPECT_TRUE(opened.payload.empty());
+  const std::vector<std::byte> all_well =
+      PayloadWriter().u64(static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())).take();
+  wire_.send(1, channels_.at(1).seal(FrameKind::kVerdict, round_, all_well));
+  send(1, FrameKind::kBegin, attempt_, words(kWords));
+  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has ended with exit code 4 before, and takes no further part"));
+  EXPECT_FALSE(wire_.receive(WireClock::now() + std::chrono::milliseconds(20)).has_value());
 }
 
 TEST_F(SiloSessionTest, ASumAfterOneBroadcastToAllIsOpened) {

@@ -1,0 +1,161 @@
+#include "commands/silo_preview.hpp"
+
+#include <cstdio>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "commands/job.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
+#include "common/base/version.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/ledger/ledger.hpp"
+#include "fit/silo_plan.hpp"
+#include "fit/validated_options.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string member_text(const Member& member) {
+  return fmt::format("{}, identity {}", member.name, to_hex(member.key));
+}
+
+std::string parties_text(const Roster& roster, const SiloTerms& silos, std::uint32_t silo) {
+  std::string text = fmt::format("silo       {} of {}: {}\n", silo, silos.silos, member_text(roster.members[silo]));
+  text += fmt::format("to         the coordinator {}; nothing goes to anybody else\n", member_text(roster.members[0]));
+  for (std::uint32_t other = 1; other <= silos.silos; ++other) {
+    if (other != silo) text += fmt::format("beside     silo {}: {}\n", other, member_text(roster.members[other]));
+  }
+  return text + fmt::format("terms      threshold {}, {} colluding; dpreduce {}; options of digest {}\n",
+                            silos.threshold, silos.colluding, version(), short_hex(silos.options));
+}
+
+// Masked sums, block by block.
+std::string release_text(const PlannedRelease& release, const std::optional<NoiseShares>& shares) {
+  std::string text;
+  for (const PlannedBlock& block : release.blocks) {
+    const std::string noise =
+        shares ? fmt::format("own noise {}", lower_figure(shares->share_sigma(block.sigma, block.noise)))
+               : fmt::format("no own noise, the coordinator adds {}", lower_figure(block.sigma));
+    text += fmt::format("sends      {} {}: {} masked numbers{}; sensitivity {}, {}\n", release.name, block.name,
+                        block.elements, release.rounds > 1 ? fmt::format(" in each of {} rounds", release.rounds) : "",
+                        upper_figure(block.sensitivity), noise);
+  }
+  return text + fmt::format("           {}: mu {} in all\n", release.name, upper_figure(release.mu));
+}
+
+std::string sent_text(const FitOptions& options, const FitPlan& plan, const SiloTerms& silos) {
+  std::string text;
+  if (options.silos.counted_persons) {
+    text += fmt::format("sends      counts of at most {} persons, masked, for the other silos\n",
+                        *options.silos.counted_persons);
+  }
+  if (!plan.noise) return text + "sends      sums without noise: NOT private\n";
+  const std::optional<NoiseShares> shares = shares_of_silos(options, silos);
+  const NoisePlan noise = shares ? shares->guaranteed(*plan.noise) : *plan.noise;
+  for (std::size_t place = 0; place < noise.releases.size(); ++place) {
+    PlannedRelease release = noise.releases[place];
+    release.blocks = plan.noise->releases[place].blocks;  // of which each silo adds its share
+    text += release_text(release, shares);
+  }
+  for (const PlannedSelection& selection : noise.selections) {
+    text += fmt::format("sends      {}: utilities of {} candidates, masked; a choice of epsilon {}\n", selection.name,
+                        selection.terms.groups * selection.terms.candidates, upper_figure(selection.terms.epsilon));
+  }
+  if (!shares) {
+    return text +
+           "guarantee  for readers of what is published, NOT against the coordinator, which could look at exact sums\n";
+  }
+  return text +
+         fmt::format("guarantee  also against the coordinator and {} more silos that collude\n", silos.colluding);
+}
+
+std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
+  const LedgerState ledger = Ledger::read(options.privacy.ledger);
+  const Adjacency adjacency = options.privacy.adjacency;
+  const double delta = options.privacy.budget.delta.value_or(kDeltaToTell);
+  const Spending before = composed(spending_of(ledger.charges(), adjacency), reserved_by_others(ledger, adjacency, {}));
+  std::string text;
+  const auto add = [&](const char* name, const Spending& spending) {
+    text += fmt::format("ledger     {}: {:<9} mu {}, {}\n", options.privacy.ledger, name, upper_figure(mu_of(spending)),
+                        spent_text(spending, delta));
+  };
+  add("before it", before);
+  if (!fit.plan().noise || !fit.plan().is_private)
+    return text + "ledger     this run is NOT private: no mu bounds it\n";
+  const Spending run = spending_at_silo(fit, silos);
+  add("this run", run);
+  add("after it", composed(before, run));
+  return text;
+}
+
+std::string consent_text(const FitOptions& options, const std::vector<ConsentTerm>& terms) {
+  if (!options.silos.consent) return "consent    no [consent]: this silo takes part in whatever is asked\n";
+  std::string text;
+  for (const ConsentTerm& term : terms) {
+    text += fmt::format("consent    {:<7} {}: {} is asked, {} is allowed\n", term.is_met ? "passes" : "REFUSES",
+                        term.name, term.asked, term.allowed);
+  }
+  return text;
+}
+
+std::string files_text(const FitOptions& options, std::uint32_t silo) {
+  std::string text;
+  const RowFiles& train = options.data.train;
+  for (const auto& [name, files] :
+       {std::pair{"train-x", &train.x}, std::pair{"train-y", &train.y}, std::pair{"train-person", &train.person}}) {
+    for (const std::string& file : *files) text += fmt::format("would read --{} {}\n", name, with_rank(file, silo));
+  }
+  return text;
+}
+
+}  // namespace
+
+ResolvedFit fit_on_roster(const FitOptions& options, const Roster& roster) {
+  if (roster.classes != options.data.classes) {
+    throw BadInput(fmt::format("--roster {}: says {} classes, and --classes is {}", options.silos.roster,
+                               roster.classes, options.data.classes));
+  }
+  std::uint64_t public_rows = 0;
+  if (may_choose_public_rows(options)) {
+    public_rows = WorkerRows::open(options.data.public_x, {}, 0, 1).range().count;
+  }
+  return ResolvedFit(options, roster.dim, public_rows);
+}
+
+std::vector<ConsentTerm> terms_of_silo(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
+  if (!options.silos.consent) return {};
+  return compared_terms(*options.silos.consent, fit, silos, Ledger::read(options.privacy.ledger));
+}
+
+SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo) {
+  const ResolvedFit fit = fit_on_roster(options, roster);
+  std::vector<ConsentTerm> terms = terms_of_silo(options, fit, silos);
+  const std::string method =
+      fmt::format("method     {} on {} features, {} classes; {}, the unit is {}\n", fit.options().method.name,
+                  roster.dim, roster.classes, to_string(options.privacy.adjacency), name_of(options.data.unit()));
+  return {"dry run: nothing is sent, no row is read, nothing is spent\n" + parties_text(roster, silos, silo) + method +
+              sent_text(options, fit.plan(), silos) + ledger_text(options, fit, silos) + consent_text(options, terms) +
+              files_text(options, silo),
+          std::move(terms)};
+}
+
+void preview_silo(const FitOptions& options, std::uint32_t silo) {
+  if (options.silos.roster.empty()) {
+    throw UsageError(
+        "--dry-run of a silo: name the parties with --roster, which says what rows look like, and this one's "
+        "--identity");
+  }
+  if (silo == 0) throw UsageError("--dry-run of a silo: the file of --silo-config is the coordinator's");
+  if (options.output.format != OutputFormat::kText) throw UsageError("--format json: a silo's --dry-run is text");
+  const SiloEntry entry = entry_on_roster(options.silos, static_cast<int>(silo));
+  const SiloPreview preview = silo_preview(options, *entry.roster, entry.terms, silo);
+  fmt::print("{}", preview.text);
+  std::fflush(stdout);
+  require_met(preview.terms);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,37 @@
+// What a silo does before it trusts a run: its plan by the roster, its owner's consent, and both in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/masking/roster.hpp"
+#include "common/silos/handshake.hpp"
+#include "fit/resolved_fit.hpp"
+#include "fit/silo_terms.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+/// The fit as the roster says that rows are. No file of rows is opened; where prototypes are chosen among public rows,
+/// these are counted. `options` are a party's, validated. Throws as ResolvedFit.
+ResolvedFit fit_on_roster(const FitOptions& options, const Roster& roster);
+
+/// The terms of the silo's consent, compared with that fit and its own ledger; none where it has no consent.
+/// Throws as fit_on_roster, and LedgerCorrupt.
+std::vector<ConsentTerm> terms_of_silo(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos);
+
+struct SiloPreview {
+  std::string text;  ///< lines: what the silo would send and promise, to whom, what its owner allows
+  std::vector<ConsentTerm> terms{};
+};
+
+/// That of the silo of that number. It connects to nobody. Throws as terms_of_silo.
+SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo);
+
+/// Prints that for the silo whose options these are (command_of_party), whose identity must be the roster's. Throws
+/// UsageError without a roster; BadInput as Identity::load and read_roster; what silo_preview throws; and, once all is
+/// printed, as require_met where the run would be refused.
+void preview_silo(const FitOptions& options, std::uint32_t silo);
+
+}  // namespace dpreduce

@@ -1,0 +1,15 @@
+// Versions of the program in their order: as numbers, so that 0.10 is after 0.9.2.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace dpreduce {
+
+using VersionNumbers = std::array<unsigned, 4>;
+
+/// The numbers of "1.2.0", with zeros behind them; nothing where the text is not one to four numbers with dots between.
+std::optional<VersionNumbers> version_numbers(std::string_view text);
+
+}  // namespace dpreduce

@@ -1,0 +1,156 @@
+#include "fit/silo_terms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/bound_text.hpp"
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+#include "common/base/version_numbers.hpp"
+#include "fit/silo_plan.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr int kDigits = 6;                // a mu that is refused should not look like the one that is allowed
+constexpr double kAboveRoot = 1 + 1e-15;  // more than the rounding of a root
+
+// Compares a run with a consent, term by term. Terms that the consent does not have are left out.
+class Comparison {
+ public:
+  template <typename Value>
+  void least(const char* name, const Value& asked, const std::optional<Value>& limit) {
+    if (limit) add(name, fmt::format("{}", asked), fmt::format("at least {}", *limit), asked >= *limit);
+  }
+  template <typename Value>
+  void most(const char* name, const Value& asked, const std::optional<Value>& limit) {
+    if (limit) add(name, fmt::format("{}", asked), fmt::format("at most {}", *limit), asked <= *limit);
+  }
+  template <typename Choice>
+  void same(const char* name, Choice asked, const std::optional<Choice>& allowed) {
+    if (allowed) add(name, std::string(to_string(asked)), std::string(to_string(*allowed)), asked == *allowed);
+  }
+  void one_of(const char* name, const std::string& asked, const std::vector<std::string>& allowed) {
+    if (allowed.empty()) return;
+    add(name, asked, fmt::format("{}", fmt::join(allowed, ", ")), std::ranges::find(allowed, asked) != allowed.end());
+  }
+  void most_mu(const char* name, const std::optional<double>& asked, const std::optional<double>& limit) {
+    if (!limit) return;
+    add(name, asked ? upper_figure(*asked, kDigits) : "no noise", "at most " + lower_figure(*limit, kDigits),
+        asked && *asked <= *limit, true);
+  }
+  void add(const char* name, std::string asked, std::string allowed, bool is_met, bool is_budget = false) {
+    terms_.push_back({name, std::move(asked), std::move(allowed), is_met, is_budget});
+  }
+  std::vector<ConsentTerm> take() { return std::move(terms_); }
+
+ private:
+  std::vector<ConsentTerm> terms_;
+};
+
+// B and s are promises about persons: where the unit is a row, none is made.
+void compare_persons(Comparison& run, const SiloConsent& consent, const FitOptions& options, const SiloTerms& silos) {
+  const bool has_persons = options.data.has_units();
+  if (consent.rows_per_person) {
+    const std::uint64_t rows = options.data.bounded_rows();
+    run.add("rows-per-person", has_persons ? fmt::format("{}", rows) : "the unit is a row",
+            fmt::format("{}", *consent.rows_per_person), has_persons && rows == *consent.rows_per_person);
+  }
+  if (consent.least_silos_per_person) {
+    const std::uint32_t most = options.silos.silos_per_person.value_or(silos.silos);
+    run.add("least-silos-per-person", has_persons ? fmt::format("{}", most) : "the unit is a row",
+            fmt::format("at least {}", *consent.least_silos_per_person),
+            has_persons && most >= *consent.least_silos_per_person);
+  }
+}
+
+std::uint64_t rounds_of(const FitPlan& plan) {
+  std::uint64_t rounds = 0;
+  for (const ReleaseRequest& release : plan.requests) rounds = std::max(rounds, release.rounds);
+  return rounds;
+}
+
+void compare_training(Comparison& run, const SiloConsent& consent, const FitPlan& plan) {
+  run.most("most-clip-norm", plan.preprocessing.clip_norm, consent.most_clip_norm);
+  if (plan.loss) {
+    std::vector<std::string> losses;
+    for (const Loss loss : consent.losses) losses.emplace_back(to_string(loss));
+    run.one_of("losses", std::string(to_string(*plan.loss)), losses);
+  }
+  run.most("most-rounds", rounds_of(plan), consent.most_rounds);
+}
+
+void compare_cost(Comparison& run, const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,
+                  const LedgerState& ledger) {
+  const FitPlan& plan = fit.plan();
+  run.add("private", plan.is_private ? "yes" : "a run that is not private", "yes", plan.is_private, true);
+  std::optional<double> mu;
+  std::optional<double> mu_in_all;
+  if (plan.noise && plan.is_private) {
+    const Spending spending = spending_at_silo(fit, silos);
+    const Adjacency adjacency = fit.options().privacy.adjacency;
+    const Spending before =
+        composed(spending_of(ledger.charges(), adjacency), reserved_by_others(ledger, adjacency, {}));
+    mu = mu_of(spending);
+    mu_in_all = mu_of(composed(before, spending));
+  }
+  run.most_mu("most-mu", mu, consent.most_mu);
+  run.most_mu("most-mu-in-all", mu_in_all, consent.most_mu_in_all);
+}
+
+}  // namespace
+
+Spending spending_at_silo(const ResolvedFit& fit, const SiloTerms& silos) {
+  const NoisePlan& noise = fit.plan().noise.value();
+  const std::optional<NoiseShares> shares = shares_of_silos(fit.options(), silos);
+  return spending_of(shares ? shares->guaranteed(noise) : noise);
+}
+
+double mu_of(const Spending& spending) {
+  return spending.is_gaussian() ? spending.mu : kAboveRoot * std::sqrt(2 * rho_of(spending));
+}
+
+std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,
+                                        const LedgerState& ledger) {
+  const FitOptions& options = fit.options();
+  Comparison run;
+  run.one_of("methods", options.method.name, consent.methods);
+  run.least("least-silos", silos.silos, consent.least_silos);
+  run.least("least-threshold", silos.threshold, consent.least_threshold);
+  run.least("least-colluding", silos.colluding, consent.least_colluding);
+  run.most("most-colluding", silos.colluding, consent.most_colluding);
+  run.same("adjacency", options.privacy.adjacency, consent.adjacency);
+  run.same("unit", options.data.unit(), consent.unit);
+  compare_persons(run, consent, options, silos);
+  compare_training(run, consent, fit.plan());
+  if (consent.noise == NoiseSource::kDistributed) run.same("noise", options.silos.noise, consent.noise);
+  compare_cost(run, consent, fit, silos, ledger);
+  if (!consent.least_version.empty()) {  // every party's, or the silo had not said hello (handshake.hpp)
+    run.add("least-version", version(), "at least " + consent.least_version,
+            version_numbers(version()) >= version_numbers(consent.least_version));
+  }
+  return run.take();
+}
+
+void require_met(std::span<const ConsentTerm> terms) {
+  std::vector<std::string> refused;
+  bool is_of_cost = true;
+  for (const ConsentTerm& term : terms) {
+    if (term.is_met) continue;
+    refused.push_back(fmt::format("{}: {} is asked, {} is allowed", term.name, term.asked, term.allowed));
+    is_of_cost = is_of_cost && term.is_budget;
+  }
+  if (refused.empty()) return;
+  const std::string message = fmt::format(
+      "[consent] refuses the run: {}; no row was read. Ask the others for another run, or change the terms in "
+      "--silo-config",
+      fmt::join(refused, "; "));
+  if (is_of_cost) throw BudgetRefused(message);
+  throw UsageError(message);
+}
+
+}  // namespace dpreduce
