@@ -32,6 +32,8 @@ constexpr double kMilliseconds = 1e3;  // a second
 constexpr double kBytesPerMegabit = 1e6 / 8;
 constexpr double kPercent = 100;
 
+}  // namespace
+
 SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
   if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
@@ -56,6 +58,8 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   }
   return terms;
 }
+
+namespace {
 
 // Whether the fault that is simulated is a foreign key: this party then uses an identity that nobody expects.
 bool has_foreign_identity(const std::optional<Fault>& fault) {
@@ -250,6 +254,13 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
 }
 
 int run_program(const std::vector<std::string>& arguments) {
+  if (named_command(dpreduce_command(), arguments).command->role != PartyRole::kNone) {
+    const auto run_alone = [&] {
+      Communicator alone = Communicator::alone();
+      return run_job(arguments, alone);
+    };
+    return run_guarded(run_alone, AtomicFile::remove_unfinished);
+  }
   const AskedJob asked = asked_job(dpreduce_command(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },

@@ -9,6 +9,7 @@
 #include "commands/command_line/command_entry.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
 #include "methods/options/fit_options.hpp"
@@ -23,6 +24,10 @@ std::string ledger_of_party(const FitOptions& options, std::size_t rank);
 /// The options of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
 /// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
 FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
+
+/// The terms of a run of so many parties, one of them the coordinator. Throws UsageError where silos, threshold and
+/// colluding silos do not go together.
+SiloTerms terms_of(const SiloOptions& options, int size);
 
 /// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
 /// both were given has been told already. Waits until the coordinator says something, a minute at most.

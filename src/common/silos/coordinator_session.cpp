@@ -161,11 +161,13 @@ void CoordinatorSession::begin_run() {
   Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
   secure_bytes(offer.run);
   roster_.members[0].key = offer.identity;
-  for (const std::uint32_t silo : left_) wire_.send(silo, make_offer(offer, entry_.identity, silo));
+  for (const std::uint32_t silo : left_) {
+    wire_.send(silo, make_offer(offer, entry_.identity, silo, wire_.binding(silo)));
+  }
 
   std::map<std::uint32_t, Hello> hellos;
   gather(FrameKind::kHello, left_, [&](std::uint32_t silo, PayloadReader& whole) {
-    const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster);
+    const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster, wire_.binding(silo));
     channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
     roster_.members[silo].key = hello.identity;
     hellos.emplace(silo, hello);
@@ -174,10 +176,7 @@ void CoordinatorSession::begin_run() {
   require_enough(left_.size());
   PayloadWriter members;
   members.numbers(left_);
-  for (const std::uint32_t silo : left_) {
-    const Hello& hello = hellos.at(silo);
-    members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
-  }
+  for (const std::uint32_t silo : left_) write_hello(members, hellos.at(silo));
   const std::vector<std::byte> payload = members.take();
   run_ = run_of(offer, payload);
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);

@@ -70,7 +70,7 @@ class SiloSessionTest : public testing::Test {
     for (auto& [silo, hello] : hellos) {
       roster_.members[silo].key = hello.identity;
       channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
-      members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+      write_hello(members, hello);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer, payload);
@@ -258,7 +258,7 @@ class OneHonestSilo {
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       Hello hello = signed_hello(silo, identities_[silo]);
       if (change) change(silo, hello);
-      members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+      write_hello(members, hello);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer_, payload);
