@@ -87,7 +87,12 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
   const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
-  return {terms, std::move(roster), std::move(identity), timeout, nullptr, std::nullopt};
+  SiloEntry entry{terms, std::move(roster), std::move(identity), timeout};
+  if (options.patience_seconds) {
+    entry.patience = std::chrono::milliseconds(std::llround(1000.0 * *options.patience_seconds));
+  }
+  entry.over_network = options.over_network;
+  return entry;
 }
 
 LineTerms line_of(const SiloOptions& options) {

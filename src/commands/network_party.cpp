@@ -24,6 +24,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kLongestWait = 1e8;  // seconds
+constexpr double kTimeoutsOfPatience = 20;
 
 struct Refused {
   const char* option;
@@ -181,6 +182,12 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
                 "wait for the full roster")
         .typed("SECONDS")
         .said(SaidBy::kParty);
+    table
+        .number("--silo-patience", network.patience_seconds,
+                "for so long in all a silo may keep --threshold others waiting; then the run ends for all; default: 20 "
+                "times --silo-timeout")
+        .typed("SECONDS")
+        .said(SaidBy::kParty);
   } else {
     declare_address("--connect", "the coordinator's address and port; the silo dials nobody else");
   }
@@ -248,11 +255,15 @@ CommandEntry network_command(PartyRole role) {
     require_fit_for_network(parsed.options, name);
     const NetworkOptions& network = read->network;
     require_option_between("--run-timeout", network.run_timeout_seconds, 1, kLongestWait);
+    if (network.patience_seconds)
+      require_option_between("--silo-patience", *network.patience_seconds, 0.1, kLongestWait);
     if (network.wait_seconds) require_option_between("--wait", *network.wait_seconds, 0, kLongestWait);
     parse_address(role == PartyRole::kCoordinator ? "--listen" : "--connect", network.address);
     FitOptions fit = read->fit;
     choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
     fit.silos.secure_aggregation = true;
+    fit.silos.over_network = true;
+    fit.silos.patience_seconds = network.patience_seconds.value_or(kTimeoutsOfPatience * fit.silos.timeout_seconds);
     fit.silos.rows_are_own = true;
     fit.silos.ledger_is_own = true;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);

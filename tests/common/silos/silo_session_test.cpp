@@ -253,8 +253,7 @@ class OneHonestSilo {
   void name_members(const Hello& of_first, const std::function<void(std::uint32_t, Hello&)>& change = nullptr,
                     const std::vector<std::uint32_t>& present = {1, 2, 3}) {
     PayloadWriter members;
-    members.numbers(present);
-    members.bytes(of_first.identity).bytes(of_first.key).bytes(of_first.signature);
+    write_hello(members.numbers(present), of_first);
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       Hello hello = signed_hello(silo, identities_[silo]);
       if (change) change(silo, hello);
