@@ -44,10 +44,11 @@ void CoordinatorWire::on_gone(std::uint32_t peer, const std::string& why) {
 
 // Empty: it is not refused.
 std::string CoordinatorWire::why_refused(PartyLine& line, const Greeting& greeting) const {
+  if (has_begun_ && !line.process()) return "the run has begun without it";
   const bool is_same = line.process() == greeting.process;
   switch (line.state()) {
     case LineState::kAbsent:
-      return has_begun_ ? "the run has begun without it" : "";
+      return "";
     case LineState::kOpen:
       return is_same ? ""
                      : "another process of this identity is connected; one party is one process, so end the other one";
@@ -106,6 +107,7 @@ void CoordinatorWire::wait_for_silos(std::optional<std::chrono::milliseconds> wa
       has_begun_ = true;
       for (auto& [silo, line] : lines_) {
         if (line.state() != LineState::kOpen && line.state() != LineState::kBroken) {
+          line.give_up();
           deliver(farewell_of(silo, "it was not there when the run began"));
         }
       }

@@ -115,7 +115,7 @@ void NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection
                          const Greeting& greeting, std::vector<std::byte> first) {
   PartyLine& line = lines_.at(peer);
   if (line.process() != greeting.process) {
-    line.forget();
+    if (line.process()) line.forget();
     const bool is_coordinator = terms_.self == 0;
     PayloadWriter writer;
     writer.text("dpreduce line v1").bytes(connection->secret());
@@ -140,7 +140,7 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   const bool may_send =
       changed_.wait_for(guard, send_timeout_, [&] { return !fault_.empty() || is_gone() || line.link().has_room(); });
   if (!fault_.empty() && come_.empty()) throw AggregationAborted(fault_);
-  if (!fault_.empty() || is_gone() || line.state() == LineState::kAbsent) return;
+  if (!fault_.empty() || is_gone()) return;
   if (!may_send) {
     throw AggregationAborted(
         fmt::format("{} does not take the messages of this party within {} s; raise --silo-timeout", name_of(to),

@@ -66,6 +66,8 @@ class PartyLine {
   /// may hold more of what has come. Throws AggregationAborted where the greeting cannot be.
   void attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
               std::vector<std::byte> first);
+  /// The run goes on without the party.
+  void give_up() { state_ = LineState::kLost; }
   /// Forgets a process that has gone before anything was sent.
   void forget();
 

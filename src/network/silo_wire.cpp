@@ -11,7 +11,9 @@
 namespace dpreduce {
 namespace {
 
-constexpr auto kAttempt = std::chrono::seconds(10);  // a connection, and its welcome
+// A connection, and its welcome. Some attempts are made before a line that is broken is given up.
+constexpr std::chrono::milliseconds kLongestAttempt = std::chrono::seconds(10);
+constexpr int kLeastAttempts = 4;
 constexpr auto kShortestPause = std::chrono::milliseconds(50);
 constexpr std::uint64_t kMostDoublings = 6;  // 3.2 s
 
@@ -26,6 +28,7 @@ SiloWire::SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAd
     : NetworkWire(identity, std::move(terms), {0}),
       coordinator_(coordinator),
       resolver_(io_),
+      attempt_(std::min(kLongestAttempt, LineTimes::of(terms_.silo_timeout).reconnect / kLeastAttempts)),
       pause_(io_),
       patience_(io_) {
   boost::asio::post(io_, [this] { dial(); });
@@ -46,14 +49,14 @@ void SiloWire::on_gone(std::uint32_t, const std::string& why) {
 }
 
 void SiloWire::dial() {
-  patience_.expires_after(kAttempt);
+  patience_.expires_after(attempt_);
   patience_.async_wait([this](auto error) {
     if (error) return;
     resolver_.cancel();
     if (socket_) socket_->close(error);
     if (dialed_) {
       std::exchange(dialed_, nullptr)->close();
-      dial_again(fmt::format("no answer within {} s", std::chrono::seconds(kAttempt).count()));
+      dial_again(fmt::format("no answer within {} s", std::chrono::duration<double>(attempt_).count()));
     }
   });
   resolver_.async_resolve(coordinator_.host, coordinator_.port, [this](auto error, const auto& found) {

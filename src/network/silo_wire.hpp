@@ -40,6 +40,7 @@ class SiloWire final : public NetworkWire {
   bool has_begun_ = false;  // the run; before, the coordinator may be started again
   NetworkAddress coordinator_;
   boost::asio::ip::tcp::resolver resolver_;
+  std::chrono::milliseconds attempt_;
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer patience_;     // of one attempt
   std::shared_ptr<TlsConnection> dialed_;  // until it is welcome

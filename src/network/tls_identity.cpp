@@ -61,7 +61,7 @@ TlsIdentity::TlsIdentity(const Identity& identity, std::vector<PublicKey> accept
     const std::optional<PublicKey> peer = ed25519_key_of(X509_STORE_CTX_get0_cert(shown));
     if (peer && std::ranges::find(own->accepted_, *peer) != own->accepted_.end()) return 1;
     own->refused_ = peer;
-    X509_STORE_CTX_set_error(shown, X509_V_ERR_APPLICATION_VERIFICATION);
+    X509_STORE_CTX_set_error(shown, X509_V_ERR_CERT_REJECTED);
     return 0;
   };
   SSL_CTX_set_cert_verify_callback(context, accepts, this);
