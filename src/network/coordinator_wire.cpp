@@ -27,7 +27,8 @@ Message farewell_of(std::uint32_t silo, std::string_view why) {
 CoordinatorWire::CoordinatorWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& listen)
     : NetworkWire(identity, terms, silos_of(terms.roster)),
       doorman_(
-          io_, listen, identity_, [this](Doorman::Proved visitor) { admit(std::move(visitor)); },
+          io_, listen, identity_, LineTimes::of(terms_.silo_timeout).visit,
+          [this](Doorman::Proved visitor) { admit(std::move(visitor)); },
           [this](const std::string& line) { log(line); }),
       address_(doorman_.address().text()) {
   start();

@@ -29,10 +29,12 @@ tcp::acceptor listening(boost::asio::io_context& io, const NetworkAddress& liste
 }  // namespace
 
 Doorman::Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
-                 std::function<void(Proved)> admit, std::function<void(const std::string&)> tell)
+                 std::chrono::milliseconds visit, std::function<void(Proved)> admit,
+                 std::function<void(const std::string&)> tell)
     : acceptor_(listening(io, listen)),
       pause_(io),
       identity_(identity),
+      visit_(visit),
       admit_(std::move(admit)),
       tell_(std::move(tell)) {
   accept();
@@ -69,7 +71,7 @@ void Doorman::let_in(TlsConnection::Socket socket) {
   }
   const std::uint64_t number = ++visitors_so_far_;
   const auto connection = std::make_shared<TlsConnection>(std::move(socket));
-  visitors_.emplace(number, Visitor{connection, Clock::now() + kVisit});
+  visitors_.emplace(number, Visitor{connection, Clock::now() + visit_});
   connection->when_readable([this, number] { begin_handshake(number); });
 }
 
@@ -136,7 +138,7 @@ void Doorman::turn_away(std::uint64_t number, const std::string& why) {
 void Doorman::tick(Clock::time_point now) {
   while (!visitors_.empty() && visitors_.begin()->second.until <= now) {
     turn_away(visitors_.begin()->first,
-              fmt::format("it has not proved who it is within {} s", std::chrono::seconds(kVisit).count()));
+              fmt::format("it has not proved who it is within {} s", std::chrono::duration<double>(visit_).count()));
   }
   if (now < told_until_) return;
   told_until_ = now + kTellAgain;

@@ -1,6 +1,6 @@
 // Who knocks at the coordinator's door, until it is known who that is.
 //
-// A visitor has one of kMostVisitors places, and kVisit seconds to prove that it is a silo of the roster and to greet.
+// A visitor has one of kMostVisitors places, and a few seconds to prove that it is a silo of the roster and to greet.
 // Until something comes of it, it costs a socket; then what one handshake of TLS takes. Where all places are taken,
 // the next one takes that of a visitor that has sent nothing, or else of any: whoever holds connections keeps nobody
 // out for long. Handshakes are made at a bounded rate; a visitor above it is turned away. Nothing that a visitor sends
@@ -29,7 +29,6 @@ class Doorman {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMostVisitors = 64;
-  static constexpr auto kVisit = std::chrono::seconds(10);
   static constexpr double kHandshakesPerSecond = 200.0;
 
   /// A visitor that is who `key` says, and has greeted. What it sends next is read on by `reader`.
@@ -40,10 +39,11 @@ class Doorman {
     Greeting greeting;
   };
 
-  /// Listens. `tell` gets a line about visitors that were turned away. Throws BadInput naming --listen, address and the
-  /// system's reason. All outlive it.
+  /// Listens. A visitor has `visit` to prove itself. `tell` gets a line about visitors that were turned away. Throws
+  /// BadInput naming --listen, address and the system's reason. All outlive it.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
-          std::function<void(Proved)> admit, std::function<void(const std::string&)> tell);
+          std::chrono::milliseconds visit, std::function<void(Proved)> admit,
+          std::function<void(const std::string&)> tell);
 
   /// Where it listens, with the port that it has got.
   NetworkAddress address() const;
@@ -71,6 +71,7 @@ class Doorman {
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer pause_;
   TlsIdentity& identity_;
+  std::chrono::milliseconds visit_;
   std::function<void(Proved)> admit_;
   std::function<void(const std::string&)> tell_;
   std::map<std::uint64_t, Visitor> visitors_;

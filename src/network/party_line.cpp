@@ -21,10 +21,12 @@ LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
   constexpr std::chrono::milliseconds kLongestBeat = std::chrono::seconds(2);
   constexpr int kReconnectsInTimeout = 4;
   constexpr int kBeatsInSilence = 5;
+  constexpr std::chrono::milliseconds kLongestVisit = std::chrono::seconds(10);
   LineTimes times{};
   times.reconnect = std::min(kLongestReconnect, silo_timeout / kReconnectsInTimeout);
   times.silence = std::min(kLongestSilence, times.reconnect);
   times.beat = std::min(kLongestBeat, times.silence / kBeatsInSilence);
+  times.visit = std::min(kLongestVisit, times.reconnect);
   return times;
 }
 

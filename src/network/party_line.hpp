@@ -33,6 +33,7 @@ struct LineTimes {
   std::chrono::milliseconds reconnect;  ///< a broken line, until its party is lost
   std::chrono::milliseconds silence;    ///< of a connection, until it counts as dead
   std::chrono::milliseconds beat;       ///< between two signs of life
+  std::chrono::milliseconds visit;      ///< of a connection, until it has proved whose it is
 
   static LineTimes of(std::chrono::milliseconds silo_timeout);
 };

@@ -88,4 +88,52 @@ TEST(Doorman, SilentConnectionsKeepNobodyOut) {
   EXPECT_TRUE(parties.comes_to_log(0, "others wait to prove themselves"));
 }
 
+// A byte a while, inside TLS or before it: the time to prove oneself is for all of it.
+TEST(Doorman, SlowVisitorsAreTurnedAway) {
+  NetworkParties parties(1, std::chrono::milliseconds(1200));
+  boost::asio::io_context io;
+  tcp::socket before(io);
+  before.connect(door_of(parties));
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream inside(io, own.context());
+  inside.next_layer().connect(door_of(parties));
+  inside.handshake(boost::asio::ssl::stream_base::client);
+  const std::vector<std::byte> greeting = greeting_message(LinkKind::kGreeting, {});
+  boost::system::error_code error;
+  for (std::size_t byte = 0; byte < 20 && !error; ++byte) {
+    const std::array<std::uint8_t, 6> hello{22, 3, 1, 1, 0, 1};  // of a handshake, without end
+    before.write_some(boost::asio::buffer(&hello[std::min<std::size_t>(byte, 5)], 1), error);
+    inside.write_some(boost::asio::buffer(&greeting[byte], 1), error);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  std::size_t refused = 0;
+  const std::string log = parties.log(0);
+  for (std::size_t at = 0; (at = log.find("has not proved who it is within 0.3 s", at)) != log.npos; ++at) ++refused;
+  EXPECT_EQ(refused, 2U);
+  EXPECT_THAT(log, Not(HasSubstr("connected with")));
+}
+
+// Of a flood some handshakes are made in a second, and the others cost a socket. A silo dials until it is let in.
+TEST(Doorman, FloodsOfHandshakesAreMadeAtABoundedRate) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity foreign(Identity::generate(), {parties.identity(0).public_key()});
+  std::size_t turned_away = 0;
+  for (std::size_t number = 0; number < 600; ++number) {
+    Stream stream(io, foreign.context());
+    boost::system::error_code error;
+    stream.next_layer().connect(door_of(parties), error);
+    stream.handshake(boost::asio::ssl::stream_base::client, error);
+    if (error) ++turned_away;
+  }
+  EXPECT_GT(turned_away, 100U);
+  const auto silo = parties.silo(1);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 3);
+  const std::string log = parties.log(0);
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = log.find("was refused", at)) != log.npos; ++at) ++lines;
+  EXPECT_LE(lines, 11U);  // the others are counted
+}
+
 }  // namespace dpreduce::doorman_test
