@@ -34,6 +34,8 @@ constexpr double kMilliseconds = 1e3;  // a second
 constexpr double kBytesPerMegabit = 1e6 / 8;
 constexpr double kPercent = 100;
 
+}  // namespace
+
 SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
   if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
@@ -58,6 +60,8 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   }
   return terms;
 }
+
+namespace {
 
 // Whether the fault that is simulated is a foreign key: this party then uses an identity that nobody expects.
 bool has_foreign_identity(const std::optional<Fault>& fault) {
@@ -85,7 +89,12 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
   const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
-  return {terms, std::move(roster), std::move(identity), timeout, nullptr, std::nullopt};
+  SiloEntry entry{terms, std::move(roster), std::move(identity), timeout};
+  if (options.patience_seconds) {
+    entry.patience = std::chrono::milliseconds(std::llround(1000.0 * *options.patience_seconds));
+  }
+  entry.over_network = options.over_network;
+  return entry;
 }
 
 LineTerms line_of(const SiloOptions& options) {
@@ -275,6 +284,13 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
 }
 
 int run_program(const std::vector<std::string>& arguments) {
+  if (named_command(dpreduce_command(), arguments).command->role != PartyRole::kNone) {
+    const auto run_alone = [&] {
+      Communicator alone = Communicator::alone();
+      return run_job(arguments, alone);
+    };
+    return run_guarded(run_alone, AtomicFile::remove_unfinished);
+  }
   const AskedJob asked = asked_job(dpreduce_command(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },

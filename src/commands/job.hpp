@@ -10,6 +10,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/silo_session.hpp"
 #include "common/silos/wire.hpp"
@@ -29,6 +30,10 @@ FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& a
 /// What that party enters a run with, as its roster says. Throws UsageError where the roster and the threshold do not
 /// go together; BadInput on roster and identity. Precondition: there is a roster.
 SiloEntry entry_on_roster(const SiloOptions& options, int rank);
+
+/// The terms of a run of so many parties, one of them the coordinator. Throws UsageError where silos, threshold and
+/// colluding silos do not go together.
+SiloTerms terms_of(const SiloOptions& options, int size);
 
 /// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
 /// both were given has been told already. Waits until the coordinator says something, a minute at most.

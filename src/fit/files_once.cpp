@@ -189,6 +189,7 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
 
 // In words, a file of `other` that a silo on the coordinator's machine has claimed; empty where none has.
 std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
+  if (!ranks.silos()->may_share_machine()) return "";
   const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));
   for (const ShardedArray* const array : arrays_of(*other.rows)) {
     const std::vector<ClaimedArray> claimed = claimed_arrays(*array);
@@ -209,6 +210,7 @@ void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ra
 }
 
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks) {
+  if (!ranks.silos()->may_share_machine()) return nullptr;
   auto claims = std::make_unique<FileClaims>(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.rank()));
   for (const ShardedArray* const array : arrays_of(rows)) {
     for (const ClaimedArray& one : claimed_arrays(*array)) claims->claim(one);

@@ -23,7 +23,8 @@ namespace dpreduce {
 /// as features, or as labels; and where ranks that share a list do not see the same. Collective. Not among silos.
 void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ranks);
 
-/// Claims a silo's files; keep the claims until all silos have looked. Not collective.
+/// Claims a silo's files; keep the claims until all silos have looked. Null over a network, where parties do not share
+/// a machine. Not collective.
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks);
 
 /// Throws BadInput where a silo of a smaller number on this machine has claimed a file of these. Not collective; all

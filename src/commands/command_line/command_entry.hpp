@@ -47,6 +47,9 @@ struct ParsedCommand {
   std::optional<SiloConsent> consent = {};  ///< of a silo's own file
 };
 
+/// A command that starts one party of a run among silos, over a network.
+enum class PartyRole { kNone, kCoordinator, kSilo };
+
 struct CommandEntry {
   std::string name;
   std::string help;
@@ -55,6 +58,7 @@ struct CommandEntry {
   OptionTable options = {};
   std::vector<CommandEntry> commands = {};  ///< of its own
   bool needs_command = false;               ///< one of those; else it may do without
+  PartyRole role = PartyRole::kNone;
   /// What was asked for, validated, once the words are read into the options. Throws UsageError.
   std::function<RunnableCommand(const ParsedCommand&)> chosen = {};
   /// What a call from a program gets in the place of print: the result as JSON. Empty where programs do not call it.

@@ -244,7 +244,8 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
                                    std::optional<std::size_t> party, SaidWords* said) {
   check_names(root, arguments);
   const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
-  if (!party && has_option(configured.arguments, {"--silo-config"})) {
+  const bool is_party = party || named_command(root, configured.arguments).command->role != PartyRole::kNone;
+  if (!is_party && has_option(configured.arguments, {"--silo-config"})) {
     throw UsageError(
         "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
   }

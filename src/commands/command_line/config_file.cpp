@@ -77,7 +77,9 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
     if (named_command(root, item.section).names != item.section) {
       throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
     }
-    if (!item.section.empty() && item.section != named.names) continue;
+    // Whoever takes part in a fit over a network is told what the parties under a launcher are.
+    const bool is_of_fit = named.command->role != PartyRole::kNone && item.section == Arguments{"fit"};
+    if (!item.section.empty() && item.section != named.names && !is_of_fit) continue;
     const std::string place = place_of(item, file);
     const Option& option = option_of(named.command->options, named.command->name, item, place);
     if (option.is_named(kCommon)) {
@@ -111,12 +113,14 @@ std::vector<std::string_view> names_of_party(const OptionTable& fit) {
 
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
-void require_own_item(const OptionTable& options, const TomlItem& item, const std::string& file, std::size_t rank) {
+void require_own_item(const CommandEntry& command, const TomlItem& item, const std::string& file, bool is_coordinator) {
   const std::string place = place_of(item, file);
-  const SaidBy said_by = option_of(options, "fit", item, place).said_by;
-  if (said_by == SaidBy::kParty || (rank == 0 && said_by == SaidBy::kCoordinator)) return;
+  const OptionTable& options = command.options;
+  const SaidBy said_by = option_of(options, command.name, item, place).said_by;
+  if (said_by == SaidBy::kParty || (is_coordinator && said_by == SaidBy::kCoordinator)) return;
   if (said_by == SaidBy::kCoordinator) {
-    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", place, item.key));
+    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone{}; take it out", place, item.key,
+                               command.role == PartyRole::kNone ? ", rank 0" : ""));
   }
   throw BadInput(
       fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
@@ -162,24 +166,25 @@ struct OwnFile {
   std::optional<SiloConsent> consent;
 };
 
-// A party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
-OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& pattern,
-                      std::size_t rank) {
-  const std::string path = with_rank(pattern, rank);
+// A party's own file, with options of that command. Mistakes in it are thrown as BadInput: only its owner can report and
+// mend them. `require_own` looks at whose it is.
+template <typename RequireOwn>
+OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& path,
+                      bool is_coordinator, const RequireOwn& require_own) {
   const std::string file = fmt::format("{} {}", kOwn, path);
   OwnFile own;
   std::vector<TomlItem>& items = own.items;
   try {
     items = read_items(path, kOwn);
-    require_owner(items, pattern, file, rank);
-    own.consent = take_consent(items, file, rank == 0);
+    require_own(items, file);
+    own.consent = take_consent(items, file, is_coordinator);
     with_items(root, {command.name}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
   }
   for (const TomlItem& item : items) {
-    if (item.section.empty() || item.section == Arguments{command.name})
-      require_own_item(command.options, item, file, rank);
+    if (item.section.empty() || item.section == Arguments{"fit"} || item.section == Arguments{command.name})
+      require_own_item(command, item, file, is_coordinator);
   }
   return own;
 }
@@ -188,6 +193,40 @@ OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, con
 const CommandEntry& command_of_parties(const CommandEntry& root, const Arguments& arguments) {
   const CommandEntry& named = *named_command(root, arguments).command;
   return named.options.find("--secure-aggregation") != nullptr ? named : *root.command("fit");
+}
+
+// A party over a network is who its identity says: its files have no rank.
+ConfiguredArguments with_files_of_network_party(const CommandEntry& root, const CommandEntry& command,
+                                                Arguments arguments) {
+  const std::string path = take_path(arguments, kCommon);
+  std::vector<TomlItem> common;
+  if (!path.empty()) common = read_items(path, kCommon);
+  const std::string file = fmt::format("{} {}", kCommon, path);
+  std::map<std::string, std::string> places;
+  Arguments all = with_items(root, arguments, common, file);
+  const std::string own = take_path(all, kOwn);
+  std::optional<SiloConsent> consent;
+  if (!own.empty()) {
+    const auto require_own = [&](const std::vector<TomlItem>& items, const std::string& own_file) {
+      const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
+      if (silo == items.end()) return;
+      throw BadInput(
+          fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network the identity says whose "
+                      "this file is, so take it out",
+                      place_of(*silo, own_file)));
+    };
+    OwnFile file_of_party = read_own_file(root, command, own, command.role == PartyRole::kCoordinator, require_own);
+    consent = std::move(file_of_party.consent);
+    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
+  }
+  all = with_items(root, std::move(arguments), common, file, &places);
+  return {.arguments = std::move(all),
+          .rows_are_own = true,
+          .ledger_is_own = true,
+          .places = std::move(places),
+          .common_file = path,
+          .own_file = own,
+          .consent = std::move(consent)};
 }
 
 // How many of the two options that name a party's rows are given.
@@ -220,6 +259,8 @@ std::vector<TomlItem> parse_config(const std::string& text, const std::string& p
 
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party) {
+  const CommandEntry& command = *named_command(root, arguments).command;
+  if (command.role != PartyRole::kNone) return with_files_of_network_party(root, command, std::move(arguments));
   const std::string path = take_path(arguments, kCommon);
   if (has_rank(path)) {
     throw UsageError(
@@ -246,7 +287,10 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   if (!own.empty()) {
     const bool is_ledger_given_to_all = is_given(arguments, ledger);
     // The party's own options stand between the command line and the common ones.
-    OwnFile file_of_party = read_own_file(root, command, own_path, *party);
+    const auto require_own = [&](std::vector<TomlItem>& items, const std::string& own_file) {
+      require_owner(items, own_path, own_file, *party);
+    };
+    OwnFile file_of_party = read_own_file(root, command, own, *party == 0, require_own);
     consent = std::move(file_of_party.consent);
     arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
     rows_are_own = !are_given_to_all && rows_given(command, arguments) == kOptionsOfRows;

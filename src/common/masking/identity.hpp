@@ -31,6 +31,7 @@ class Identity {
   void save_new(const std::filesystem::path& path, std::string_view option) const;
 
   PublicKey public_key() const { return key_.public_key(); }
+  const SigningKey& key() const { return key_; }
 
   /// Ed25519 (RFC 8032) of the message.
   Signature sign(std::span<const std::byte> message) const { return key_.sign(message); }

@@ -137,8 +137,9 @@ void MaskingCoordinator::add_piece(std::uint32_t silo, PayloadReader& piece) {
   if (piece.u64() != come) throw AggregationAborted("a piece of its statistic is missing, or there twice");
   const auto bytes = piece.rest();
   const std::size_t words = bytes.size() / sizeof(std::uint64_t);
-  if (bytes.size() % sizeof(std::uint64_t) != 0 || words == 0 || words > attempt_.words - come) {
-    throw AggregationAborted("its statistic has another number of words");
+  const std::uint64_t due = std::min<std::uint64_t>(kWordsPerPiece, attempt_.words - come);
+  if (bytes.size() % sizeof(std::uint64_t) != 0 || words == 0 || words != due) {
+    throw AggregationAborted("its statistic has another number of words, or is cut otherwise");
   }
   const std::span<std::uint64_t> part = std::span(sum_).subspan(come, words);
   const std::byte* from = bytes.data();

@@ -44,6 +44,9 @@ class SigningKey {
   /// Ed25519 of the message.
   Signature sign(std::span<const std::byte> message) const;
 
+  /// For a certificate of TLS. It stays this object's.
+  evp_pkey_st* openssl_key() const { return key_.get(); }
+
   friend std::ostream& operator<<(std::ostream&, const SigningKey&) = delete;
 
  private:

@@ -160,6 +160,7 @@ void Communicator::broadcast(std::span<std::byte> bytes) {
 }
 
 std::string Communicator::broadcast_message(std::string message) {
+  DPREDUCE_ASSERT(silos_ == nullptr);
   std::uint64_t length = message.size();
   broadcast(std::as_writable_bytes(std::span(&length, 1)));
   message.resize(length);

@@ -100,7 +100,8 @@ class Communicator {
   /// The coordinator's bytes, known to every rank. Collective.
   void broadcast(std::span<std::byte> bytes);
 
-  /// The coordinator's message, known to every rank. Collective.
+  /// The coordinator's message, known to every rank: what it is made of, each of them believes. So not among silos,
+  /// where calling it is a bug of this program. Collective.
   std::string broadcast_message(std::string message);
 
   /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.

@@ -21,6 +21,8 @@ class SiloJob final : public Job {
 
   const SiloTerms& terms() const { return terms_; }
   bool has_roster() const { return has_roster_; }
+  /// Whether parties may be on one machine, and know each other there (file_claims.hpp).
+  bool may_share_machine() const { return !over_network_; }
   /// The log of this party; null: none.
   PartyLog* log() const { return log_; }
   /// The run that this party takes part in.
@@ -52,6 +54,7 @@ class SiloJob final : public Job {
  private:
   SiloTerms terms_;
   bool has_roster_;
+  bool over_network_;
   PartyLog* log_;
   bool has_plan_ = false;
   std::optional<CoordinatorSession> coordinator_;

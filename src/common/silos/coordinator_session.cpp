@@ -110,7 +110,7 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
     if (opened.kind == FrameKind::kRefusal) throw AggregationAborted("it refuses to take part, by terms of its own");
     if (opened.kind != kind || !is_awaited) {
       // Pieces of an attempt that was given up may still be on their way.
-      if (opened.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return;
+      if (opened.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return take_stale(silo);
       throw AggregationAborted(fmt::format("it sends \"{}\" where \"{}\" is due", to_string(opened.kind),
                                            is_awaited ? to_string(kind) : "nothing"));
     }
@@ -131,12 +131,21 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
   const auto until = began + entry_.timeout;
   std::vector<std::uint32_t> awaited = left_of(from);
   const auto goes_on = [&] { return !awaited.empty() && !(is_enough && is_enough()); };
+  const std::size_t asked = awaited.size();
+  std::optional<WireClock::time_point> enough_at;  // have answered: from then on others are waited for
   while (goes_on() && WireClock::now() < until + entry_.timeout) {
-    const std::optional<Message> message = wire_.receive(until);
+    if (!enough_at && asked - awaited.size() >= entry_.terms.threshold) enough_at = WireClock::now();
+    const auto patient_until = enough_at && entry_.patience ? *enough_at + patience_left(awaited) : until;
+    const std::optional<Message> message = wire_.receive(std::min(until, patient_until));
     if (!message) break;
     take_message(kind, *message, awaited, take);
+    const bool has_answered = !std::binary_search(awaited.begin(), awaited.end(), message->from);
+    if (enough_at && has_answered) spend_patience(message->from, WireClock::now() - *enough_at);
   }
   end_wait(kind, began);
+  if (enough_at) {
+    for (const std::uint32_t silo : awaited) spend_patience(silo, WireClock::now() - *enough_at);
+  }
   if (!goes_on()) return;
   std::string names;
   for (const std::uint32_t silo : awaited) names += (names.empty() ? "" : ", ") + name_of(silo);
@@ -145,6 +154,33 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
                   "takes may tell of a single person, so none is left out for being late. Raise --silo-timeout: it "
                   "must cover a pass over the rows of the slowest silo",
                   names, to_string(kind), seconds_of(entry_.timeout)));
+}
+
+// How much longer all of them may be waited for, where t others have answered.
+WireClock::duration CoordinatorSession::patience_left(const std::vector<std::uint32_t>& silos) const {
+  WireClock::duration left = *entry_.patience;
+  for (const std::uint32_t silo : silos) {
+    const auto waited = waited_for_.find(silo);
+    if (waited != waited_for_.end()) left = std::min(left, *entry_.patience - waited->second);
+  }
+  return left;
+}
+
+void CoordinatorSession::spend_patience(std::uint32_t silo, WireClock::duration waited) {
+  WireClock::duration& whole = waited_for_[silo];
+  whole += waited;
+  if (!entry_.patience || whole < *entry_.patience) return;
+  throw AggregationAborted(fmt::format(
+      "{}: {} others have waited for it for {:.1f} s in all, --silo-patience is {:g} s. The run ends for all; "
+      "raise it where this silo computes as fast as it can",
+      name_of(silo), entry_.terms.threshold, seconds_of(whole), seconds_of(*entry_.patience)));
+}
+
+// Throws where it cannot be of an attempt that was given up.
+void CoordinatorSession::take_stale(std::uint32_t silo) {
+  std::size_t& left = stale_pieces_[silo];
+  if (left == 0) throw AggregationAborted("it sends pieces of no attempt at this sum");
+  --left;
 }
 
 void CoordinatorSession::end_wait(FrameKind kind, WireClock::time_point began) {
@@ -162,11 +198,13 @@ void CoordinatorSession::begin_run() {
   Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
   secure_bytes(offer.run);
   roster_.members[0].key = offer.identity;
-  for (const std::uint32_t silo : left_) wire_.send(silo, make_offer(offer, entry_.identity, silo));
+  for (const std::uint32_t silo : left_) {
+    wire_.send(silo, make_offer(offer, entry_.identity, silo, wire_.binding(silo)));
+  }
 
   std::map<std::uint32_t, Hello> hellos;
   gather(FrameKind::kHello, left_, [&](std::uint32_t silo, PayloadReader& whole) {
-    const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster);
+    const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster, wire_.binding(silo));
     channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
     roster_.members[silo].key = hello.identity;
     hellos.emplace(silo, hello);
@@ -175,10 +213,7 @@ void CoordinatorSession::begin_run() {
   require_enough(left_.size());
   PayloadWriter members;
   members.numbers(left_);
-  for (const std::uint32_t silo : left_) {
-    const Hello& hello = hellos.at(silo);
-    members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
-  }
+  for (const std::uint32_t silo : left_) write_hello(members, hellos.at(silo));
   const std::vector<std::byte> payload = members.take();
   run_ = run_of(offer, payload);
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);
@@ -263,12 +298,16 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   send_each(sharing, FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
   const std::vector<std::uint32_t> masking_silos = agree_on_list(ListStage::kSharing, sharing);
   gather(FrameKind::kMasked, masking_silos, [&](std::uint32_t silo, PayloadReader& payload) {
-    if (!is_of_attempt(payload)) return false;
+    if (!is_of_attempt(payload)) {
+      take_stale(silo);
+      return false;
+    }
     masking.add_piece(silo, payload);
     return masking.has_masked_all(silo);
   });
   require_enough(left_.size());
   if (std::any_of(sharing.begin(), sharing.end(), [&](std::uint32_t silo) { return masking.is_partial(silo); })) {
+    for (const std::uint32_t silo : left_) stale_pieces_[silo] += (attempt.words + kWordsPerPiece - 1) / kWordsPerPiece;
     return false;
   }
   const std::vector<std::uint32_t> summed = masking.close_masking();

@@ -2,7 +2,9 @@
 //
 // A silo is lost where its process ends, where its line is dead, or where a message of it is refused. It is informed,
 // and never comes back. With fewer than t left the run ends. A silo that is alive and late is not lost: it ends the run
-// for all.
+// for all. So does one that is late again and again, where the entry bounds for how long, in all, a silo may keep t
+// others waiting: without that bound, one that answers just before each deadline holds a run for as long as all of them
+// are together.
 #pragma once
 
 #include <cstdint>
@@ -82,6 +84,9 @@ class CoordinatorSession {
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
               const std::function<bool()>& is_enough = nullptr);
   void end_wait(FrameKind kind, WireClock::time_point began);
+  void spend_patience(std::uint32_t silo, WireClock::duration waited);
+  WireClock::duration patience_left(const std::vector<std::uint32_t>& silos) const;
+  void take_stale(std::uint32_t silo);
   void take_message(FrameKind kind, const Message& message, std::vector<std::uint32_t>& awaited, const Take& take);
   void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
   void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
@@ -108,6 +113,8 @@ class CoordinatorSession {
   std::map<std::uint32_t, ExitCode> overruled_;  // silos that had failed and were told, on purpose, that nobody has
   std::vector<std::uint32_t> last_summed_;
   std::map<std::string, PhaseCost> costs_;
+  std::map<std::uint32_t, WireClock::duration> waited_for_;  // while t others had answered
+  std::map<std::uint32_t, std::size_t> stale_pieces_;        // of attempts that were given up, which may still come
 };
 
 }  // namespace dpreduce

@@ -64,6 +64,7 @@ class FaultyWire final : public Wire {
   FaultyWire(Wire& wire, Fault fault, SelfHarm harm) : wire_(wire), fault_(fault), harm_(std::move(harm)) {}
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Message> receive(WireClock::time_point until) override;
+  LineBinding binding(std::uint32_t peer) const override { return wire_.binding(peer); }
 
  private:
   Wire& wire_;

@@ -20,14 +20,14 @@ std::vector<std::byte> body_of(const Offer& offer) {
   return writer.bytes(offer.terms.options).bytes(offer.roster_digest).bytes(offer.identity).bytes(offer.key).take();
 }
 
-std::vector<std::byte> signed_part(const Offer& offer) {
-  return PayloadWriter().text("dpreduce offer v2").bytes(body_of(offer)).take();
+std::vector<std::byte> signed_part(const Offer& offer, const LineBinding& binding) {
+  return PayloadWriter().text("dpreduce offer v3").bytes(body_of(offer)).bytes(binding).take();
 }
 
 std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::uint32_t silo) {
   PayloadWriter writer;
-  writer.text("dpreduce hello v2").bytes(body_of(offer)).u32(silo);
-  return writer.bytes(hello.identity).bytes(hello.key).take();
+  writer.text("dpreduce hello v3").bytes(body_of(offer)).u32(silo);
+  return writer.bytes(hello.identity).bytes(hello.key).bytes(hello.binding).take();
 }
 
 // In the form of a frame, with zeros in the place of the tag.
@@ -114,8 +114,9 @@ PublicKey digest_of(const std::optional<Roster>& roster) {
   return roster ? roster->digest() : PublicKey{};
 }
 
-std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo) {
-  offer.signature = identity.sign(signed_part(offer));
+std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo,
+                                  const LineBinding& binding) {
+  offer.signature = identity.sign(signed_part(offer, binding));
   PayloadWriter writer;
   writer.bytes(body_of(offer)).bytes(offer.signature);
   return unsealed(FrameKind::kOffer, 0, silo, writer.take());
@@ -124,12 +125,25 @@ std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::ui
 std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo) {
   hello.signature = identity.sign(signed_part(hello, offer, silo));
   PayloadWriter writer;
-  writer.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+  write_hello(writer, hello);
   return unsealed(FrameKind::kHello, silo, 0, writer.take());
 }
 
+void write_hello(PayloadWriter& writer, const Hello& hello) {
+  writer.bytes(hello.identity).bytes(hello.key).bytes(hello.binding).bytes(hello.signature);
+}
+
+Hello read_hello(PayloadReader& reader) {
+  Hello hello;
+  hello.identity = reader.array<32>();
+  hello.key = reader.array<32>();
+  hello.binding = reader.array<32>();
+  hello.signature = reader.array<64>();
+  return hello;
+}
+
 Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
-                 const std::optional<Roster>& roster) {
+                 const std::optional<Roster>& roster, const LineBinding& binding) {
   PayloadReader reader(payload_of(FrameKind::kOffer, 0, silo, frame));
   if (const std::uint32_t protocol = reader.u32(); protocol != kSiloProtocol) {
     throw AggregationAborted(fmt::format(
@@ -150,8 +164,8 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
   offer.signature = reader.array<64>();
   reader.end();
   require_identity(offer.identity, roster, 0);
-  if (!verifies(offer.identity, signed_part(offer), offer.signature)) {
-    throw AggregationAborted("the coordinator's offer is not signed by its identity");
+  if (!verifies(offer.identity, signed_part(offer, binding), offer.signature)) {
+    throw AggregationAborted("the coordinator's offer is not signed by its identity for this line");
   }
   require_own(offer, terms, roster);
   return offer;
@@ -168,15 +182,13 @@ bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo) {
 }
 
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
-                 const std::optional<Roster>& roster) {
+                 const std::optional<Roster>& roster, const LineBinding& binding) {
   PayloadReader reader(payload_of(FrameKind::kHello, silo, 0, frame));
-  Hello hello;
-  hello.identity = reader.array<32>();
-  hello.key = reader.array<32>();
-  hello.signature = reader.array<64>();
+  const Hello hello = read_hello(reader);
   reader.end();
   require_identity(hello.identity, roster, silo);
   if (!verifies(hello, offer, silo)) throw AggregationAborted("its hello is not signed by its identity");
+  if (hello.binding != binding) throw AggregationAborted("its hello is of another line");
   return hello;
 }
 

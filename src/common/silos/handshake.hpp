@@ -5,8 +5,9 @@
 //     hello    silo -> coordinator   identity, key of the run; signed together with the offer
 //     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
 //
-// Offer and hello have a fixed length and are used only after their signature has been verified. With a roster an
-// identity must be the one that stands there. Without one any identity is accepted: a party is then only known to be
+// Both are signed together with what binds their line (wire.hpp): on another line, or in another run, they are worth
+// nothing. Offer and hello have a fixed length and are used only after their signature has been verified. With a roster
+// an identity must be the one that stands there. Without one any identity is accepted: a party is then only known to be
 // the same throughout the run, which is enough for a simulation.
 //
 // A silo says hello to an offer only where all of that is its own as well: what it signs is what it was started with.
@@ -25,6 +26,7 @@
 #include "common/masking/payload.hpp"
 #include "common/masking/roster.hpp"
 #include "common/silos/frame.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 
@@ -43,7 +45,7 @@ struct SiloTerms {
 
 /// The version of the messages between parties, and of what they agree on. With another number nothing of an offer can
 /// be read.
-inline constexpr std::uint32_t kSiloProtocol = 2;
+inline constexpr std::uint32_t kSiloProtocol = 3;
 
 /// A version of the program, filled up with zeros.
 using VersionField = std::array<std::byte, 32>;
@@ -55,28 +57,34 @@ struct Offer {
   PublicKey roster_digest{};  ///< zeros without a roster
   PublicKey identity{};
   PublicKey key{};
-  Signature signature{};
+  Signature signature{};  ///< over all of the other fields, and the binding of the line
   VersionField version = own_version();
 };
 
 struct Hello {
   PublicKey identity{};
   PublicKey key{};
+  LineBinding binding{};
   Signature signature{};
 };
 
 PublicKey digest_of(const std::optional<Roster>& roster);
 
 /// The offer and the hello, each as a frame that is not sealed.
-std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo);
+std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo,
+                                  const LineBinding& binding = {});
 std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo);
 
 /// Throws AggregationAborted naming the fault: of form, protocol, identity, signature, version, roster or terms; of
 /// what differs both sides, where that can be told.
 Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
-                 const std::optional<Roster>& roster);
+                 const std::optional<Roster>& roster, const LineBinding& binding = {});
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
-                 const std::optional<Roster>& roster);
+                 const std::optional<Roster>& roster, const LineBinding& binding = {});
+
+/// Identity, key, binding and signature one after the other, as "members" has them for everyone.
+void write_hello(PayloadWriter& writer, const Hello& hello);
+Hello read_hello(PayloadReader& reader);
 
 /// The run as masks and signatures know it: SHA-256 of the offer and of the payload of "members". Every member's key of
 /// the run is in it, so that nothing which a silo has signed in another run fits, even where a coordinator makes the

@@ -44,6 +44,7 @@ class LoggedWire final : public Wire {
   LoggedWire(Wire& wire, PartyLog& log) : wire_(wire), log_(log) {}
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Message> receive(WireClock::time_point until) override;
+  LineBinding binding(std::uint32_t peer) const override { return wire_.binding(peer); }
 
  private:
   Wire& wire_;

@@ -75,9 +75,9 @@ void SiloSession::begin_run() {
   const std::optional<Message> message = of_coordinator(end_of_patience());
   if (!message) throw AggregationAborted("the coordinator does not begin the run");
   if (message->is_farewell) throw_gone();
-  const Offer offer = open_offer(message->bytes, self_.number, entry_.terms, entry_.roster);
+  const Offer offer = open_offer(message->bytes, self_.number, entry_.terms, entry_.roster, wire_.binding(0));
   const AgreementKey key = AgreementKey::generate();
-  Hello hello{entry_.identity.public_key(), key.public_key(), {}};
+  const Hello hello{entry_.identity.public_key(), key.public_key(), wire_.binding(0), {}};
   channel_.emplace(key.agree(offer.key), offer.run, self_.number, 0);
   wire_.send(0, make_hello(hello, entry_.identity, offer, self_.number));
 
@@ -92,10 +92,7 @@ void SiloSession::begin_run() {
   roster_.members[0].key = offer.identity;
   bool is_own_there = false;  // with the key that was just made, so that this is no replay of an earlier run
   for (const std::uint32_t silo : present) {
-    Hello other;
-    other.identity = reader.array<32>();
-    other.key = reader.array<32>();
-    other.signature = reader.array<64>();
+    const Hello other = read_hello(reader);
     if ((entry_.roster && roster_.members[silo].key != other.identity) || !verifies(other, offer, silo)) {
       throw AggregationAborted(fmt::format("the key of silo {} is not signed by it", silo));
     }

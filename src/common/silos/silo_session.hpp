@@ -27,6 +27,9 @@ struct SiloEntry {
   std::chrono::milliseconds timeout{};        ///< within which each message of a silo must come
   PartyLog* log = nullptr;                    ///< of the party; outlives the session
   std::optional<Fault> fault = std::nullopt;  ///< on purpose, of this party, above its wire: kLie, kEquivocate
+  /// At the coordinator: for how long, in the whole run, t other silos may wait for a silo. None: without bound.
+  std::optional<std::chrono::milliseconds> patience = std::nullopt;
+  bool over_network = false;  ///< parties share no machine, as far as they know
 };
 
 /// All throw AggregationAborted where the coordinator is silent for kPatience timeouts, where a message of it is

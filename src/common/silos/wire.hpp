@@ -3,6 +3,7 @@
 // It may be late, changed, repeated or from somebody else: frame.hpp detects that.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,10 @@ namespace dpreduce {
 struct LineTerms;  // line.hpp
 
 using WireClock = std::chrono::steady_clock;
+
+/// What the two ends of a line share and nobody else does; zeros on a wire that has no such thing. Offers and hellos
+/// are signed with it, so that none fits another line (handshake.hpp).
+using LineBinding = std::array<std::byte, 32>;
 
 struct Message {
   std::uint32_t from = 0;
@@ -32,6 +37,9 @@ class Wire {
   virtual void send(std::uint32_t to, std::vector<std::byte> bytes) = 0;
   /// The next message from any party; nothing where none has come by `until`. Throws as send.
   virtual std::optional<Message> receive(WireClock::time_point until) = 0;
+
+  /// That of the line to `peer`, for the whole run.
+  virtual LineBinding binding(std::uint32_t) const { return {}; }
 
   /// From here on send throws AggregationAborted where nothing is taken for so long, on a wire on which sending waits.
   virtual void set_send_timeout(std::chrono::milliseconds) {}

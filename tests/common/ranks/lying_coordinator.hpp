@@ -74,7 +74,7 @@ class LyingCoordinator final : public Wire {
                    offer_, 2, std::nullopt);
     PayloadWriter members;
     members.numbers(std::vector<std::uint32_t>{1, 2});
-    for (const Hello& one : {hello, other}) members.bytes(one.identity).bytes(one.key).bytes(one.signature);
+    for (const Hello& one : {hello, other}) write_hello(members, one);
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer_, payload);
     post(channel_->seal(FrameKind::kMembers, 0, payload));

@@ -13,7 +13,7 @@ constexpr std::uint32_t kOdd = 2;
 constexpr std::size_t kWords = 10;
 constexpr std::int64_t kAllWell = std::numeric_limits<std::int64_t>::max();
 
-// What silo kOdd sends otherwise: in its message of that kind, the number-th of the run.
+// What silo kOdd sends otherwise: in its message of that kind, the number-th of the run; 0: in each.
 struct Oddity {
   std::string what;
   FrameKind at;
@@ -62,10 +62,9 @@ class HandledSilo {
     present_ = reader.numbers();
     roster_.members.resize(terms_.silos + 1);
     for (const std::uint32_t silo : present_) {
-      roster_.members[silo].key = reader.array<32>();
-      const PublicKey of_run = reader.array<32>();
-      reader.array<64>();
-      if (silo != number_) self_.pair_secrets.emplace(silo, key.agree(of_run));
+      const Hello hello = read_hello(reader);
+      roster_.members[silo].key = hello.identity;
+      if (silo != number_) self_.pair_secrets.emplace(silo, key.agree(hello.key));
     }
     self_.number = number_;
     self_.identity = &identity_;
@@ -75,7 +74,7 @@ class HandledSilo {
   Payload next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
   OpenedMessage open(std::uint64_t round) { return channel_->open(round, next()); }
   void send(FrameKind kind, std::uint64_t round, Payload payload) {
-    if (number_ == kOdd && kind == oddity_.at && ++sent_ == oddity_.number) oddity_.change(kind, payload);
+    if (number_ == kOdd && kind == oddity_.at && (oddity_.number == 0 || ++sent_ == oddity_.number)) oddity_.change(kind, payload);
     wire_.send(0, channel_->seal(kind, round, payload));
   }
 
@@ -107,7 +106,9 @@ class CoordinatorSessionTest : public testing::Test {
       });
     }
     MemoryWire wire(queues, 0);
-    CoordinatorSession session(wire, simulated_entry({.terms = terms_, .timeout = timeout_}));
+    SiloEntry entry = simulated_entry({.terms = terms_, .timeout = timeout_});
+    entry.patience = patience_;
+    CoordinatorSession session(wire, std::move(entry));
     try {
       session.connect();
       EXPECT_EQ(session.agree(kAllWell), kAllWell);
@@ -124,6 +125,7 @@ class CoordinatorSessionTest : public testing::Test {
 
   const SiloTerms terms_{4, 3, 0};
   std::chrono::milliseconds timeout_{10000};
+  std::optional<std::chrono::milliseconds> patience_;
   std::vector<std::uint64_t> sum_ = std::vector<std::uint64_t>(kWords, 0);
   double largest_ = 0.0;
   std::vector<std::uint32_t> summed_;
@@ -188,11 +190,28 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
   }
 }
 
-// Pieces of an attempt that was given up may still be on their way: they are no part of another one.
+// Pieces of an attempt that was given up may still be on their way, and are no part of another one. Where none was given
+// up there are none.
 TEST_F(CoordinatorSessionTest, AStatisticOfAnotherAttemptIsNotSummed) {
-  timeout_ = std::chrono::milliseconds(1000);
   run({"of another attempt", FrameKind::kMasked, 1, of_another_attempt, ""});
-  EXPECT_THAT(refusal_, HasSubstr("silo 2: alive, but no \"masked\" came"));
+  EXPECT_EQ(refusal_, "");
+  ASSERT_EQ(lost_.size(), 1U);
+  EXPECT_THAT(lost_[0].reason, HasSubstr("pieces of no attempt"));
+  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
+}
+
+// A silo that answers just in time, each time, holds the others for so long in all, and not for as many timeouts as
+// there are waits.
+TEST_F(CoordinatorSessionTest, PatienceWithASiloIsBoundedOverTheWholeRun) {
+  const auto late = [](FrameKind&, Payload&) { std::this_thread::sleep_for(std::chrono::milliseconds(150)); };
+  patience_ = std::chrono::milliseconds(400);
+  run({"late twice", FrameKind::kConsent, 0, late, ""});
+  EXPECT_EQ(refusal_, "");
+  EXPECT_TRUE(lost_.empty());
+  patience_ = std::chrono::milliseconds(250);
+  sum_.assign(kWords, 0);
+  run({"late twice", FrameKind::kConsent, 0, late, ""});
+  EXPECT_THAT(refusal_, AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 0));
 }
 

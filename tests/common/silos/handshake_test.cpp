@@ -69,4 +69,17 @@ TEST_F(HandshakeTest, AHelloIsOfOneOffer) {
   EXPECT_THROW(open_hello(said, other, 1, std::nullopt), AggregationAborted);
 }
 
+// The coordinator cannot make one silo's offer another's, nor show a silo an offer of an earlier line.
+TEST_F(HandshakeTest, OffersAndHellosFitOneLine) {
+  const LineBinding line = sha256("this line");
+  const std::vector<std::byte> of_line = make_offer(offer(), identity_, 1, line);
+  EXPECT_NO_THROW(open_offer(of_line, 1, terms_, roster_, line));
+  EXPECT_THAT(refusal(of_line), HasSubstr("not signed by its identity for this line"));
+  const Identity silo = Identity::generate();
+  const Hello hello{silo.public_key(), key_.public_key(), line, {}};
+  const std::vector<std::byte> said = make_hello(hello, silo, offer(), 1);
+  EXPECT_NO_THROW(open_hello(said, offer(), 1, std::nullopt, line));
+  EXPECT_THROW(open_hello(said, offer(), 1, std::nullopt), AggregationAborted);
+}
+
 }  // namespace dpreduce::handshake_test

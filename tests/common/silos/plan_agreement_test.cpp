@@ -86,11 +86,11 @@ class LiedToSilo {
     const Hello own = open_hello(next(), offer, 1, std::nullopt);
     channel_.emplace(key_.agree(own.key), offer.run, 0, 1);
     PayloadWriter members;
-    members.numbers(std::vector<std::uint32_t>{1, 2, 3}).bytes(own.identity).bytes(own.key).bytes(own.signature);
+    write_hello(members.numbers(std::vector<std::uint32_t>{1, 2, 3}), own);
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       const Hello other{identities_[silo].public_key(), AgreementKey::generate().public_key(), {}};
       const Hello said = open_hello(make_hello(other, identities_[silo], offer, silo), offer, silo, std::nullopt);
-      members.bytes(said.identity).bytes(said.key).bytes(said.signature);
+      write_hello(members, said);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer, payload);

@@ -72,7 +72,7 @@ class SiloSessionTest : public testing::Test {
     for (auto& [silo, hello] : hellos) {
       roster_.members[silo].key = hello.identity;
       channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
-      members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+      write_hello(members, hello);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer, payload);
@@ -273,12 +273,11 @@ class OneHonestSilo {
   void name_members(const Hello& of_first, const std::function<void(std::uint32_t, Hello&)>& change = nullptr,
                     const std::vector<std::uint32_t>& present = {1, 2, 3}) {
     PayloadWriter members;
-    members.numbers(present);
-    members.bytes(of_first.identity).bytes(of_first.key).bytes(of_first.signature);
+    write_hello(members.numbers(present), of_first);
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       Hello hello = signed_hello(silo, identities_[silo]);
       if (change) change(silo, hello);
-      members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+      write_hello(members, hello);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer_, payload);

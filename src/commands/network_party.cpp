@@ -1,0 +1,288 @@
+#include "commands/network_party.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "commands/command_line/fit_options.hpp"
+#include "commands/commands.hpp"
+#include "commands/job.hpp"
+#include "commands/silo_preview.hpp"
+#include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
+#include "common/base/rank_pattern.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "fit/validated_options.hpp"
+#include "network/coordinator_wire.hpp"
+#include "network/health_file.hpp"
+#include "network/silo_wire.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kLongestWait = 1e8;  // seconds
+constexpr double kTimeoutsOfPatience = 20;
+
+struct Refused {
+  const char* option;
+  const char* why;
+};
+
+// Options of a fit that a party over a network must not have.
+constexpr std::array kRefusedOverNetwork{
+    Refused{"--seed", "whoever knows the seed can take the noise off"},
+    Refused{"--non-private", "silos would send exact sums"},
+    Refused{"--fault", "it is for simulations, under mpirun"},
+    Refused{"--round-trip", "the line is a real one"},
+    Refused{"--bandwidth", "the line is a real one"},
+    Refused{"--packet-loss", "the line is a real one"},
+};
+
+void require_fit_for_network(const OptionTable& options, const std::string& command) {
+  for (const Refused& refused : kRefusedOverNetwork) {
+    if (!options.find(refused.option)->is_given()) continue;
+    throw UsageError(
+        fmt::format("{}: is refused by dpreduce {}: {}; take it out", refused.option, command, refused.why));
+  }
+  for (const Option& option : options.options()) {
+    const auto word = std::ranges::find_if(option.given, [](const std::string& given) { return has_rank(given); });
+    if (word == option.given.end()) continue;
+    throw UsageError(fmt::format(
+        "--{} {}: {{rank}} is of parties under mpirun; over a network a party has no rank, so name its file",
+        option.long_name(), *word));
+  }
+}
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(std::llround(1e3 * seconds));
+}
+
+// Who this party is: its number in the roster.
+std::uint32_t number_of(const Identity& identity, const Roster& roster, const NetworkParty& party) {
+  const SiloOptions& silos = party.fit.silos;
+  const auto member = std::ranges::find(roster.members, identity.public_key(), &Member::key);
+  if (member == roster.members.end()) {
+    throw BadInput(fmt::format("--identity {}: its key {}... stands nowhere in --roster {}", silos.identity,
+                               short_hex(identity.public_key()), silos.roster));
+  }
+  const auto number = static_cast<std::uint32_t>(member - roster.members.begin());
+  if ((number == 0) != (party.role == PartyRole::kCoordinator)) {
+    throw BadInput(fmt::format("--identity {}: is that of {} in --roster {}; start it with dpreduce {}", silos.identity,
+                               number == 0 ? "the coordinator" : fmt::format("silo \"{}\"", member->name), silos.roster,
+                               number == 0 ? "coordinator" : "silo"));
+  }
+  return number;
+}
+
+std::string who_is_here(const std::vector<PartyStatus>& silos) {
+  std::string here;
+  std::string missing;
+  for (const PartyStatus& silo : silos) {
+    std::string& names = silo.state == LineState::kOpen ? here : missing;
+    names += (names.empty() ? "" : ", ") + silo.name;
+  }
+  const auto count = std::ranges::count(silos, LineState::kOpen, &PartyStatus::state);
+  return fmt::format("{} of {} silos are here{}{}{}{}", count, silos.size(), here.empty() ? "" : ": ", here,
+                     missing.empty() ? "" : "; not yet: ", missing);
+}
+
+// The wire of the party, once the run has begun.
+class NetworkRun {
+ public:
+  NetworkRun(const NetworkParty& party, PartyLog& log)
+      : party_(party), log_(log), roster_(read_roster(party.fit.silos.roster)) {
+    const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
+    self_ = number_of(identity, roster_, party);
+    terms_ = terms_of(party.fit.silos, size());
+    const NetworkTerms terms{roster_, self_, milliseconds_of(party.fit.silos.timeout_seconds),
+                             milliseconds_of(party.network.run_timeout_seconds), &log};
+    if (is_coordinator()) {
+      const NetworkAddress listen = parse_address("--listen", party.network.address);
+      auto wire = std::make_unique<CoordinatorWire>(identity, terms, listen);
+      coordinator_ = wire.get();
+      wire_ = std::move(wire);
+    } else {
+      const NetworkAddress dialed = parse_address("--connect", party.network.address);
+      auto wire = std::make_unique<SiloWire>(identity, terms, dialed);
+      silo_ = wire.get();
+      wire_ = std::move(wire);
+    }
+    health_.emplace(party.network.health, *wire_, is_coordinator() ? "coordinator" : "silo",
+                    roster_.members[self_].name);
+  }
+
+  void run() {
+    try {
+      wait();
+      health_->set_state("running");
+      SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_);
+      FitCommand{party_.fit}(party.ranks());
+    } catch (const Error& error) {
+      end(error.code());
+      throw;
+    } catch (...) {
+      end(ExitCode::kInternal);
+      throw;
+    }
+    end(ExitCode::kDone);
+  }
+
+ private:
+  bool is_coordinator() const { return self_ == 0; }
+  int size() const { return static_cast<int>(roster_.members.size()); }
+
+  void say(const std::string& line) {
+    log_.line(line);
+    if (!party_.fit.output.quiet) fmt::print(stderr, "dpreduce: {}\n", line);
+  }
+
+  void wait() {
+    if (silo_ != nullptr) {
+      silo_->wait_for_run([&](const std::string& line) { say(line); });
+      return say("the run begins");
+    }
+    say(fmt::format("listening at {}", wire_->address()));
+    std::optional<std::chrono::milliseconds> longest;
+    if (party_.network.wait_seconds) longest = milliseconds_of(*party_.network.wait_seconds);
+    coordinator_->wait_for_silos(longest, terms_.threshold,
+                                 [&](const std::vector<PartyStatus>& silos) { say(who_is_here(silos)); });
+    say("the run begins");
+  }
+
+  void end(ExitCode code) {
+    wire_->leave(code == ExitCode::kDone ? "the run is done"
+                                         : fmt::format("it has ended with exit code {}", static_cast<int>(code)));
+    health_->set_state("ended", static_cast<int>(code));
+  }
+
+  const NetworkParty& party_;
+  PartyLog& log_;
+  Roster roster_;
+  std::uint32_t self_ = 0;
+  SiloTerms terms_;
+  std::unique_ptr<NetworkWire> wire_;
+  CoordinatorWire* coordinator_ = nullptr;  // the same, of that role
+  SiloWire* silo_ = nullptr;
+  std::optional<HealthFile> health_;
+};
+
+void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network) {
+  table.begin_group("Network");
+  const auto declare_address = [&](const char* name, const char* help) {
+    table.text(name, network.address, help).typed("HOST:PORT").required().said(SaidBy::kParty);
+  };
+  if (role == PartyRole::kCoordinator) {
+    declare_address("--listen", "address and port at which silos are waited for");
+    table
+        .number("--wait", network.wait_seconds,
+                "begin after so many seconds with the silos that are here, if they are at least --threshold; default: "
+                "wait for the full roster")
+        .typed("SECONDS")
+        .said(SaidBy::kParty);
+    table
+        .number("--silo-patience", network.patience_seconds,
+                "for so long in all a silo may keep --threshold others waiting; then the run ends for all; default: 20 "
+                "times --silo-timeout")
+        .typed("SECONDS")
+        .said(SaidBy::kParty);
+  } else {
+    declare_address("--connect", "the coordinator's address and port; the silo dials nobody else");
+  }
+  table
+      .number("--run-timeout", network.run_timeout_seconds,
+              "the whole run, the wait for the others included, may take so long")
+      .typed("SECONDS")
+      .said(SaidBy::kParty);
+  table.file("--health", network.health, "a small JSON file for supervisors, renewed every two seconds")
+      .written()
+      .said(SaidBy::kParty);
+  table.begin_group("");
+}
+
+// What a silo would send and promise; nobody is called.
+void preview(const NetworkParty& party) {
+  if (party.role == PartyRole::kCoordinator) {
+    throw UsageError("--dry-run: is of a silo, which shows what it would send; a coordinator sends no rows");
+  }
+  const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
+  preview_silo(party.fit, number_of(identity, read_roster(party.fit.silos.roster), party));
+}
+
+}  // namespace
+
+void NetworkParty::operator()(Communicator&) const {
+  if (launched_by_mpi()) {
+    throw UsageError(fmt::format("{}: a party over a network is one process; start it without mpirun",
+                                 role == PartyRole::kCoordinator ? "coordinator" : "silo"));
+  }
+  if (fit.output.dry_run) return preview(*this);
+  PartyLog log(fit.silos.log);
+  const auto end = [&](ExitCode code, const std::string& how) {
+    log.line(fmt::format("end: exit code {}: {}", static_cast<int>(code), how));
+  };
+  try {
+    NetworkRun(*this, log).run();
+    end(ExitCode::kDone, "done");
+  } catch (const PeerFailed& failure) {
+    const std::string how = failure.rank == 0
+                                ? std::string("the coordinator is gone, or has given the run up")
+                                : fmt::format("silo {} has ended the run; its own log says why", failure.rank);
+    report_error(how.c_str(), failure.code());
+    end(failure.code(), how);
+    throw;
+  } catch (const Error& error) {
+    end(error.code(), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    end(ExitCode::kInternal, error.what());
+    throw;
+  }
+}
+
+CommandEntry network_command(PartyRole role) {
+  const bool is_coordinator = role == PartyRole::kCoordinator;
+  struct Read {
+    FitOptions fit;
+    NetworkOptions network;
+  };
+  const auto read = std::make_shared<Read>();
+  CommandEntry command;
+  command.name = is_coordinator ? "coordinator" : "silo";
+  command.role = role;
+  OptionTable& table = command.options;
+  declare_network(table, role, read->network);
+  declare_fit(table, read->fit);
+  declare_config(table);
+  for (const char* mandatory : {"--roster", "--identity"}) table.find(mandatory)->required();
+  for (const char* rows : {"--train-x", "--train-y"}) table.find(rows)->is_required = !is_coordinator;
+  for (const Refused& refused : kRefusedOverNetwork) {
+    table.find(refused.option)->help = fmt::format("refused here: {}", refused.why);
+  }
+  command.chosen = [read, role, name = command.name](const ParsedCommand& parsed) {
+    require_fit_for_network(parsed.options, name);
+    const NetworkOptions& network = read->network;
+    require_option_between("--run-timeout", network.run_timeout_seconds, 1, kLongestWait);
+    if (network.patience_seconds)
+      require_option_between("--silo-patience", *network.patience_seconds, 0.1, kLongestWait);
+    if (network.wait_seconds) require_option_between("--wait", *network.wait_seconds, 0, kLongestWait);
+    parse_address(role == PartyRole::kCoordinator ? "--listen" : "--connect", network.address);
+    FitOptions fit = read->fit;
+    choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
+    fit.silos.secure_aggregation = true;
+    fit.silos.over_network = true;
+    fit.silos.patience_seconds = network.patience_seconds.value_or(kTimeoutsOfPatience * fit.silos.timeout_seconds);
+    fit.silos.rows_are_own = true;
+    fit.silos.ledger_is_own = true;
+    fit.silos.consent = parsed.consent;
+    fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
+    if (role == PartyRole::kCoordinator) fit.data.train.x = fit.data.train.y = fit.data.train.person = {};
+    return NetworkParty{role, validated(std::move(fit)), network};
+  };
+  return command;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,38 @@
+// dpreduce coordinator, dpreduce silo: one party of a run among silos, a process of its own on a machine of its own.
+//
+// The run is that of `fit --secure-aggregation`; what differs is how messages travel (src/network), and that a party is
+// known by its identity, not by a rank.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "commands/command_line/command_entry.hpp"
+#include "common/ranks/communicator.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+/// What the party is told of the network, beside the fit.
+struct NetworkOptions {
+  std::string address;                     ///< where the coordinator listens, and silos dial
+  std::optional<double> wait_seconds;      ///< for the full roster, at the coordinator; empty: for ever
+  std::optional<double> patience_seconds;  ///< of the coordinator, with one silo in all; empty: some --silo-timeouts
+  double run_timeout_seconds = 86'400;
+  std::string health;  ///< a file for supervisors; empty: none
+};
+
+struct NetworkParty {
+  PartyRole role = PartyRole::kSilo;
+  FitOptions fit;  ///< validated
+  NetworkOptions network;
+
+  /// Takes part in one run, from the first call to the farewell. Throws what the run ends with, which stands in the
+  /// party's log as well.
+  void operator()(Communicator& alone) const;
+};
+
+/// The command of that role, with all of its options.
+CommandEntry network_command(PartyRole role);
+
+}  // namespace dpreduce

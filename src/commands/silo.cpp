@@ -1,0 +1,17 @@
+// dpreduce silo: takes part in a run among silos over a network.
+#include "commands/commands.hpp"
+#include "commands/network_party.hpp"
+
+namespace dpreduce {
+
+CommandEntry silo_command() {
+  CommandEntry command = network_command(PartyRole::kSilo);
+  command.help = "take part in a run among silos over a network, with rows of one's own";
+  command.footer =
+      "Examples:\n"
+      "  dpreduce silo --connect hub.example.org:7000 --config common.toml --roster roster.toml \\\n"
+      "    --identity north.key --silo-config north.toml --log north.log";
+  return command;
+}
+
+}  // namespace dpreduce

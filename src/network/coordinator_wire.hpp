@@ -1,0 +1,43 @@
+// The coordinator's end of the network: it listens, and waits for the silos of its roster.
+//
+// Who may have a silo's line:
+//   - before the run begins, the process of that identity that came first; another one once the first has gone
+//   - from then on that process alone, on the connection that it made last
+// Another process of the same identity proves itself, is refused, and learns why; the line of the first is not touched.
+#pragma once
+
+#include <optional>
+
+#include "network/doorman.hpp"
+#include "network/network_wire.hpp"
+
+namespace dpreduce {
+
+class CoordinatorWire final : public NetworkWire {
+ public:
+  /// Listens. Throws as Doorman.
+  CoordinatorWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& listen);
+  ~CoordinatorWire() override;
+
+  /// Returns when all silos are here, or, after `wait`, at least `least` of them: the run begins. Silos that are not
+  /// here then are lost to it. `tell` is called with who is here, at once and whenever that changes. Throws
+  /// AggregationAborted where the run has no time left.
+  void wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,
+                      const std::function<void(const std::vector<PartyStatus>&)>& tell);
+
+  std::string address() const override { return address_; }
+
+ protected:
+  void on_tick(WireClock::time_point now) override { doorman_.tick(now); }
+  void on_gone(std::uint32_t peer, const std::string& why) override;
+
+ private:
+  void admit(Doorman::Proved visitor);
+  std::string why_refused(PartyLine& line, const Greeting& greeting) const;
+
+  bool has_begun_ = false;
+  Doorman doorman_;
+  std::string address_;
+};
+
+}  // namespace dpreduce

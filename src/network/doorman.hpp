@@ -1,0 +1,88 @@
+// Who knocks at the coordinator's door, until it is known who that is.
+//
+// A visitor has one of kMostVisitors places, and a few seconds to prove that it is a silo of the roster and to greet.
+// Until something comes of it, it costs a socket; then what one handshake of TLS takes. Where all places are taken,
+// the next one takes that of a visitor that has sent nothing, or else of any: whoever holds connections keeps nobody
+// out for long. Handshakes are made at a bounded rate; a visitor above it is turned away. Nothing that a visitor sends
+// is looked at before TLS has proved it, but by TLS.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "network/link_message.hpp"
+#include "network/network_address.hpp"
+#include "network/tls_connection.hpp"
+
+namespace dpreduce {
+
+class Doorman {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostVisitors = 64;
+  static constexpr double kHandshakesPerSecond = 200.0;
+
+  /// A visitor that is who `key` says, and has greeted. What it sends next is read on by `reader`.
+  struct Proved {
+    PublicKey key{};
+    std::shared_ptr<TlsConnection> connection;
+    LinkReader reader{LinkKind::kGreeting};
+    Greeting greeting;
+  };
+
+  /// Listens. A visitor has `visit` to prove itself. `tell` gets a line about visitors that were turned away. Throws
+  /// BadInput naming --listen, address and the system's reason. All outlive it.
+  Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
+          std::chrono::milliseconds visit, std::function<void(Proved)> admit,
+          std::function<void(const std::string&)> tell);
+
+  /// Where it listens, with the port that it has got.
+  NetworkAddress address() const;
+
+  /// Turns away those whose time is over.
+  void tick(Clock::time_point now);
+
+ private:
+  struct Visitor {
+    std::shared_ptr<TlsConnection> connection;
+    Clock::time_point until;
+    bool has_begun = false;  // something has come of it
+    LinkReader reader{LinkKind::kGreeting};
+  };
+
+  void accept();
+  void let_in(TlsConnection::Socket socket);
+  void begin_handshake(std::uint64_t number);
+  void wait_for_greeting(std::uint64_t number);
+  bool take(std::uint64_t number, std::span<const std::byte> bytes);
+  void turn_away(std::uint64_t number, const std::string& why);
+  std::uint64_t least_promising();
+  bool may_begin();
+
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::steady_timer pause_;
+  TlsIdentity& identity_;
+  std::chrono::milliseconds visit_;
+  std::function<void(Proved)> admit_;
+  std::function<void(const std::string&)> tell_;
+  std::map<std::uint64_t, Visitor> visitors_;
+  std::uint64_t visitors_so_far_ = 0;
+  double handshakes_left_ = kHandshakesPerSecond;
+  Clock::time_point counted_at_ = Clock::now();
+  std::minstd_rand chance_{std::random_device{}()};
+  // What is told of the turned away is bounded as well.
+  int lines_left_ = 0;
+  std::uint64_t untold_ = 0;
+  Clock::time_point told_until_{};
+};
+
+}  // namespace dpreduce

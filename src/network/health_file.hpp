@@ -1,0 +1,47 @@
+// A small file that says how a party is, for a supervisor: JSON, replaced as a whole every two seconds.
+//
+//     {"role": "coordinator", "name": "hub", "state": "waiting" | "running" | "ended", "exit_code": 0, "pid": 42,
+//      "address": "0.0.0.0:7000", "updated": 1767225600, "parties": {"north": "here", ...}}
+//
+// "exit_code" stands in it once the party has ended. A file that is older than ten seconds and does not say so is that
+// of a process that was killed. It tells nothing of rows.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "network/network_wire.hpp"
+
+namespace dpreduce {
+
+class HealthFile {
+ public:
+  /// An empty path: no file. `wire` outlives it. Throws BadInput with the path and the system's reason.
+  HealthFile(std::string path, const NetworkWire& wire, std::string role, std::string name);
+  ~HealthFile();
+  HealthFile(const HealthFile&) = delete;
+  HealthFile& operator=(const HealthFile&) = delete;
+
+  void set_state(std::string state, std::optional<int> exit_code = std::nullopt);
+
+ private:
+  // Whether it could be written.
+  bool write();
+  void run();
+
+  std::string path_;
+  const NetworkWire& wire_;
+  std::string role_;
+  std::string name_;
+  std::string state_ = "waiting";
+  std::optional<int> exit_code_;
+  std::mutex lock_;
+  std::condition_variable ends_;
+  bool has_ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dpreduce

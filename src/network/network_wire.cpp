@@ -1,0 +1,186 @@
+#include "network/network_wire.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/masking/payload.hpp"
+#include "common/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(50);
+
+std::vector<PublicKey> keys_of(const Roster& roster, const std::vector<std::uint32_t>& peers) {
+  std::vector<PublicKey> keys;
+  for (const std::uint32_t peer : peers) keys.push_back(roster.members.at(peer).key);
+  return keys;
+}
+
+double seconds_in(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std::vector<std::uint32_t>& peers)
+    : terms_(std::move(terms)),
+      identity_(identity, keys_of(terms_.roster, peers)),
+      run_until_(WireClock::now() + terms_.run_timeout),
+      send_timeout_(terms_.silo_timeout),
+      timer_(io_) {
+  secure_bytes(process_);
+  const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  for (const std::uint32_t peer : peers) {
+    PartyLine::Events events;
+    events.message = [this, peer](std::vector<std::byte> bytes) { deliver({peer, std::move(bytes), false}); };
+    events.left = [this, peer](const std::string& why) {
+      log(fmt::format("{} has left: {}", name_of(peer), why));
+      on_gone(peer, why);
+    };
+    events.broken = [this, peer](const std::string& why) {
+      log(fmt::format("the line to {} is broken: {}; it has {} s to be made again", name_of(peer), why,
+                      seconds_in(lines_.at(peer).reconnect_time())));
+      on_broken(peer);
+      changed_.notify_all();
+    };
+    events.changed = [this] { changed_.notify_all(); };
+    lines_.try_emplace(peer, times, lock_, std::move(events));
+  }
+}
+
+NetworkWire::~NetworkWire() = default;
+
+void NetworkWire::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void NetworkWire::stop() {
+  io_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void NetworkWire::run() {
+  tick();
+  try {
+    io_.run();
+  } catch (const std::exception& error) {  // of our own, or no memory
+    const std::lock_guard guard(lock_);
+    fail(fmt::format("the network's thread has ended: {}", error.what()));
+  }
+}
+
+void NetworkWire::tick() {
+  {
+    const std::lock_guard guard(lock_);
+    const auto now = WireClock::now();
+    for (auto& [peer, line] : lines_) {
+      if (!line.tick(now)) continue;
+      const std::string why = fmt::format("its line broke ({}) and was not made again within {} s", line.why_broken(),
+                                          seconds_in(line.reconnect_time()));
+      log(fmt::format("{} is lost: {}", name_of(peer), why));
+      on_gone(peer, why);
+    }
+    on_tick(now);
+  }
+  for (auto& [peer, line] : lines_) line.flush();
+  timer_.expires_after(kTick);
+  timer_.async_wait([this](auto error) {
+    if (!error) tick();
+  });
+}
+
+std::string NetworkWire::name_of(std::uint32_t party) const {
+  return party == 0 ? "the coordinator" : fmt::format("silo {} ({})", party, terms_.roster.members[party].name);
+}
+
+void NetworkWire::log(const std::string& text) const {
+  if (terms_.log != nullptr) terms_.log->line(text);
+}
+
+void NetworkWire::fail(const std::string& why) {
+  if (fault_.empty()) fault_ = why;
+  changed_.notify_all();
+}
+
+void NetworkWire::deliver(Message message) {
+  come_.push_back(std::move(message));
+  changed_.notify_all();
+}
+
+void NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
+                         const Greeting& greeting, std::vector<std::byte> first) {
+  PartyLine& line = lines_.at(peer);
+  if (line.process() != greeting.process) {
+    if (line.process()) line.forget();
+    const bool is_coordinator = terms_.self == 0;
+    PayloadWriter writer;
+    writer.text("dpreduce line v1").bytes(connection->secret());
+    writer.bytes(is_coordinator ? greeting.process : process_).bytes(is_coordinator ? process_ : greeting.process);
+    bindings_[peer] = sha256(writer.take());
+  }
+  line.attach(connection, std::move(reader), greeting, std::move(first));
+  log(fmt::format("connected with {}, {}", name_of(peer), connection->remote()));
+  changed_.notify_all();
+}
+
+LineBinding NetworkWire::binding(std::uint32_t peer) const {
+  const std::lock_guard guard(lock_);
+  const auto binding = bindings_.find(peer);
+  return binding == bindings_.end() ? LineBinding{} : binding->second;
+}
+
+void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
+  std::unique_lock guard(lock_);
+  PartyLine& line = lines_.at(to);
+  const auto is_gone = [&] { return line.state() == LineState::kLeft || line.state() == LineState::kLost; };
+  const bool may_send =
+      changed_.wait_for(guard, send_timeout_, [&] { return !fault_.empty() || is_gone() || line.link().has_room(); });
+  if (!fault_.empty() && come_.empty()) throw AggregationAborted(fault_);
+  if (!fault_.empty() || is_gone()) return;
+  if (!may_send) {
+    throw AggregationAborted(
+        fmt::format("{} does not take the messages of this party within {} s; raise --silo-timeout", name_of(to),
+                    seconds_in(send_timeout_)));
+  }
+  line.link().put(LinkKind::kMessage, bytes);
+  boost::asio::post(io_, [&line] { line.flush(); });
+}
+
+std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
+  std::unique_lock guard(lock_);
+  if (!changed_.wait_until(guard, std::min(until, run_until_), [&] { return has_come(); })) {
+    if (WireClock::now() < run_until_) return std::nullopt;
+    throw AggregationAborted(
+        fmt::format("the run has not ended within --run-timeout {} s", seconds_in(terms_.run_timeout)));
+  }
+  if (come_.empty()) throw AggregationAborted(fault_);
+  Message message = std::move(come_.front());
+  come_.pop_front();
+  lines_.at(message.from).taken(message.bytes.size());
+  return message;
+}
+
+void NetworkWire::leave(std::string_view why) {
+  std::unique_lock guard(lock_);
+  const auto longest = WireClock::now() + LineTimes::of(terms_.silo_timeout).reconnect;
+  for (auto& [peer, line] : lines_) {
+    line.leave(why);
+    boost::asio::post(io_, [own = &line] { own->flush(); });
+  }
+  changed_.wait_until(guard, longest, [&] {
+    return std::ranges::all_of(lines_, [](const auto& of_peer) { return of_peer.second.is_settled(); });
+  });
+}
+
+std::vector<PartyStatus> NetworkWire::status() const {
+  const std::lock_guard guard(lock_);
+  std::vector<PartyStatus> all;
+  for (const auto& [peer, line] : lines_) all.push_back({terms_.roster.members[peer].name, line.state()});
+  return all;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,112 @@
+// The wire of a party over TCP and TLS 1.3, whichever party it is.
+//
+//     silo  -- dials -->  coordinator  <-- dials --  silo
+//
+// The coordinator listens, and silos dial: what a silo sends to another one is sealed for it, and goes through the
+// coordinator's messages. A thread of its own keeps the lines while the party computes, so that a slow party is not
+// mistaken for one that is gone. Messages outlive connections (reliable_link.hpp); a party is lost where it has none
+// for LineTimes::reconnect, and gone where it says so.
+//
+// The secret that binds a run to its line is that of the first connection:
+//
+//     binding = SHA-256("dpreduce line v1", exported secret of TLS, nonce of the silo's process, of the coordinator's)
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "common/masking/roster.hpp"
+#include "common/silos/party_log.hpp"
+#include "common/silos/wire.hpp"
+#include "network/party_line.hpp"
+#include "network/tls_identity.hpp"
+
+namespace dpreduce {
+
+struct NetworkTerms {
+  Roster roster;
+  std::uint32_t self = 0;                    ///< this party's number in it
+  std::chrono::milliseconds silo_timeout{};  ///< of which the times of lines are parts
+  std::chrono::milliseconds run_timeout{};   ///< for the whole run, the wait for silos included
+  PartyLog* log = nullptr;                   ///< outlives the wire
+};
+
+/// A party as others see it at the moment.
+struct PartyStatus {
+  std::string name;
+  LineState state = LineState::kAbsent;
+};
+
+class NetworkWire : public Wire {
+ public:
+  ~NetworkWire() override;
+  /// To a party that has left or is lost nothing is sent. Waits while too much is on its way.
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override;
+  /// Throws AggregationAborted also where the run takes longer than it may.
+  std::optional<Message> receive(WireClock::time_point until) override;
+  void set_send_timeout(std::chrono::milliseconds timeout) override { send_timeout_ = timeout; }
+  LineBinding binding(std::uint32_t peer) const override;
+
+  /// Says to the others that this party ends, and why, and waits until they know: for as long as a broken line has to
+  /// be made again, at most. Nothing is sent after it.
+  void leave(std::string_view why);
+
+  std::vector<PartyStatus> status() const;
+  /// Where it listens, or dials.
+  virtual std::string address() const = 0;
+
+ protected:
+  NetworkWire(const Identity& identity, NetworkTerms terms, const std::vector<std::uint32_t>& peers);
+
+  // The thread runs between these. Whoever derives calls them at the end of its constructor, and first in its
+  // destructor.
+  void start();
+  void stop();
+
+  // On the thread, with the lock held.
+  virtual void on_tick(WireClock::time_point) {}
+  virtual void on_broken(std::uint32_t) {}
+  virtual void on_gone(std::uint32_t peer, const std::string& why) = 0;
+
+  // With the lock held: PartyLine::attach. The first connection of a process gives the line its binding; what there was
+  // of an earlier process is forgotten.
+  void attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
+              const Greeting& greeting, std::vector<std::byte> first);
+  void log(const std::string& text) const;
+  void fail(const std::string& why);
+  void deliver(Message message);
+  // Whether there is something to receive, or nothing more to come.
+  bool has_come() const { return !come_.empty() || !fault_.empty(); }
+  std::string name_of(std::uint32_t party) const;
+
+  NetworkTerms terms_;
+  ProcessNonce process_{};  // of this one
+  mutable std::mutex lock_;
+  std::condition_variable changed_;
+  boost::asio::io_context io_{1};
+  TlsIdentity identity_;
+  std::map<std::uint32_t, PartyLine> lines_;
+  WireClock::time_point run_until_;
+
+ private:
+  void tick();
+  void run();
+
+  std::map<std::uint32_t, LineBinding> bindings_;
+  std::deque<Message> come_;
+  std::string fault_;  // why this end is broken; empty: it is not
+  std::chrono::milliseconds send_timeout_;
+  boost::asio::steady_timer timer_;
+  std::thread thread_;
+};
+
+}  // namespace dpreduce

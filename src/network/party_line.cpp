@@ -1,0 +1,184 @@
+#include "network/party_line.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/masking/payload.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kWrittenAtOnce = std::size_t{64} << 10;
+
+}  // namespace
+
+LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
+  constexpr std::chrono::milliseconds kLongestReconnect = std::chrono::seconds(60);
+  constexpr std::chrono::milliseconds kLongestSilence = std::chrono::seconds(20);
+  constexpr std::chrono::milliseconds kLongestBeat = std::chrono::seconds(2);
+  constexpr int kReconnectsInTimeout = 4;
+  constexpr int kBeatsInSilence = 5;
+  constexpr std::chrono::milliseconds kLongestVisit = std::chrono::seconds(10);
+  LineTimes times{};
+  times.reconnect = std::min(kLongestReconnect, silo_timeout / kReconnectsInTimeout);
+  times.silence = std::min(kLongestSilence, times.reconnect);
+  times.beat = std::min(kLongestBeat, times.silence / kBeatsInSilence);
+  times.visit = std::min(kLongestVisit, times.reconnect);
+  return times;
+}
+
+void PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
+                       std::vector<std::byte> first) {
+  if (++connections_ > kMostConnections) {
+    throw AggregationAborted(fmt::format("it has connected more than {} times", kMostConnections));
+  }
+  link_.begin_connection(greeting.received);
+  if (connection_) connection_->close();
+  process_ = greeting.process;
+  connection_ = std::move(connection);
+  reader_ = std::move(reader);
+  first_ = std::move(first);
+  owes_received_ = false;
+  is_paused_ = waiting_ >= kMostWaiting;
+  heard_ = beat_ = Clock::now();
+  state_ = LineState::kOpen;
+  const TlsConnection* const own = connection_.get();
+  connection_->set_handlers({.take =
+                                 [this, own](std::span<const std::byte> bytes) {
+                                   const std::lock_guard guard(lock_);
+                                   return take(own, bytes);
+                                 },
+                             .fill =
+                                 [this, own](std::vector<std::byte>& out) {
+                                   const std::lock_guard guard(lock_);
+                                   if (own == connection_.get()) fill(out);
+                                 },
+                             .ended =
+                                 [this, own](const std::string& why) {
+                                   const std::lock_guard guard(lock_);
+                                   if (own == connection_.get()) break_off(why);
+                                 }});
+  take(own, {});
+}
+
+void PartyLine::forget() {
+  DPREDUCE_ASSERT(state_ != LineState::kOpen);
+  state_ = LineState::kAbsent;
+  process_.reset();
+  link_ = ReliableLink();
+}
+
+bool PartyLine::take(const TlsConnection* from, std::span<const std::byte> bytes) {
+  if (from != connection_.get()) return false;
+  heard_ = Clock::now();
+  try {
+    reader_.add(bytes);
+    while (std::optional<LinkMessage> message = reader_.next()) take_message(std::move(*message));
+  } catch (const AggregationAborted& fault) {
+    break_off(fault.what());
+    return false;
+  }
+  is_paused_ = waiting_ >= kMostWaiting;
+  return !is_paused_;
+}
+
+void PartyLine::take_message(LinkMessage message) {
+  if (message.kind == LinkKind::kReceived) {
+    link_.take_received(message.number);
+    return events_.changed();
+  }
+  link_.take_number(message.number);
+  owes_received_ = true;
+  if (message.kind == LinkKind::kLeave) {
+    state_ = LineState::kLeft;
+    return events_.left(shown_reason(message.bytes));
+  }
+  if (state_ == LineState::kLeft) throw AggregationAborted("it has left, and goes on");
+  waiting_ += message.bytes.size();
+  events_.message(std::move(message.bytes));
+}
+
+void PartyLine::fill(std::vector<std::byte>& out) {
+  out = std::exchange(first_, {});
+  if (std::exchange(owes_received_, false)) {
+    const std::vector<std::byte> received = received_message(link_.received());
+    out.insert(out.end(), received.begin(), received.end());
+  }
+  while (out.size() < kWrittenAtOnce) {
+    const std::span<const std::byte> message = link_.next();
+    if (message.empty()) break;
+    out.insert(out.end(), message.begin(), message.end());
+  }
+  if (out.empty()) return;
+  beat_ = Clock::now();
+  events_.changed();
+}
+
+void PartyLine::flush() {
+  if (connection_) connection_->flush();
+}
+
+void PartyLine::leave(std::string_view why) {
+  if (state_ != LineState::kOpen && state_ != LineState::kBroken) return;
+  is_leaving_ = true;
+  link_.put(LinkKind::kLeave, bytes_in(why.substr(0, kLongestReason)));
+}
+
+bool PartyLine::is_settled() const {
+  switch (state_) {
+    case LineState::kOpen:
+    case LineState::kBroken:
+      return link_.is_settled();
+    case LineState::kLeft:
+      return !connection_ || !owes_received_;
+    case LineState::kAbsent:
+    case LineState::kLost:
+      break;
+  }
+  return true;
+}
+
+void PartyLine::taken(std::size_t bytes) {
+  waiting_ -= std::min(bytes, waiting_);
+}
+
+void PartyLine::break_off(const std::string& why) {
+  if (connection_) std::exchange(connection_, nullptr)->close();
+  if (state_ != LineState::kOpen) return;
+  if (is_leaving_ && link_.is_settled()) {  // the other one has no reason to stay
+    state_ = LineState::kLeft;
+    return;
+  }
+  state_ = LineState::kBroken;
+  broken_at_ = Clock::now();
+  why_broken_ = why;
+  events_.broken(why);
+}
+
+bool PartyLine::tick(Clock::time_point now) {
+  if (state_ == LineState::kBroken && now >= broken_at_ + times_.reconnect) {
+    state_ = LineState::kLost;
+    return true;
+  }
+  if (!connection_) return false;
+  if (is_paused_ && waiting_ < kMostWaiting / 2) {
+    is_paused_ = false;
+    heard_ = now;
+    connection_->resume();
+  }
+  if (!is_paused_ && now >= heard_ + times_.silence) {
+    break_off(fmt::format("nothing has come for {} s", std::chrono::duration<double>(times_.silence).count()));
+  } else if (now >= beat_ + times_.beat) {
+    owes_received_ = true;
+  }
+  return false;
+}
+
+void PartyLine::close() {
+  if (connection_) std::exchange(connection_, nullptr)->close();
+}
+
+}  // namespace dpreduce

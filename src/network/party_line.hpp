@@ -1,0 +1,112 @@
+// The line to one other party: its link, and the connection that it has at the moment.
+//
+// A connection that ends, or on which nothing comes, breaks the line, and starts a timer: the party has so long to make
+// a new one. Then it is lost. It has left once it says so. Whoever uses the line holds one lock for all of it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/base/spelling.hpp"
+#include "network/reliable_link.hpp"
+#include "network/tls_connection.hpp"
+
+namespace dpreduce {
+
+enum class LineState { kAbsent, kOpen, kBroken, kLeft, kLost };
+template <>
+inline constexpr auto spellings<LineState> =
+    std::to_array<std::pair<std::string_view, LineState>>({{"absent", LineState::kAbsent},
+                                                           {"here", LineState::kOpen},
+                                                           {"connecting again", LineState::kBroken},
+                                                           {"left", LineState::kLeft},
+                                                           {"lost", LineState::kLost}});
+
+/// How long a line may be silent or broken; all follow from --silo-timeout.
+struct LineTimes {
+  std::chrono::milliseconds reconnect;  ///< a broken line, until its party is lost
+  std::chrono::milliseconds silence;    ///< of a connection, until it counts as dead
+  std::chrono::milliseconds beat;       ///< between two signs of life
+  std::chrono::milliseconds visit;      ///< of a connection, until it has proved whose it is
+
+  static LineTimes of(std::chrono::milliseconds silo_timeout);
+};
+
+class PartyLine {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Connections that a party may make in a run: who makes more wears the others out.
+  static constexpr std::uint64_t kMostConnections = 10'000;
+  /// Bytes of messages that have come and wait to be taken, until nothing more is read.
+  static constexpr std::size_t kMostWaiting = std::size_t{8} << 20;
+
+  /// What the line does with what comes.
+  struct Events {
+    std::function<void(std::vector<std::byte> bytes)> message;
+    std::function<void(const std::string& why)> left;
+    std::function<void(const std::string& why)> broken;
+    std::function<void()> changed;  ///< there may be room for more
+  };
+
+  PartyLine(LineTimes times, std::mutex& lock, Events events)
+      : times_(times), lock_(lock), events_(std::move(events)) {}
+
+  LineState state() const { return state_; }
+  const std::optional<ProcessNonce>& process() const { return process_; }
+  ReliableLink& link() { return link_; }
+  const std::string& why_broken() const { return why_broken_; }
+  std::chrono::milliseconds reconnect_time() const { return times_.reconnect; }
+
+  /// The party's process has a new connection, in the place of an older one. `first` is sent before all else; `reader`
+  /// may hold more of what has come. Throws AggregationAborted where the greeting cannot be.
+  void attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
+              std::vector<std::byte> first);
+  /// The run goes on without the party.
+  void give_up() { state_ = LineState::kLost; }
+  /// Forgets a process that has gone before anything was sent.
+  void forget();
+
+  void flush();
+  /// Says that this party ends, and why.
+  void leave(std::string_view why);
+  /// Whether the party has received all that was put, and knows that all of its own has come; or is gone.
+  bool is_settled() const;
+  /// So many bytes of messages were taken.
+  void taken(std::size_t bytes);
+  /// Sends signs of life, ends a dead connection; returns whether the party has become lost.
+  bool tick(Clock::time_point now);
+  void close();
+
+ private:
+  bool take(const TlsConnection* from, std::span<const std::byte> bytes);
+  void take_message(LinkMessage message);
+  void fill(std::vector<std::byte>& out);
+  void break_off(const std::string& why);
+
+  LineTimes times_;
+  std::mutex& lock_;
+  Events events_;
+  LineState state_ = LineState::kAbsent;
+  bool is_leaving_ = false;  // this party is
+  std::optional<ProcessNonce> process_;
+  ReliableLink link_;
+  std::shared_ptr<TlsConnection> connection_;
+  LinkReader reader_{LinkKind::kGreeting};
+  std::vector<std::byte> first_;
+  bool owes_received_ = false;
+  std::size_t waiting_ = 0;
+  bool is_paused_ = false;
+  std::uint64_t connections_ = 0;
+  Clock::time_point heard_{};
+  Clock::time_point beat_{};
+  Clock::time_point broken_at_{};
+  std::string why_broken_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,183 @@
+#include "network/silo_wire.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// A connection, and its welcome. Some attempts are made before a line that is broken is given up.
+constexpr std::chrono::milliseconds kLongestAttempt = std::chrono::seconds(10);
+constexpr int kLeastAttempts = 4;
+constexpr auto kShortestPause = std::chrono::milliseconds(50);
+constexpr std::uint64_t kMostDoublings = 6;  // 3.2 s
+
+// An answer that the coordinator gives inside TLS, and so nobody else.
+bool is_refusal_of_tls(const std::string& fault) {
+  return fault.find("alert") != std::string::npos && fault.find("certificate") != std::string::npos;
+}
+
+}  // namespace
+
+SiloWire::SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator)
+    : NetworkWire(identity, std::move(terms), {0}),
+      coordinator_(coordinator),
+      resolver_(io_),
+      attempt_(std::min(kLongestAttempt, LineTimes::of(terms_.silo_timeout).reconnect / kLeastAttempts)),
+      pause_(io_),
+      patience_(io_) {
+  boost::asio::post(io_, [this] { dial(); });
+  start();
+}
+
+SiloWire::~SiloWire() {
+  stop();
+}
+
+void SiloWire::on_broken(std::uint32_t) {
+  attempts_ = 0;
+  boost::asio::post(io_, [this] { dial(); });
+}
+
+void SiloWire::on_gone(std::uint32_t, const std::string& why) {
+  fail(fmt::format("the coordinator is gone: {}", why.empty() ? "it has ended" : why));
+}
+
+void SiloWire::dial() {
+  patience_.expires_after(attempt_);
+  patience_.async_wait([this](auto error) {
+    if (error) return;
+    resolver_.cancel();
+    if (socket_) socket_->close(error);
+    if (dialed_) {
+      std::exchange(dialed_, nullptr)->close();
+      dial_again(fmt::format("no answer within {} s", std::chrono::duration<double>(attempt_).count()));
+    }
+  });
+  resolver_.async_resolve(coordinator_.host, coordinator_.port, [this](auto error, const auto& found) {
+    if (error) return dial_again(error.message());
+    connect(found);
+  });
+}
+
+void SiloWire::connect(const boost::asio::ip::tcp::resolver::results_type& found) {
+  socket_.emplace(io_);
+  boost::asio::async_connect(*socket_, found, [this](auto error, const auto&) {
+    if (error) {
+      return dial_again(error == boost::asio::error::operation_aborted ? "no answer" : error.message());
+    }
+    dialed_ = std::make_shared<TlsConnection>(std::move(*socket_));
+    socket_.reset();
+    dialed_->handshake(identity_, TlsConnection::Side::kClient, [this, connection = dialed_](const std::string& fault) {
+      if (connection != dialed_) return;
+      if (fault.empty()) return greet(connection);
+      std::exchange(dialed_, nullptr)->close();
+      dial_again(fault);
+    });
+  });
+}
+
+void SiloWire::greet(const std::shared_ptr<TlsConnection>& connection) {
+  const auto reader = std::make_shared<LinkReader>(LinkKind::kWelcome);
+  std::uint64_t received = 0;
+  {
+    const std::lock_guard guard(lock_);
+    received = lines_.at(0).link().received();
+  }
+  const auto greeting =
+      std::make_shared<std::vector<std::byte>>(greeting_message(LinkKind::kGreeting, {process_, received}));
+  connection->set_handlers(
+      {.take = [this, connection,
+                reader](std::span<const std::byte> bytes) { return take_answer(connection, *reader, bytes); },
+       .fill = [greeting](std::vector<std::byte>& out) { out = std::exchange(*greeting, {}); },
+       .ended =
+           [this, connection](const std::string& why) {
+             if (connection != dialed_) return;
+             dialed_.reset();
+             if (!is_refusal_of_tls(why)) return dial_again(why);
+             const std::lock_guard guard(lock_);
+             patience_.cancel();
+             fail(
+                 fmt::format("the coordinator at {} knows no such identity as this silo's ({}); all parties "
+                             "need the same --roster",
+                             coordinator_.text(), why));
+           }});
+  connection->flush();
+}
+
+bool SiloWire::take_answer(const std::shared_ptr<TlsConnection>& connection, LinkReader& reader,
+                           std::span<const std::byte> bytes) {
+  try {
+    reader.add(bytes);
+    const std::optional<LinkMessage> answer = reader.next();
+    if (!answer) return true;
+    const std::lock_guard guard(lock_);
+    patience_.cancel();
+    dialed_.reset();
+    const PartyLine& line = lines_.at(0);
+    if (answer->kind == LinkKind::kRefusal) {
+      fail(
+          fmt::format("the coordinator at {} refuses this silo: {}", coordinator_.text(), shown_reason(answer->bytes)));
+      return false;
+    }
+    if (has_begun_ && line.process() != answer->greeting.process) {
+      fail("the coordinator was started again: the run that this silo takes part in is over");
+      return false;
+    }
+    attach(0, connection, std::move(reader), answer->greeting, {});
+    return true;
+  } catch (const AggregationAborted& fault) {
+    connection->close();
+    dial_again(fault.what());
+    return false;
+  }
+}
+
+void SiloWire::dial_again(const std::string& why) {
+  patience_.cancel();
+  dialed_.reset();
+  {
+    const std::lock_guard guard(lock_);
+    const LineState state = lines_.at(0).state();
+    if (state == LineState::kLost || state == LineState::kLeft) return;
+    if (trouble_ != why) log(fmt::format("no connection with the coordinator at {}: {}", coordinator_.text(), why));
+    trouble_ = why;
+    changed_.notify_all();
+  }
+  // From half of it to all of it, so that silos do not come all at once.
+  const auto longest = kShortestPause * (std::uint64_t{1} << std::min(attempts_++, kMostDoublings));
+  pause_.expires_after(longest / 2 + longest / 2 * (chance_() % 1000) / 1000);
+  pause_.async_wait([this](auto error) {
+    if (!error) dial();
+  });
+}
+
+void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell) {
+  std::string told;
+  std::unique_lock guard(lock_);
+  while (!has_come() && WireClock::now() < run_until_) {
+    const bool is_here = lines_.at(0).state() == LineState::kOpen;
+    const std::string line =
+        is_here ? fmt::format("connected with the coordinator at {}; waiting for the run to begin", coordinator_.text())
+                : fmt::format("waiting for the coordinator at {}{}{}", coordinator_.text(),
+                              trouble_.empty() ? "" : ": ", trouble_);
+    if (line != told) {
+      guard.unlock();
+      tell(line);
+      guard.lock();
+      told = line;
+    }
+    constexpr auto kLook = std::chrono::milliseconds(200);
+    changed_.wait_for(guard, kLook);
+  }
+  has_begun_ = has_come();
+  if (has_begun_) return;
+  throw AggregationAborted(fmt::format("the run has not begun within --run-timeout; {}", told));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,53 @@
+// A silo's end of the network: it dials the coordinator, and nobody else, and dials again where the line breaks.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "network/network_address.hpp"
+#include "network/network_wire.hpp"
+
+namespace dpreduce {
+
+class SiloWire final : public NetworkWire {
+ public:
+  /// Begins to dial.
+  SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator);
+  ~SiloWire() override;
+
+  /// Returns when the coordinator has begun the run, its first message being here. Throws AggregationAborted where it
+  /// refuses this silo, or cannot be reached in the time of a run; `tell` gets a line about what is waited for.
+  void wait_for_run(const std::function<void(const std::string&)>& tell);
+
+  std::string address() const override { return coordinator_.text(); }
+
+ protected:
+  void on_broken(std::uint32_t) override;
+  void on_gone(std::uint32_t peer, const std::string& why) override;
+
+ private:
+  void dial();
+  void connect(const boost::asio::ip::tcp::resolver::results_type& found);
+  void greet(const std::shared_ptr<TlsConnection>& connection);
+  bool take_answer(const std::shared_ptr<TlsConnection>& connection, LinkReader& reader,
+                   std::span<const std::byte> bytes);
+  void dial_again(const std::string& why);
+
+  bool has_begun_ = false;  // the run; before, the coordinator may be started again
+  NetworkAddress coordinator_;
+  boost::asio::ip::tcp::resolver resolver_;
+  std::chrono::milliseconds attempt_;
+  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer patience_;     // of one attempt
+  std::shared_ptr<TlsConnection> dialed_;  // until it is welcome
+  std::optional<boost::asio::ip::tcp::socket> socket_;
+  std::uint64_t attempts_ = 0;  // since the line was open
+  std::string trouble_;         // of the last attempt
+  std::minstd_rand chance_{std::random_device{}()};
+};
+
+}  // namespace dpreduce

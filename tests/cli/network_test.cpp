@@ -1,0 +1,325 @@
+// dpreduce coordinator and dpreduce silo: five silos and a coordinator as processes of their own, without a launcher.
+#include <sys/wait.h>
+
+#include "commands/command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/job.hpp"
+#include "commands/network_party.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/masking/identity.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "tests/cli/silo_test.hpp"
+#include "tests/network/line_proxy.hpp"
+#include "tests/slow_tests.hpp"
+
+namespace dpreduce {
+namespace network_test {
+
+constexpr std::size_t kSilos = 5;
+constexpr std::size_t kRowsOfEach = 60;
+constexpr std::uint64_t kSeed = 7;
+constexpr double kSecondsToStart = 20.0;
+
+class NetworkTest : public AmongSilosTest {
+ protected:
+  NetworkTest() {
+    const TrainingRows all = make_rows({110, 90, 100}, 8);
+    std::string roster = "dim = 8\nclasses = 3\n";
+    for (std::size_t party = 0; party <= kSilos; ++party) {
+      const Identity identity = Identity::generate();
+      identity.save_new(folder_ / name(party, ".key"), "");
+      roster +=
+          fmt::format("[{}]\nname = \"n{}\"\nkey = \"{}\"\n",
+                      party == 0 ? "coordinator" : fmt::format("silo.{}", party), party, to_hex(identity.public_key()));
+      if (party == 0) continue;
+      write_npy(all.part((party - 1) * kRowsOfEach, kRowsOfEach), folder_ / name(party, "x.npy"),
+                folder_ / name(party, "y.npy"));
+      std::vector<std::int64_t> persons;
+      for (std::size_t row = 0; row < kRowsOfEach; ++row) persons.push_back(static_cast<std::int64_t>(row % 20));
+      write_label_file(folder_ / name(party, "p.npy"), persons);
+    }
+    write_bytes(folder_ / "roster.toml", roster);
+    say("");
+  }
+
+  static std::string name(std::size_t party, const std::string& ending) { return fmt::format("n{}{}", party, ending); }
+  // What all parties are told.
+  void say(const std::string& common) const {
+    write_bytes(folder_ / "common.toml",
+                "classes = 3\nroster = \"roster.toml\"\nsilo-timeout = 20\nthreads = 1\n" + common);
+  }
+
+  std::vector<std::string> words_of(std::size_t party, const std::string& address, const std::string& options) const {
+    const std::string own =
+        fmt::format(" --config common.toml --identity {} --log {} --ledger {} --health {} ", name(party, ".key"),
+                    name(party, ".log"), name(party, ".jsonl"), name(party, ".health"));
+    const std::string rows = fmt::format("--train-x {} --train-y {} ", name(party, "x.npy"), name(party, "y.npy"));
+    return split_arguments(party == 0
+                               ? "coordinator --listen 127.0.0.1:0 --report report.json --overwrite" + own + options
+                               : "silo --connect " + address + own + rows + options);
+  }
+
+  std::unique_ptr<RunningProgram> start(std::size_t party, const std::string& address, const std::string& options,
+                                        Form form) const {
+    return std::make_unique<RunningProgram>(
+        words_of(party, address, options),
+        RunOptions{.folder = folder_.path(), .form = form, .keeps_files = true, .timeout_seconds = 60.0});
+  }
+  // Where the coordinator listens: once it does.
+  std::string address() const {
+    for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end; ::usleep(5000)) {
+      if (has("n0.health")) return document("n0.health")["address"];
+    }
+    throw std::runtime_error("the coordinator does not listen");
+  }
+
+  struct Ended {
+    std::vector<ProgramRun> parties;
+    std::vector<int> codes() const {
+      std::vector<int> all;
+      for (const ProgramRun& party : parties) all.push_back(party.exit_code);
+      return all;
+    }
+  };
+  // `address_of` says where a silo dials, where that is not the coordinator's address itself.
+  Ended run_parties(const std::string& options,
+                    const std::function<std::string(std::size_t, std::string)>& address_of = nullptr,
+                    Form form = Form::kFork) const {
+    std::filesystem::remove(folder_ / "n0.health");
+    std::vector<std::unique_ptr<RunningProgram>> running;
+    running.push_back(start(0, "", options, form));
+    const std::string listens = address();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      running.push_back(start(silo, address_of ? address_of(silo, listens) : listens, options, form));
+    }
+    Ended ended;
+    for (const auto& party : running) ended.parties.push_back(party->finish());
+    return ended;
+  }
+
+  // The same with a seed, which no word on the command line can give. Returns all exit codes.
+  std::vector<int> run_seeded(const std::string& options) const {
+    std::filesystem::remove(folder_ / "n0.health");
+    std::vector<pid_t> parties{fork_seeded(words_of(0, "", options))};
+    const std::string listens = address();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) parties.push_back(fork_seeded(words_of(silo, listens, options)));
+    std::vector<int> codes;
+    for (const pid_t party : parties) {
+      int status = 0;
+      ::waitpid(party, &status, 0);
+      codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    }
+    return codes;
+  }
+  pid_t fork_seeded(const std::vector<std::string>& words) const {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    if (::chdir(folder_.path().c_str()) != 0) ::_exit(127);
+    std::freopen("/dev/null", "w", stdout);
+    std::freopen("/dev/null", "w", stderr);
+    const auto run = [&] {
+      try {
+        NetworkParty party = *parse_command_line(dpreduce_command(), words).target<NetworkParty>();
+        party.fit.privacy.seed = kSeed;
+        Communicator alone = Communicator::alone();
+        party(alone);
+        return 0;
+      } catch (const Error& error) {
+        return static_cast<int>(error.code());
+      }
+    };
+    ::_exit(run_guarded(run, AtomicFile::remove_unfinished));
+  }
+
+  // The model of the parties as ranks of a launcher, with the same noise.
+  std::string model_under_launcher(const std::string& options) const {
+    run_among(kSilos,
+              "fit --secure-aggregation --config common.toml --train-x n{rank}x.npy --train-y n{rank}y.npy --identity "
+              "n{rank}.key --ledger m{rank}.jsonl --out launched.safetensors --seed 7 " +
+                  options,
+              0);
+    return bytes("launched.safetensors");
+  }
+
+  // What a silo's ledger has charged, release by release.
+  std::vector<json> charged(const std::string& ledger) const {
+    std::vector<json> charges;
+    for (const std::string& line : charges_in(bytes(ledger))) {
+      const json charge = json::parse(line);
+      charges.push_back({charge["epsilon"], charge["delta"], charge["unit"], charge["silos"], charge["blocks"]});
+    }
+    return charges;
+  }
+};
+
+// The bits of the form under a launcher, which are those of one process with all rows (silo_sums_test.cpp): whoever
+// adds the noise. Each silo's ledger holds what it holds there.
+TEST_F(NetworkTest, ModelsAndLedgersAreThoseOfPartiesUnderALauncher) {
+  std::vector<std::string> ways{"--method mean", "--method ls --noise distributed", "--method fc --rounds 2",
+                                "--method auto --rounds 2 --noise distributed"};
+  if (runs_slow_tests()) {
+    ways.insert(ways.end(), {"--method mean --noise distributed", "--method ls", "--method gd --rounds 2",
+                             "--method fc --rounds 2 --noise distributed", "--method auto --rounds 2",
+                             "--method newton --rounds 2 --noise distributed", "--method global-adapt --rounds 2",
+                             "--method coinpress", "--method fisher --noise distributed"});
+  }
+  for (const std::string& way : ways) {
+    const std::string options = way + " --epsilon 4 --delta 1e-5 ";
+    for (std::size_t party = 0; party <= kSilos; ++party) std::filesystem::remove(folder_ / name(party, ".jsonl"));
+    for (std::size_t party = 0; party <= kSilos; ++party)
+      std::filesystem::remove(folder_ / fmt::format("m{}.jsonl", party));
+    const std::string expected = model_under_launcher(options);
+    EXPECT_EQ(run_seeded(options), std::vector<int>(kSilos + 1, 0)) << way << bytes("n0.log");
+    EXPECT_TRUE(model() == expected) << way;
+    for (std::size_t party = 0; party <= kSilos; ++party) {
+      const std::string ledger = fmt::format("m{}.jsonl", party);
+      EXPECT_FALSE(charged(ledger).empty());
+      EXPECT_EQ(charged(name(party, ".jsonl")), charged(ledger)) << way << " party " << party;
+    }
+  }
+}
+
+TEST_F(NetworkTest, PersonsAreTheUnitOverANetworkAsWell) {
+  const std::string options =
+      "--method mean --metric euclidean --noise distributed --epsilon 4 --delta 1e-5 --rows-per-person 2 ";
+  const std::string expected = model_under_launcher(options + "--train-person n{rank}p.npy");
+  std::filesystem::remove(folder_ / "n0.health");
+  std::vector<pid_t> parties{fork_seeded(words_of(0, "", options))};
+  const std::string listens = address();
+  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+    parties.push_back(fork_seeded(words_of(silo, listens, options + "--train-person " + name(silo, "p.npy"))));
+  }
+  for (const pid_t party : parties) {
+    int status = 0;
+    ::waitpid(party, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_TRUE(model() == expected);
+}
+
+// The built program, with noise that nobody knows, on lines that are cut again and again.
+TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
+  std::map<std::size_t, std::unique_ptr<LineProxy>> proxies;
+  const auto through_proxy = [&](std::size_t silo, const std::string& listens) {
+    const auto port = static_cast<std::uint16_t>(std::stoul(listens.substr(listens.rfind(':') + 1)));
+    if (silo > 2) return listens;
+    proxies[silo] = std::make_unique<LineProxy>(port);
+    proxies[silo]->cut_every(6000);
+    return fmt::format("127.0.0.1:{}", proxies[silo]->port());
+  };
+  const Ended ended =
+      run_parties("--method fc --rounds 3 --noise distributed --epsilon 4 --delta 1e-5", through_proxy, Form::kProgram);
+  EXPECT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << bytes("n1.log");
+  EXPECT_GT(proxies[1]->connections(), 3U);
+  EXPECT_THAT(bytes("n0.log"), HasSubstr("the line to silo 1 (n1) is broken"));
+  const json report = document("report.json");
+  EXPECT_EQ(report["silos"]["summed"], kSilos);
+  EXPECT_TRUE(report["silos"]["lost"].empty());
+  EXPECT_EQ(report["private"], true);
+  EXPECT_EQ(document("n0.health")["state"], "ended");
+  EXPECT_EQ(document("n1.health")["exit_code"], 0);
+  EXPECT_THAT(ended.parties[0].err, AllOf(HasSubstr("5 of 5 silos are here"), HasSubstr("the run begins")));
+}
+
+// With four of five after the wait: the noise shares are those of the roster.
+TEST_F(NetworkTest, ARunBeginsWithoutASiloThatDoesNotCome) {
+  std::filesystem::remove(folder_ / "n0.health");
+  const std::string options = "--method mean --noise distributed --threshold 4 --epsilon 4 --delta 1e-5 ";
+  std::vector<std::unique_ptr<RunningProgram>> running;
+  running.push_back(start(0, "", options + "--wait 1", Form::kFork));
+  const std::string listens = address();
+  for (const std::size_t silo : {1, 2, 3, 4}) running.push_back(start(silo, listens, options, Form::kFork));
+  for (const auto& party : running) {
+    const ProgramRun ended = party->finish();
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  }
+  const json silos = document("report.json")["silos"];
+  EXPECT_EQ(silos["count"], kSilos);
+  EXPECT_EQ(silos["summed"], 4);
+  EXPECT_EQ(silos["lost"][0]["silo"], 5);
+  EXPECT_EQ(silos["noise"]["shares_at_least"], 4);
+}
+
+// It has no part in the run, and the others go on.
+TEST_F(NetworkTest, ASiloThatWasToldOtherwiseRefusesAndSaysWhatDiffers) {
+  std::filesystem::remove(folder_ / "n0.health");
+  const std::string options = "--method mean --threshold 4 --delta 1e-5 --epsilon ";
+  std::vector<std::unique_ptr<RunningProgram>> running;
+  running.push_back(start(0, "", options + "4", Form::kFork));
+  const std::string listens = address();
+  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+    running.push_back(start(silo, listens, options + (silo == 3 ? "3" : "4"), Form::kFork));
+  }
+  for (std::size_t party = 0; party <= kSilos; ++party) {
+    const ProgramRun ended = running[party]->finish();
+    EXPECT_EQ(ended.exit_code, party == 3 ? 5 : 0) << ended.err;
+    EXPECT_EQ(ended.err.find("with other options than this silo") != std::string::npos, party == 3);
+  }
+  EXPECT_EQ(document("report.json")["silos"]["lost"][0]["silo"], 3);
+}
+
+// What simulations may do, and parties over a network must not: each is refused by name, before anybody is called.
+TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"--seed 7", "--seed: is refused by dpreduce"},
+      {"--non-private", "--non-private: is refused by dpreduce"},
+      {"--fault 1:kill@masked", "--fault: is refused by dpreduce"},
+      {"--round-trip 40", "--round-trip: is refused by dpreduce"},
+      {"--bandwidth 100", "--bandwidth: is refused by dpreduce"},
+      {"--packet-loss 1", "--packet-loss: is refused by dpreduce"},
+      {"--log n{rank}.log2", "{rank} is of parties under mpirun"}};
+  for (const auto& [option, said] : refused) {
+    for (const std::size_t party : {0, 1}) {
+      std::vector<std::string> words = words_of(party, "127.0.0.1:1", "--epsilon 1 --delta 1e-6");
+      std::erase(words, "--log");
+      std::erase(words, name(party, ".log"));
+      const ProgramRun run =
+          run_program(joined(words, split_arguments(option)), {.folder = folder_.path(), .keeps_files = true});
+      EXPECT_EQ(run.exit_code, 2) << option << run.err;
+      EXPECT_THAT(run.err, HasSubstr(said));
+    }
+  }
+}
+
+TEST_F(NetworkTest, APartyIsWhoItsIdentitySaysInTheRosterThatItNeeds) {
+  const auto refusal_of = [&](const std::string& line, int code) {
+    const ProgramRun run = run_program(split_arguments(line), {.folder = folder_.path(), .keeps_files = true});
+    EXPECT_EQ(run.exit_code, code) << line << run.err;
+    return run.err;
+  };
+  Identity::generate().save_new(folder_ / "other.key", "");
+  const std::string rows = "--train-x n1x.npy --train-y n1y.npy --epsilon 1 --delta 1e-6 --classes 3 ";
+  const std::string silo = "silo --connect 127.0.0.1:1 " + rows;
+  EXPECT_THAT(refusal_of(silo + "--identity n1.key", 2), HasSubstr("--roster"));
+  EXPECT_THAT(refusal_of(silo + "--roster roster.toml", 2), HasSubstr("--identity"));
+  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity other.key", 3),
+              HasSubstr("stands nowhere in --roster"));
+  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity n0.key", 3),
+              HasSubstr("is that of the coordinator in --roster roster.toml; start it with dpreduce coordinator"));
+  EXPECT_THAT(refusal_of("coordinator --listen 127.0.0.1:0 --classes 3 --epsilon 1 --delta 1e-6 --roster roster.toml "
+                         "--identity n2.key",
+                         3),
+              HasSubstr("is that of silo \"n2\""));
+  EXPECT_THAT(refusal_of("silo --connect nowhere " + rows + "--roster roster.toml --identity n1.key", 2),
+              HasSubstr("HOST:PORT"));
+  write_bytes(folder_ / "own.toml", "silo = 1\nidentity = \"n1.key\"\n");
+  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
+              HasSubstr("over a network the identity says whose this file is"));
+  write_bytes(folder_ / "own.toml", "epsilon = 2\nidentity = \"n1.key\"\n");
+  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
+              HasSubstr("'epsilon' is not a silo's own to say"));
+}
+
+// No launcher starts a party: the program itself refuses that.
+TEST_F(NetworkTest, APartyIsNoRankOfALauncher) {
+  const ProgramRun run = run_program(words_of(1, "127.0.0.1:1", "--epsilon 1 --delta 1e-6"),
+                                     {.folder = folder_.path(),
+                                      .form = Form::kProgram,
+                                      .environment = {{"OMPI_COMM_WORLD_RANK", "1"}},
+                                      .keeps_files = true});
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("start it without mpirun"));
+}
+
+}  // namespace network_test
+}  // namespace dpreduce

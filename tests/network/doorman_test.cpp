@@ -1,0 +1,139 @@
+// Who knocks at the coordinator's door and is nobody: silent, slow, old, foreign, many.
+#include "network/doorman.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <openssl/ssl.h>
+
+#include "tests/network/network_parties.hpp"
+#include "tests/slow_tests.hpp"
+
+namespace dpreduce::doorman_test {
+
+using boost::asio::ip::tcp;
+using Stream = boost::asio::ssl::stream<tcp::socket>;
+
+tcp::endpoint door_of(const NetworkParties& parties) {
+  return {boost::asio::ip::make_address("127.0.0.1"), parties.port()};
+}
+
+// A connection of TLS by whoever has that context; the error with which it, or the first read, ends.
+std::string end_of_handshake(boost::asio::io_context& io, boost::asio::ssl::context& context, tcp::endpoint door) {
+  Stream stream(io, context);
+  stream.next_layer().connect(door);
+  boost::system::error_code error;
+  stream.handshake(boost::asio::ssl::stream_base::client, error);
+  std::array<char, 1> byte{};
+  if (!error) stream.read_some(boost::asio::buffer(byte), error);
+  return error.message();
+}
+
+TEST(Doorman, ForeignIdentitiesAndNoneAreRefusedByTls) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity foreign(Identity::generate(), {parties.identity(0).public_key()});
+  EXPECT_THAT(end_of_handshake(io, foreign.context(), door_of(parties)), HasSubstr("certificate"));
+  boost::asio::ssl::context nobody(boost::asio::ssl::context::tls_client);
+  EXPECT_THAT(end_of_handshake(io, nobody, door_of(parties)), HasSubstr("certificate required"));
+  EXPECT_THAT(parties.log(0),
+              AllOf(HasSubstr("is not that of a party in --roster"), HasSubstr("peer did not return a certificate")));
+  expect_talk(parties.coordinator(), 1, *parties.silo(1), 1);
+}
+
+TEST(Doorman, OlderTlsIsRefused) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity silo(parties.identity(1), {parties.identity(0).public_key()});
+  SSL_CTX_set_min_proto_version(silo.context().native_handle(), TLS1_2_VERSION);
+  SSL_CTX_set_max_proto_version(silo.context().native_handle(), TLS1_2_VERSION);
+  EXPECT_THAT(end_of_handshake(io, silo.context(), door_of(parties)), HasSubstr("protocol version"));
+  EXPECT_THAT(parties.log(0), HasSubstr("unsupported protocol"));
+}
+
+// The silo looks as closely: another coordinator gets not even a greeting.
+TEST(Doorman, ASiloGreetsTheCoordinatorOfItsRosterAlone) {
+  NetworkParties parties(1);
+  NetworkParties others(1);
+  const auto silo = parties.silo(1, others.port());
+  EXPECT_TRUE(parties.comes_to_log(1, "is not that of a party in --roster"));
+  EXPECT_THAT(others.log(0), Not(HasSubstr("connected with")));
+}
+
+TEST(Doorman, WhatIsNoTlsIsRefused) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  tcp::socket socket(io);
+  socket.connect(door_of(parties));
+  const std::string words = "GET / HTTP/1.1\r\n\r\n";
+  boost::asio::write(socket, boost::asio::buffer(words));
+  EXPECT_TRUE(parties.comes_to_log(0, "was refused: "));
+}
+
+// Each takes a socket and nothing else, kMostVisitors at most are kept, and an honest silo is let in at once.
+TEST(Doorman, SilentConnectionsKeepNobodyOut) {
+  const std::size_t kSilent = runs_slow_tests() ? 5000 : 300;
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  std::vector<tcp::socket> silent;
+  for (std::size_t number = 0; number < kSilent; ++number) {
+    silent.emplace_back(io);
+    boost::system::error_code error;
+    silent.back().connect(door_of(parties), error);
+    if (error) silent.pop_back();
+  }
+  const auto began = WireClock::now();
+  const auto silo = parties.silo(1);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 3);
+  EXPECT_LT(WireClock::now() - began, std::chrono::seconds(5));
+  EXPECT_TRUE(parties.comes_to_log(0, "others wait to prove themselves"));
+}
+
+// A byte a while, inside TLS or before it: the time to prove oneself is for all of it.
+TEST(Doorman, SlowVisitorsAreTurnedAway) {
+  NetworkParties parties(1, std::chrono::milliseconds(1200));
+  boost::asio::io_context io;
+  tcp::socket before(io);
+  before.connect(door_of(parties));
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream inside(io, own.context());
+  inside.next_layer().connect(door_of(parties));
+  inside.handshake(boost::asio::ssl::stream_base::client);
+  const std::vector<std::byte> greeting = greeting_message(LinkKind::kGreeting, {});
+  boost::system::error_code error;
+  for (std::size_t byte = 0; byte < 20 && !error; ++byte) {
+    const std::array<std::uint8_t, 6> hello{22, 3, 1, 1, 0, 1};  // of a handshake, without end
+    before.write_some(boost::asio::buffer(&hello[std::min<std::size_t>(byte, 5)], 1), error);
+    inside.write_some(boost::asio::buffer(&greeting[byte], 1), error);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  std::size_t refused = 0;
+  const std::string log = parties.log(0);
+  for (std::size_t at = 0; (at = log.find("has not proved who it is within 0.3 s", at)) != log.npos; ++at) ++refused;
+  EXPECT_EQ(refused, 2U);
+  EXPECT_THAT(log, Not(HasSubstr("connected with")));
+}
+
+// Of a flood some handshakes are made in a second, and the others cost a socket. A silo dials until it is let in.
+TEST(Doorman, FloodsOfHandshakesAreMadeAtABoundedRate) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity foreign(Identity::generate(), {parties.identity(0).public_key()});
+  std::size_t turned_away = 0;
+  for (std::size_t number = 0; number < 600; ++number) {
+    Stream stream(io, foreign.context());
+    boost::system::error_code error;
+    stream.next_layer().connect(door_of(parties), error);
+    stream.handshake(boost::asio::ssl::stream_base::client, error);
+    if (error) ++turned_away;
+  }
+  EXPECT_GT(turned_away, 100U);
+  const auto silo = parties.silo(1);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 3);
+  const std::string log = parties.log(0);
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = log.find("was refused", at)) != log.npos; ++at) ++lines;
+  EXPECT_LE(lines, 11U);  // the others are counted
+}
+
+}  // namespace dpreduce::doorman_test

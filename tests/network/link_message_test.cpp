@@ -1,0 +1,80 @@
+#include "network/link_message.hpp"
+
+#include "common/base/error.hpp"
+#include "common/masking/payload.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::link_message_test {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes operator+(Bytes first, const Bytes& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Bytes header(int kind, std::uint32_t length) {
+  return PayloadWriter().number(static_cast<std::uint64_t>(kind), 1).u32(length).take();
+}
+
+std::string fault(LinkKind first, const Bytes& come) {
+  return refusal<AggregationAborted>([&] {
+    LinkReader reader(first);
+    reader.add(come);
+    while (reader.next()) {
+    }
+  });
+}
+
+const Bytes kGreeting = greeting_message(LinkKind::kGreeting, {{}, 7});
+
+TEST(LinkReader, MessagesAreCutWhereverBytesBreak) {
+  const Bytes frame(100, std::byte{5});
+  const Bytes all = kGreeting + numbered_message(LinkKind::kMessage, 1, frame) + received_message(9) +
+                    numbered_message(LinkKind::kLeave, 2, bytes_in("done"));
+  for (const std::size_t step : {std::size_t{1}, std::size_t{7}, all.size()}) {
+    LinkReader reader(LinkKind::kGreeting);
+    std::vector<LinkMessage> messages;
+    for (std::size_t first = 0; first < all.size(); first += step) {
+      reader.add(std::span(all).subspan(first, std::min(step, all.size() - first)));
+      while (auto message = reader.next()) messages.push_back(*message);
+    }
+    ASSERT_EQ(messages.size(), 4U);
+    EXPECT_EQ(messages[0].greeting.received, 7U);
+    EXPECT_EQ(messages[1].bytes, frame);
+    EXPECT_EQ(messages[2].number, 9U);
+    EXPECT_EQ(shown_reason(messages[3].bytes), "done");
+    EXPECT_TRUE(reader.is_empty());
+  }
+}
+
+// A length is refused as soon as it is said, however little of the message has come.
+TEST(LinkReader, LengthsAreLookedAtBeforeThereIsMemory) {
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 45)), HasSubstr("says it has 45 bytes"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 43)), HasSubstr("says it has 43 bytes"));
+  const auto largest = static_cast<std::uint32_t>(8 + kLargestFrame);
+  EXPECT_EQ(fault(LinkKind::kGreeting, kGreeting + header(4, largest)), "");
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, largest + 1)), HasSubstr("says it has"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, 0xffffffff)), HasSubstr("says it has 4294967295"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(5, 8 + kLongestReason + 1)), HasSubstr("says it has"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(6, 7)), HasSubstr("says it has 7"));
+}
+
+TEST(LinkReader, AGreetingComesFirstAndOnce) {
+  EXPECT_THAT(fault(LinkKind::kGreeting, received_message(1)), HasSubstr("not due"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + kGreeting), HasSubstr("not due"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, refusal_message("no")), HasSubstr("not due"));
+  EXPECT_THAT(fault(LinkKind::kWelcome, kGreeting), HasSubstr("not due"));
+  EXPECT_EQ(fault(LinkKind::kWelcome, refusal_message("no")), "");
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(9, 1)), HasSubstr("unknown kind 9"));
+  Bytes other = kGreeting;
+  other[kLinkHeader + 3] = std::byte{'2'};
+  EXPECT_THAT(fault(LinkKind::kGreeting, other), HasSubstr("another protocol"));
+}
+
+TEST(LinkMessage, ReasonsAreShownAsPlainTextOfBoundedLength) {
+  EXPECT_EQ(shown_reason(bytes_in("a\n\x1b[2Jb")), "a??[2Jb");
+  EXPECT_EQ(shown_reason(Bytes(1000, std::byte{'x'})).size(), kLongestReason);
+}
+
+}  // namespace dpreduce::link_message_test

@@ -1,0 +1,157 @@
+// Lines between a coordinator and silos: cut, silent, dialed again, and by whom.
+#include "network/network_wire.hpp"
+
+#include "tests/network/network_parties.hpp"
+
+namespace dpreduce::network_wire_test {
+
+TEST(NetworkWire, BothEndsBindARunToTheirLineAndNobodyElseDoes) {
+  NetworkParties parties(2);
+  const auto first = parties.silo(1);
+  const auto second = parties.silo(2);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *first, 1);
+  EXPECT_EQ(first->binding(0), parties.coordinator().binding(1));
+  expect_talk(parties.coordinator(), 2, *second, 1);
+  EXPECT_EQ(second->binding(0), parties.coordinator().binding(2));
+  EXPECT_NE(first->binding(0), second->binding(0));
+  EXPECT_NE(first->binding(0), LineBinding{});
+}
+
+// However a connection ends, wherever in a message: the line goes on, with the same bytes, and what binds it stays.
+TEST(NetworkWire, MessagesOutliveConnectionsThatAreCut) {
+  NetworkParties parties(1);
+  LineProxy proxy(parties.port());
+  const auto silo = parties.silo(1, proxy.port());
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 1);
+  const LineBinding binding = silo->binding(0);
+  for (const bool by_reset : {false, true}) {
+    proxy.cut(by_reset);
+    expect_talk(parties.coordinator(), 1, *silo, 5);
+  }
+  proxy.cut_every(100'000);
+  expect_talk(parties.coordinator(), 1, *silo, 20, 30'000);
+  EXPECT_GT(proxy.connections(), 6U);
+  EXPECT_EQ(silo->binding(0), binding);
+  EXPECT_EQ(parties.coordinator().binding(1), binding);
+}
+
+// A cable that is pulled ends no connection: signs of life fail to come.
+TEST(NetworkWire, AConnectionOnWhichNothingComesIsDialedAgain) {
+  NetworkParties parties(1, std::chrono::milliseconds(4000));
+  LineProxy proxy(parties.port());
+  const auto silo = parties.silo(1, proxy.port());
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 1);
+  proxy.set_silent(true);
+  ASSERT_TRUE(parties.comes_to_log(1, "nothing has come for 1 s"));
+  proxy.set_silent(false);
+  expect_talk(parties.coordinator(), 1, *silo, 3);
+}
+
+TEST(NetworkWire, ASiloWhoseLineStaysBrokenIsLostAndLearnsThatTheCoordinatorIsGone) {
+  NetworkParties parties(2, std::chrono::milliseconds(2000));
+  LineProxy proxy(parties.port());
+  const auto cut_off = parties.silo(1, proxy.port());
+  const auto other = parties.silo(2);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *cut_off, 1);
+  proxy.set_refusing(true);
+  proxy.cut();
+  const std::optional<Message> farewell = next_of(parties.coordinator());
+  ASSERT_TRUE(farewell && farewell->is_farewell);
+  EXPECT_EQ(farewell->from, 1U);
+  EXPECT_THAT(std::string(reinterpret_cast<const char*>(farewell->bytes.data()), farewell->bytes.size()),
+              HasSubstr("was not made again within 0.5 s"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*cut_off); }), HasSubstr("the coordinator is gone"));
+  expect_talk(parties.coordinator(), 2, *other, 2);
+}
+
+TEST(NetworkWire, ACoordinatorThatDiesOrLeavesEndsTheRunAtEachSiloWithTheReason) {
+  for (const bool says_so : {true, false}) {
+    NetworkParties parties(1, std::chrono::milliseconds(2000));
+    const auto silo = parties.silo(1);
+    parties.begin();
+    expect_talk(parties.coordinator(), 1, *silo, 1);
+    if (says_so) parties.coordinator().leave("it has ended with exit code 3");
+    parties.end_coordinator();
+    const std::string why = refusal<AggregationAborted>([&] { next_of(*silo, std::chrono::seconds(10)); });
+    EXPECT_THAT(why, HasSubstr(says_so ? "it has ended with exit code 3" : "its line broke"));
+  }
+}
+
+TEST(NetworkWire, WhoLeavesIsBelievedAtOnceAndAllOfItsMessagesComeBefore) {
+  NetworkParties parties(1);
+  const auto silo = parties.silo(1);
+  parties.begin();
+  ASSERT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
+  for (std::size_t number = 0; number < 3; ++number) silo->send(0, message_of(number));
+  silo->leave("its process has ended");
+  for (std::size_t number = 0; number < 3; ++number) {
+    EXPECT_EQ(next_of(parties.coordinator()).value().bytes, message_of(number));
+  }
+  EXPECT_TRUE(next_of(parties.coordinator()).value().is_farewell);
+}
+
+// Two machines with one identity: whoever came first stays, also while its line is broken.
+TEST(NetworkWire, AnotherProcessOfAnIdentityIsRefusedAndTheFirstIsNotTouched) {
+  NetworkParties parties(1);
+  LineProxy proxy(parties.port());
+  const auto first = parties.silo(1, proxy.port());
+  ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
+  const auto second = parties.silo(1);
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*second); }), HasSubstr("another process of this identity"));
+  EXPECT_THAT(parties.log(0), HasSubstr("was refused: another process of this identity is connected"));
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *first, 2);
+  proxy.set_refusing(true);
+  proxy.cut();
+  ASSERT_TRUE(parties.comes_to_log(0, "is broken"));
+  const auto third = parties.silo(1);
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*third); }),
+              HasSubstr("one that was started again is not in it"));
+  proxy.set_refusing(false);
+  expect_talk(parties.coordinator(), 1, *first, 2);
+}
+
+// Nothing was sealed yet: nothing is lost with it.
+TEST(NetworkWire, BeforeTheRunAProcessThatHasGoneMayBeStartedAgain) {
+  NetworkParties parties(2);
+  const auto other = parties.silo(2);
+  const auto first = parties.silo(1);
+  ASSERT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
+  first->leave("it has ended");
+  ASSERT_TRUE(parties.comes_to_log(0, "silo 1 (n1) has left"));
+  const auto again = parties.silo(1);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *again, 2);
+  EXPECT_EQ(again->binding(0), parties.coordinator().binding(1));
+}
+
+TEST(NetworkWire, TheRunBeginsAfterTheWaitWithThoseThatAreHere) {
+  NetworkParties parties(3);
+  const auto first = parties.silo(1);
+  const auto third = parties.silo(3);
+  std::vector<std::size_t> here;
+  parties.coordinator().wait_for_silos(std::chrono::milliseconds(300), 2, [&](const std::vector<PartyStatus>& silos) {
+    here.push_back(static_cast<std::size_t>(std::ranges::count(silos, LineState::kOpen, &PartyStatus::state)));
+  });
+  EXPECT_EQ(here.back(), 2U);
+  const Message absent = next_of(parties.coordinator()).value();
+  EXPECT_TRUE(absent.is_farewell);
+  EXPECT_EQ(absent.from, 2U);
+  const auto late = parties.silo(2);
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*late); }), HasSubstr("the run has begun without it"));
+  expect_talk(parties.coordinator(), 3, *third, 1);
+}
+
+TEST(NetworkWire, ARunHasADeadline) {
+  NetworkParties parties(1);
+  NetworkTerms terms = parties.terms_of(1);
+  terms.run_timeout = std::chrono::milliseconds(100);
+  SiloWire silo(parties.identity(1), terms, parse_address("", parties.coordinator().address()));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(silo); }), HasSubstr("--run-timeout 0.1 s"));
+}
+
+}  // namespace dpreduce::network_wire_test
