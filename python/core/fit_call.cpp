@@ -58,7 +58,8 @@ Given given_by(const py::object& arrays) {
                 .public_x = view_where_given("public_x", "public rows in memory", false),
                 .validation_x = view_where_given("validation_x", "validation features in memory", false),
                 .validation_y = view_where_given("validation_y", "validation labels in memory", true),
-                .train_person = persons_where_given()};
+                .train_person = persons_where_given(),
+                .train_weight = view_where_given("train_weight", "weights of rows in memory", true)};
   if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
   given.classes_are_of_rows = given.made.contains("classes_are_of_rows");
   const auto take_names = [&](const char* name, std::vector<std::string>& names) {

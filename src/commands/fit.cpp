@@ -133,9 +133,11 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
                            NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
                            NamedPath{"--timings", options.output.timings}};
   require_not_read(outputs, open.training);
-  if (!open.training.is_none()) {  // the coordinator of silos has no identifiers
-    for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
-      require_not_read(outputs, split_array_path(path).file);
+  if (!open.training.is_none()) {  // the coordinator of silos has none
+    for (const auto* files : {&options.data.train.person, &options.data.train.weight}) {
+      for (const std::string& path : expand_paths(*files, static_cast<std::size_t>(rank))) {
+        require_not_read(outputs, split_array_path(path).file);
+      }
     }
   }
   for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {

@@ -61,6 +61,18 @@ void declare_data(OptionTable& table, DataOptions& data) {
   table.choice("--person-bound", data.unit_bound,
                "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
                "point apart cost less; default: weight");
+  table
+      .files("--train-weight", data.train.weight,
+             "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
+             "its own "
+             "row alone")
+      .of_command_alone(SaidBy::kParty);
+  table
+      .number(
+          "--weight-bound", data.weight_bound,
+          "the largest weight of a row, public: noise is made for a row of this weight, and a row of weight w counts "
+          "for w / W of it")
+      .typed("W");
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);

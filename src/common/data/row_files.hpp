@@ -25,11 +25,12 @@ struct RowFiles {
   std::vector<std::string> y;
   BadRows bad_rows = BadRows::kFail;
   std::vector<std::string> person{};         ///< whose each row is; empty: every row is a record of its own
+  std::vector<std::string> weight{};         ///< what each row counts for; empty: all count alike
   std::vector<std::string> class_names{};    ///< name k is that of class k; public, never taken from rows; empty: none
   std::vector<std::string> feature_names{};  ///< name a is that of feature a; public; empty: none
   bool operator==(const RowFiles&) const = default;
 };
 
-DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, class_names, feature_names)
+DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, weight, class_names, feature_names)
 
 }  // namespace dpreduce
