@@ -346,7 +346,7 @@ class FitSteps {
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) const {
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
-    if (!method_entry(asked_.method).resolved_by.empty()) report["adaptive"] = adaptive_json(asked_, options());
+    if (!options().method.asked.empty()) report["adaptive"] = adaptive_json(options().method);
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
     if (figures_) add_figures(report, *figures_);
     return report;

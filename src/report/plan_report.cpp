@@ -17,6 +17,8 @@
 #include "methods/means_by_rounds.hpp"
 #include "methods/training_method.hpp"
 #include "report/explanation.hpp"
+#include "report/fit_report.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
@@ -219,6 +221,7 @@ void print_expected_rows(const nlohmann::json& expected) {
 
 void print_plan(const FitOptions& options, const FitPlan& plan) {
   fmt::print("dry run: no row is read, nothing is spent\n");
+  fmt::print("method     {}\n", method_text_of(options.method.asked, options.method.name));
   if (!plan.noise) {
     fmt::print("noise      none: NOT private\n");
     return;
@@ -318,6 +321,7 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEsti
                         {"memory_bytes_per_rank", plan.memory_bytes},
                         {"cost", cost_json(cost)},
                         {"version", version()}};
+    if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
     if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
     fmt::print("{}\n", json_text(json, 2));
     return;

@@ -26,6 +26,7 @@ SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.jso
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
+    ("one", "--mu 1 --method mean --train-weight one/train_weight.npy --weight-bound 1", 0),
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2", 0),
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 0),
     ("persons", "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", 0),
@@ -111,6 +112,7 @@ WITHOUT_EXAMPLE |= {("private-evaluation", place) for place in (
     ("class_names",), ("metrics", "balanced_accuracy", "note"), ("metrics", "auc"),
     *(("metrics", "auc", member) for member in ("value", "low", "high", "noise", "note")))}
 WITHOUT_EXAMPLE |= {("ledger-show", (place, "[]", "forfeited_by")) for place in ("releases", "runs", "open_runs")}
+WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", "asked"))}
 
 
 def program(folder, line, ranks=0, check=True):
