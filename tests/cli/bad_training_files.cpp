@@ -99,7 +99,7 @@ std::vector<BadCase> bad_training_files() {
       {"FewerWeightsThanRows", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3, "11 weights for 12 rows",
        npy("bad.npy", "<f4", "(11,)", 44)},
       {"WeightsThatAreIntegers", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3,
-       "bad.npy: weights are int32 of shape (12); give one float32 or float64 a row",
+       "bad.npy: weights are int32 of shape (12,); give one float32 or float64 a row",
        npy("bad.npy", "<i4", "(12,)", 48)},
       {"PersonsInColumns", kGoodFit + "--train-person bad.npy", 3, "identifiers of persons have shape (12, 2)",
        npy("bad.npy", "<i4", "(12, 2)", 96)},
