@@ -35,6 +35,7 @@
 #include "fit/release_figures.hpp"
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
+#include "forecast/prediction_memory.hpp"
 #include "methods/registry.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
@@ -150,7 +151,7 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
                      Communicator& ranks) {
   const JobShape job = shape_of_job(rows.range().count, threads, ranks);
   return {.job = job,
-          .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()),
+          .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()) + rows.held_bytes(),
           .available_bytes = available_memory(),
           .phases = phases_of(options, plan, job)};
 }
@@ -254,8 +255,22 @@ class FitSteps {
         outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
       }
     });
+    if (test_rows_) require_room_to_test();
     if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, {}, ranks_);
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
+  }
+
+  // What test rows take while training rows stay open, before anything is spent. Collective.
+  void require_room_to_test() {
+    const MachineShare machine = machine_share(ranks_);
+    ranks_.together([&] {
+      const WorkerRows& test = *test_rows_;
+      const std::uint64_t labels =
+          test.has_label_sets() ? test.range().count * options().data.most_labels() : std::uint64_t{0};
+      machine.require(memory_of_test(options(), plan()) + labels * kBytesOfTestLabel + test.held_bytes() +
+                          open_.training.held_bytes(),
+                      open_.training.mapped_bytes() + test.mapped_bytes());
+    });
   }
 
   void open_outputs(std::optional<FitAccount>& account) {

@@ -288,9 +288,9 @@ void keep_tail(const FitOptions& options, WorkerRows& training, Communicator& ra
 void require_room(const ResolvedFit& fit, const WorkerRows& training, const MachineShare& machine,
                   Communicator& ranks) {
   ranks.together([&] {
-    machine.require(
-        memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
-        training.mapped_bytes());
+    machine.require(memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) +
+                        training.bytes_of_others() + training.held_bytes(),
+                    training.mapped_bytes());
   });
   if (!fit.options().data.clips_units()) return;
   ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });

@@ -18,8 +18,23 @@ inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
 /// mended), label slots and K scores; at least 1.
 std::size_t rows_predicted_at_once(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row);
 
-/// Bytes that a rank needs to test the model of that plan: the model, a chunk, counts of classes and the report of
-/// them. Rows of several classes take 24 bytes more for each label (evaluation.hpp), which no plan knows.
+/// Bytes that each label of test rows takes on every rank, where rows may have several classes (metrics.hpp).
+inline constexpr std::uint64_t kBytesOfTestLabel = 24;
+
+/// A linear model, as it is when rows are tested.
+struct TestedModel {
+  std::size_t input_dim = 0;
+  std::size_t dim = 0;
+  std::size_t classes = 0;
+  std::size_t labels_per_row = 1;  ///< k
+  std::size_t heads = 1;           ///< 2: with prototypes beside the weights
+  unsigned threads = 1;
+};
+
+/// Bytes that a rank needs to test it: the model, a chunk, counts of classes and the report of them; beside
+/// kBytesOfTestLabel of each label.
+std::uint64_t memory_of_test(const TestedModel& model);
+/// The same of the model of that plan.
 std::uint64_t memory_of_test(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce

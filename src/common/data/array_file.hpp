@@ -98,6 +98,9 @@ class ArrayFile {
   /// Which array of which file this is, whatever it was named. BadInput where the file has gone.
   virtual FileIdentity identity() const = 0;
 
+  /// Bytes of memory that the array takes as long as the file is open, because elements do not lie in the file as rows.
+  virtual std::uint64_t held_bytes() const { return 0; }
+
   /// True where keeping the file open costs neither a descriptor nor a cache.
   virtual bool is_cheap_to_keep_open() const = 0;
 

@@ -31,7 +31,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                  file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr});
+    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr, file->held_bytes()});
     rows += file->rows();
   }
   refuse_doubles();
@@ -128,6 +128,12 @@ std::uint64_t ShardedArray::mapped_bytes() const {
     if (is_mapped) bytes += shard.identity.bytes;
   }
   return bytes;
+}
+
+std::uint64_t ShardedArray::held_bytes() const {
+  std::uint64_t most = 0;
+  for (const Shard& shard : shards_) most = std::max(most, shard.held_bytes);
+  return most;
 }
 
 DType ShardedArray::dtype() const {
