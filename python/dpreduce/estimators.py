@@ -21,7 +21,7 @@ from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, U
 from .fitting import fit_arrays, save_model
 from .keywords import parameter_of
 from .model import linear_in_features
-from .promise import Privacy, at_most
+from .promise import Privacy, at_most, method_of
 
 if typing.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -364,7 +364,7 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
         if not self.__sklearn_is_fitted__():
             return f"<pre>{html.escape(repr(self))}</pre>"
         words = self.privacy_.words
-        lines = [("model", f"{self.report_['method']}, {len(self.classes_)} classes, {self.n_features_in_} features")]
+        lines = [("model", f"{method_of(self.report_)}, {len(self.classes_)} classes, {self.n_features_in_} features")]
         lines += [(heading, words[heading][0]) for heading in ("guarantee", "attacker", "account") if heading in words]
         shown = {sentence for _, sentence in lines}
         rest = [(heading, sentence) for heading, sentences in words.items() for sentence in sentences if sentence not in shown]

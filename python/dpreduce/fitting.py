@@ -12,7 +12,7 @@ from . import _library
 from .arrays import as_labels, as_persons, as_rows, as_weights, indices_of, rows_like, rows_to_score
 from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
 from .keywords import words_of
-from .promise import Privacy, at_most, privacy_of
+from .promise import Privacy, at_most, privacy_of, method_of
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ class FittedRun:
     def __repr__(self) -> str:
         told = self.report["privacy"]
         promise = f"epsilon {at_most(told['epsilon'])} at delta {at_most(told['delta'])}" if self.report["private"] else "not private"
-        return f"<dpreduce.FittedRun: {self.report['method']}, {self.report['classes']} classes, {promise}>"
+        return f"<dpreduce.FittedRun: {method_of(self.report)}, {self.report['classes']} classes, {promise}>"
 
 
 def save_model(classifier, report, path, overwrite, rank):

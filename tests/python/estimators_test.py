@@ -349,6 +349,15 @@ def test_weights_that_noise_is_not_made_for_are_refused(rows):
         dpreduce.Plan(x.shape[1], **{**BUDGET, "classes": CLASSES}, weight_bound=2)
 
 
+def test_a_method_that_was_chosen_is_told_by_both_names(rows):
+    x, y = rows
+    model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
+    assert model.report_["method"] == "fc" and "auto (by fc), " in model._repr_html_()
+    terms = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6, "seed": 1}
+    assert repr(dpreduce.fit(x, y, **terms)).startswith("<dpreduce.FittedRun: auto (by fc), ")
+    assert repr(dpreduce.fit(x, y, **terms, method="fc")).startswith("<dpreduce.FittedRun: fc, ")
+
+
 def test_what_is_not_there_says_what_is(rows):
     from sklearn.utils.validation import has_fit_parameter
     model = DPClassifier(**BUDGET)
