@@ -58,7 +58,8 @@ Given given_by(const py::object& arrays) {
                 .public_x = view_where_given("public_x", "public rows in memory", false),
                 .validation_x = view_where_given("validation_x", "validation features in memory", false),
                 .validation_y = view_where_given("validation_y", "validation labels in memory", true),
-                .train_person = persons_where_given()};
+                .train_person = persons_where_given(),
+                .train_weight = view_where_given("train_weight", "weights of rows in memory", true)};
   if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
   given.classes_are_of_rows = given.made.contains("classes_are_of_rows");
   const auto take_names = [&](const char* name, std::vector<std::string>& names) {
@@ -99,14 +100,14 @@ class Onlooker {
   std::chrono::steady_clock::time_point last_;
 };
 
-std::string told_of(const FitOptions& stated, const FittedRun& run, Communicator& ranks) {
+std::string told_of(const FittedRun& run, Communicator& ranks) {
   std::string text;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const FitOptions& options = run.fit->options();
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
     nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
-    if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
+    if (!options.method.asked.empty()) report["adaptive"] = adaptive_json(options.method);
     nlohmann::json told{{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}};
     if (report.contains("ledger")) {
       told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
@@ -133,7 +134,7 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
   const Warn keep = [&](const std::string& line) { way_to_resume = "; " + line; };
   FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
                       {.progress = onlooker.of_passes(), .warn = keep});
-  return finished(options, run, ranks);
+  return finished(run, ranks);
 }
 
 }  // namespace
@@ -144,8 +145,8 @@ std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords) {
   return items;
 }
 
-Fitted finished(const FitOptions& stated, FittedRun& run, Communicator& ranks) {
-  std::string told = told_of(stated, run, ranks);
+Fitted finished(FittedRun& run, Communicator& ranks) {
+  std::string told = told_of(run, ranks);
   run.finish();
   return {.classifier = std::make_shared<const Classifier>(std::move(run.classifier)), .told = std::move(told)};
 }

@@ -39,9 +39,9 @@ struct Fitted {
   std::string told;
 };
 
-/// What is told of a run that `stated` asked for, which is then finished: the journal of its noise is destroyed.
+/// What is told of a run, which is then finished: the journal of its noise is destroyed.
 /// Collective. Throws as FittedRun::finish.
-Fitted finished(const FitOptions& stated, FittedRun& run, Communicator& ranks);
+Fitted finished(FittedRun& run, Communicator& ranks);
 
 /// The whole fit, finished: the journal of its noise is destroyed. The interpreter's lock is released while rows are
 /// read; signals are looked after between chunks of them. Collective. Throws as fit(), and what Python raised.

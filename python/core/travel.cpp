@@ -149,7 +149,7 @@ class Session {
     if (!fitted_) {
       FittedRun& run = session_->fitted();
       Communicator alone = Communicator::alone();
-      fitted_.emplace(finished(plan_->options, run, alone));
+      fitted_.emplace(finished(run, alone));
     }
     return *fitted_;
   }

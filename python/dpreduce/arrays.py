@@ -1,6 +1,6 @@
 """What a caller passes as rows, as NumPy arrays that are not copied; refused with what to do where it is none."""
 from . import _library
-from .errors import BadInput
+from .errors import BadInput, UsageError
 from .frames import as_frame, features_of, is_of, labels_of_frame, names_of_columns, numbers_of, plain_labels
 
 
@@ -73,6 +73,19 @@ def as_persons(value, name):
                            "(for the data's owner only)")
         words.append(str(own))
     return np.asarray(words, dtype=None if words else np.int64)
+
+
+def as_weights(value, name, bound):
+    """What each row weighs, n floats. Throws UsageError where no bound is stated."""
+    import numpy as np
+    if bound is None:
+        raise UsageError(f"{name}: say with weight_bound=W how much a row weighs at most; noise is made for a row of weight W. W is "
+                         "public, and each weight may depend on its own row alone; objective='balanced' weighs classes")
+    weights = _as_array(value, name)
+    try:
+        return np.asarray(weights, np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name}: weights are {weights.dtype}; give one number a row") from error
 
 
 def as_labels(value, name):

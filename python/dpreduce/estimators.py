@@ -16,12 +16,12 @@ import warnings
 import numpy as np
 
 from . import _library, privacy
-from .arrays import as_labels, as_persons, as_rows, indices_of
+from .arrays import as_labels, as_persons, as_rows, as_weights, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays, save_model
 from .keywords import parameter_of
 from .model import linear_in_features
-from .promise import Privacy, at_most
+from .promise import Privacy, at_most, method_of
 
 if typing.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -243,14 +243,15 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     report_: dict[str, typing.Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None,
-            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None, sample_weight: None = None) -> Self:
+            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Trains on the rows of X (n x d) with labels y (n); returns self. With `person`, n integers or strings that say whose
         each row is, the guarantee is for a person, whose rows count for `rows_per_person` together.
 
-        Floats are read where they lie; integers become float32. There are no weights of rows: `sample_weight` is refused. Throws BadInput and UsageError, which are ValueErrors, before
+        With `sample_weight`, n numbers from 0 to `weight_bound`, a row of weight w counts for w / weight_bound of a row. The bound
+        is public, and each weight may depend on its own row alone: weights that are made from counts of rows are not private.
+
+        Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
         anything is charged; BudgetRefused where the ledger has no room."""
-        if sample_weight is not None:
-            _library.core().check_fit_keywords([("sample_weight", [""])])  # says what there is instead
         found = {}
 
         def arrays():
@@ -278,6 +279,8 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
                     rows[name] = _checked_rows(self, value, reset=False)
             if person is not None:
                 rows["train_person"] = as_persons(person, "person")
+            if sample_weight is not None:
+                rows["train_weight"] = as_weights(sample_weight, "sample_weight", self.weight_bound)
             if validation_y is not None:
                 rows["validation_y"] = indices_of(column_or_1d(as_labels(validation_y, "validation_y")), classes, "validation_y")
             return rows
@@ -361,7 +364,7 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
         if not self.__sklearn_is_fitted__():
             return f"<pre>{html.escape(repr(self))}</pre>"
         words = self.privacy_.words
-        lines = [("model", f"{self.report_['method']}, {len(self.classes_)} classes, {self.n_features_in_} features")]
+        lines = [("model", f"{method_of(self.report_)}, {len(self.classes_)} classes, {self.n_features_in_} features")]
         lines += [(heading, words[heading][0]) for heading in ("guarantee", "attacker", "account") if heading in words]
         shown = {sentence for _, sentence in lines}
         rest = [(heading, sentence) for heading, sentences in words.items() for sentence in sentences if sentence not in shown]
@@ -432,7 +435,7 @@ def _declare_options(estimator):
 for _estimator in (DPClassifier, DPMeanClassifier):
     _declare_options(_estimator)
 _fit_signature = inspect.signature(_PrivateClassifier.fit)
-setattr(_PrivateClassifier.fit, "__signature__", _fit_signature.replace(  # scikit-learn gives weights to whoever has the parameter
+setattr(_PrivateClassifier.fit, "__signature__", _fit_signature.replace(  # scikit-learn gives weights, made from counts of rows, to whoever has the parameter
     parameters=[each for name, each in _fit_signature.parameters.items() if name != "sample_weight"]))
 if "sklearn.base" in sys.modules:
     _join_scikit_learn()

@@ -9,10 +9,10 @@ import typing
 import warnings
 
 from . import _library
-from .arrays import as_labels, as_persons, as_rows, indices_of, rows_like, rows_to_score
+from .arrays import as_labels, as_persons, as_rows, as_weights, indices_of, rows_like, rows_to_score
 from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
 from .keywords import words_of
-from .promise import Privacy, at_most, privacy_of
+from .promise import Privacy, at_most, privacy_of, method_of
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ class FittedRun:
     def __repr__(self) -> str:
         told = self.report["privacy"]
         promise = f"epsilon {at_most(told['epsilon'])} at delta {at_most(told['delta'])}" if self.report["private"] else "not private"
-        return f"<dpreduce.FittedRun: {self.report['method']}, {self.report['classes']} classes, {promise}>"
+        return f"<dpreduce.FittedRun: {method_of(self.report)}, {self.report['classes']} classes, {promise}>"
 
 
 def save_model(classifier, report, path, overwrite, rank):
@@ -135,7 +135,8 @@ def labels_of(value, name, class_names):
 
 
 def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
-        validation_y: ArrayLike | None = None, class_names: typing.Sequence[str] | None = None,
+        validation_y: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
+        class_names: typing.Sequence[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, comm: typing.Any = None, progress: bool = False,
         **options: Unpack[FitOptions]) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d) with labels y, and returns a FittedRun.
@@ -146,6 +147,9 @@ def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x
 
     `person` says whose each row is, n integers or strings (7 and "7" are one person): then the guarantee is for a person
     with any number of rows, on any ranks, whose rows count for `rows_per_person` together (default 1).
+
+    With `sample_weight`, n numbers from 0 to `weight_bound`, a row of weight w counts for w / weight_bound of a row. The bound is
+    public, and each weight may depend on its own row alone.
 
     `options` are those of `dpreduce fit`, with the same names, defaults and messages: classes, epsilon, delta, method,
     center, seed, ... (`--center-share 0.05` is center_share=0.05). `public_x`, `validation_x` and `validation_y` are arrays.
@@ -171,6 +175,8 @@ def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x
                 rows[name] = rows_like(columns, "in X", value, name)
         if person is not None:
             rows["train_person"] = as_persons(person, "person")
+        if sample_weight is not None:
+            rows["train_weight"] = as_weights(sample_weight, "sample_weight", options.get("weight_bound"))
         if validation_y is not None:
             rows["validation_y"] = labels_of(validation_y, "validation_y", names)
         if names is not None:

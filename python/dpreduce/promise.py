@@ -53,3 +53,9 @@ def privacy_of(report: dict[str, typing.Any], ledger: str | None, account: dict[
                    adjacency=told["adjacency"], accountant=told["accountant"], unit=told["unit"],
                    rows_per_person=told.get("rows_per_person"), releases=told["releases"],
                    selections=told["selections"], ledger=ledger, forfeited_by=told.get("forfeited_by", []), words=words)
+
+
+def method_of(report):
+    """The method as readers know it: "ls", or "auto (by fc)" of one that was chosen."""
+    asked = report.get("adaptive", {}).get("method", report["method"])
+    return asked if asked == report["method"] else f"{asked} (by {report['method']})"

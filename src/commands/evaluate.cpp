@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +33,8 @@
 #include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
+#include "forecast/machine_memory.hpp"
+#include "forecast/prediction_memory.hpp"
 #include "report/plan_report.hpp"
 
 namespace dpreduce {
@@ -293,6 +296,31 @@ void evaluate_and_write(const FitOptions& options, Communicator& ranks) {
   PrivateEvaluation(options, ranks).run();
 }
 
+// Throws UsageError where testing the model does not fit into this rank's memory. Labels of all ranks' rows are counted
+// where rows have several. Collective.
+void require_room(const Classifier& classifier, WorkerRows& rows, Communicator& ranks) {
+  const std::size_t classes = classifier.classes();
+  std::uint64_t labels = 0;
+  if (ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0) {
+    std::vector<std::uint64_t> counts(classes, 0);
+    ranks.together([&] { counts = label_counts(rows.labels(), rows.range(), classes, ranks); });
+    ranks.sum_everywhere(counts);
+    labels = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  }
+  const MachineShare machine = machine_share(ranks);
+  ranks.together([&] {
+    const ClassifierParts& parts = classifier.parts();
+    const TestedModel model{.input_dim = classifier.input_dim(),
+                            .dim = parts.weights.size() / classes,
+                            .classes = classes,
+                            .labels_per_row = rows.has_label_sets() ? classes : 1,
+                            .heads = parts.cosine_head.empty() ? std::size_t{1} : std::size_t{2},
+                            .threads = default_threads()};
+    machine.require(memory_of_test(model) + labels * kBytesOfTestLabel + rows.held_bytes(), rows.mapped_bytes(),
+                    "test fewer rows at a time");
+  });
+}
+
 void run(const EvaluateOptions& options, Communicator& ranks) {
   const OutputOptions& output = options.run.output;
   std::optional<Classifier> classifier;
@@ -309,6 +337,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       AtomicFile check_writable(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);
     }
   });
+  require_room(*classifier, *rows, ranks);
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, *classifier);
   const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.rows().bad_rows, default_threads(),

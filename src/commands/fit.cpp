@@ -34,6 +34,7 @@
 #include "fit/release_figures.hpp"
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
+#include "forecast/prediction_memory.hpp"
 #include "methods/registry.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
@@ -104,9 +105,11 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
                            NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
                            NamedPath{"--timings", options.output.timings}};
   require_not_read(outputs, open.training);
-  if (!open.training.is_none()) {  // the coordinator of silos has no identifiers
-    for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
-      require_not_read(outputs, split_array_path(path).file);
+  if (!open.training.is_none()) {  // the coordinator of silos has none
+    for (const auto* files : {&options.data.train.person, &options.data.train.weight}) {
+      for (const std::string& path : expand_paths(*files, static_cast<std::size_t>(rank))) {
+        require_not_read(outputs, split_array_path(path).file);
+      }
     }
   }
   for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
@@ -119,7 +122,7 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
                      Communicator& ranks) {
   const JobShape job = shape_of_job(rows.range().count, threads, ranks);
   return {.job = job,
-          .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()),
+          .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()) + rows.held_bytes(),
           .available_bytes = available_memory(),
           .phases = phases_of(options, plan, job)};
 }
@@ -201,8 +204,22 @@ class FitSteps {
         outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
       }
     });
+    if (test_rows_) require_room_to_test();
     if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, {}, ranks_);
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
+  }
+
+  // What test rows take while training rows stay open, before anything is spent. Collective.
+  void require_room_to_test() {
+    const MachineShare machine = machine_share(ranks_);
+    ranks_.together([&] {
+      const WorkerRows& test = *test_rows_;
+      const std::uint64_t labels =
+          test.has_label_sets() ? test.range().count * options().data.most_labels() : std::uint64_t{0};
+      machine.require(memory_of_test(options(), plan()) + labels * kBytesOfTestLabel + test.held_bytes() +
+                          open_.training.held_bytes(),
+                      open_.training.mapped_bytes() + test.mapped_bytes());
+    });
   }
 
   void open_outputs(std::optional<FitAccount>& account) {
@@ -293,7 +310,7 @@ class FitSteps {
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) const {
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
-    if (!method_entry(asked_.method).resolved_by.empty()) report["adaptive"] = adaptive_json(asked_, options());
+    if (!options().method.asked.empty()) report["adaptive"] = adaptive_json(options().method);
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
     if (figures_) add_figures(report, *figures_);
     return report;

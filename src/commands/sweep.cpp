@@ -248,7 +248,8 @@ class Sweep {
       for (const SweptRun& run : runs_) {
         const FitOptions& of_run = run.fit->options();
         machine.require(std::max(memory_of_rank(of_run, run.fit->plan(), train_.range().count, ranks.size()),
-                                 memory_of_test(of_run, run.fit->plan())),
+                                 memory_of_test(of_run, run.fit->plan())) +
+                            train_.held_bytes() + test_->held_bytes(),
                         train_.mapped_bytes() + test_->mapped_bytes());
       }
     });

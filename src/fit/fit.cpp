@@ -178,7 +178,7 @@ void FittedRun::finish() {
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms) {
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
-  DPREDUCE_ASSERT(fit->options().data.has_units() == training.has_weights());
+  DPREDUCE_ASSERT(fit->options().data.weighs_rows() == training.has_weights());
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
   std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);

@@ -92,6 +92,7 @@ FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
     if (given || !files.empty()) take_place(files, option, name);
   };
   take_where_given(rows.train_person, data.train.person, "--train-person", "identifiers of persons in memory");
+  take_where_given(rows.train_weight, data.train.weight, "--train-weight", "weights of rows in memory");
   take_where_given(rows.public_x, data.public_x, "--public-x", "public rows in memory");
   take_where_given(rows.validation_x, data.validation.x, "--validation-x", "validation features in memory");
   take_where_given(rows.validation_y, data.validation.y, "--validation-y", "validation labels in memory");
@@ -227,10 +228,22 @@ PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
   return count_in_silo(terms.silos_per_person.value_or(silos));
 }
 
+// Gives rows the weights that are stated; of a dry run only their number is looked at. Collective.
+void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_run, Communicator& ranks,
+                     const std::optional<ArrayView>& in_memory) {
+  std::optional<ShardedArray> weights = open_weights(data.train, training, ranks, in_memory);
+  if (is_dry_run) return;
+  ranks.together([&] { weigh(training, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound)); });
+}
+
 // The training rows' identifiers, after which rows are weighed; of a dry run no row is looked at. None where the unit
 // is a row, or there are no rows. Collective.
 std::optional<ShardedArray> weigh_training(const FitOptions& options, WorkerRows& training, Communicator& ranks,
                                            const RowsInMemory* memory) {
+  if (!options.data.train.weight.empty()) {
+    weigh_as_stated(options.data, training, options.output.dry_run, ranks,
+                    memory != nullptr ? memory->train_weight : std::nullopt);
+  }
   if (!options.data.has_units()) return std::nullopt;
   std::optional<ShardedArray> persons =
       open_persons(options.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
@@ -275,9 +288,9 @@ void keep_tail(const FitOptions& options, WorkerRows& training, Communicator& ra
 void require_room(const ResolvedFit& fit, const WorkerRows& training, const MachineShare& machine,
                   Communicator& ranks) {
   ranks.together([&] {
-    machine.require(
-        memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
-        training.mapped_bytes());
+    machine.require(memory_of_rank(fit.options(), fit.plan(), training.range().count, ranks.size()) +
+                        training.bytes_of_others() + training.held_bytes(),
+                    training.mapped_bytes());
   });
   if (!fit.options().data.clips_units()) return;
   ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });

@@ -23,6 +23,7 @@ struct RowsInMemory {
   std::optional<ArrayView> validation_x{};
   std::optional<ArrayView> validation_y{};
   std::optional<ArrayView> train_person{};  ///< whose each training row is: integers or strings, one a row
+  std::optional<ArrayView> train_weight{};  ///< what each training row counts for: floats, one a row
 };
 
 /// `options` with these rows in the place of files, named so in messages. Throws UsageError where they name files of

@@ -73,6 +73,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
   if (options.data.has_units()) config["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.weight_bound) config["weight_bound"] = *options.data.weight_bound;
   if (options.data.clips_units()) config["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
   if (options.silos.counted_persons) config["count_persons"] = *options.silos.counted_persons;
@@ -106,7 +107,7 @@ std::size_t bytes_of(const ReleaseRequest& request) {
 PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOptions& data) {
   return {"choice",
           {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
-          data.has_units() ? kWeightBits : 0};
+          data.weighs_rows() ? kWeightBits : 0};
 }
 
 [[noreturn]] void refuse_clip(std::string_view method, std::string_view what) {
@@ -283,7 +284,8 @@ RunTerms ResolvedFit::terms() const {
           .delta = is_stated ? budget.delta : std::nullopt,
           .config_digest = plan_.config_digest,
           .version = version(),
-          .forfeits = beside_seed(plan_.forfeits)};
+          .forfeits = beside_seed(plan_.forfeits),
+          .asked = options_.method.asked};
 }
 
 StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,
@@ -343,7 +345,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   terms.most_labels = options.data.most_labels();
   terms.dim = RowTransform(plan.preprocessing).output_dim();
   terms.adjacency = options.privacy.adjacency;
-  terms.has_units = options.data.has_units();
+  terms.has_units = options.data.weighs_rows();
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
   if (adjusts_scores(options)) {

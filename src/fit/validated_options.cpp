@@ -136,8 +136,13 @@ void require_fit_for_silos(const FitOptions& options) {
          "the coordinator would see how many rows each candidate gets right; choose by --validation-x");
 }
 
-// Refuses what is not made for persons: its guarantee would be of a row.
+// Refuses what is not made for weights or persons: its guarantee would be of a row.
 void require_unit_of_silos(const FitOptions& options) {
+  if (options.silos.secure_aggregation && options.data.weight_bound) {
+    throw UsageError(
+        "--weight-bound with --secure-aggregation: silos have no weights of rows; leave it out, or train without "
+        "silos");
+  }
   if (!options.data.has_units()) return;
   if (options.silos.secure_aggregation && !options.data.rows_per_person) {
     throw UsageError(fmt::format(

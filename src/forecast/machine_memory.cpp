@@ -82,15 +82,14 @@ std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root) 
   return least;
 }
 
-void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available) {
+void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available, std::string_view cure) {
   const auto ranks = static_cast<std::uint64_t>(ranks_on_machine);
   if (bytes_of_rank <= available / ranks) return;
   const auto mib = [](std::uint64_t bytes) { return (bytes >> 20) + 1; };
   throw UsageError(fmt::format(
       "not enough memory: a rank needs up to {} MiB, and {} {} on this machine have {} MiB in all; use fewer "
-      "ranks a machine, lower --memory, reduce features with --pool, --pca or --select, or use a method "
-      "without Gram matrices",
-      mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20));
+      "ranks a machine, {}",
+      mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20, cure));
 }
 
 std::uint64_t MachineShare::bytes_for_rank() const {
@@ -98,13 +97,13 @@ std::uint64_t MachineShare::bytes_for_rank() const {
   return std::min(available.value_or(kNoBound) / static_cast<std::uint64_t>(ranks), left.value_or(kNoBound));
 }
 
-void MachineShare::require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes) const {
-  if (available) require_memory(bytes_of_rank, ranks, *available);
+void MachineShare::require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes, std::string_view cure) const {
+  if (available) require_memory(bytes_of_rank, ranks, *available, cure);
   if (!left || (bytes_of_rank <= *left && mapped_bytes <= *left - bytes_of_rank)) return;
   throw UsageError(fmt::format(
       "not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process may take {} MiB more; "
-      "raise its limits (ulimit -v, ulimit -d), lower --memory, or reduce features with --pool, --pca or --select",
-      (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20));
+      "raise its limits (ulimit -v, ulimit -d), {}",
+      (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20, cure));
 }
 
 MachineShare machine_share(Communicator& ranks) {

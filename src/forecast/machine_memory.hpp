@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "common/ranks/communicator.hpp"
 
@@ -18,9 +19,14 @@ std::optional<std::uint64_t> available_memory(const std::filesystem::path& root 
 /// -d), the least of them. None where it has no such limit. `root` stands before /proc.
 std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root = "/");
 
+/// What to do where a fit does not fit.
+inline constexpr std::string_view kCureOfFit =
+    "lower --memory, reduce features with --pool, --pca or --select, or use a method without Gram matrices";
+
 /// Throws UsageError where ranks_on_machine times bytes_of_rank is more than `available`, with what to do.
 /// Precondition: ranks_on_machine >= 1.
-void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available);
+void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available,
+                    std::string_view cure = kCureOfFit);
 
 /// This rank's part of its machine.
 struct MachineShare {
@@ -32,7 +38,7 @@ struct MachineShare {
   std::uint64_t bytes_for_rank() const;
   /// require_memory, where the machine says what it has. Throws UsageError where bytes_of_rank, and `mapped_bytes` of
   /// files beside, are more than this process may still map.
-  void require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes = 0) const;
+  void require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes = 0, std::string_view cure = kCureOfFit) const;
 };
 
 /// The share of this rank as things are now, once BLAS has what it works in. Collective. Throws as take_blas_memory.

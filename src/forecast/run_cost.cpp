@@ -184,9 +184,10 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
   return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_units());
 }
 
-// While identifiers are read, before any row is; and from then on.
+// While identifiers or weights are read, before any row is; and from then on.
 std::pair<std::uint64_t, std::uint64_t> person_bytes_of(const DataOptions& data, std::uint64_t rows_here) {
-  if (!data.has_units()) return {0, 0};
+  if (!data.weighs_rows()) return {0, 0};
+  if (!data.has_units()) return {rows_here * (sizeof(float) + kBytesOfRowWeight), rows_here * kBytesOfRowWeight};
   const std::size_t kept = kBytesOfRowWeight + (data.clips_units() ? kBytesOfRowPerson : 0);
   return {rows_here * kMostBytesToIdentify, rows_here * kept};
 }

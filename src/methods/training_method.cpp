@@ -27,6 +27,7 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t pub
                     std::uint64_t bytes_for_rank) {
   const RowsAhead rows{input_dim, kept_features(options, input_dim), public_rows};
   while (method_entry(options.method).resolve != nullptr) {
+    if (!method_entry(options.method).resolved_by.empty()) options.method.asked = options.method.name;
     // NOLINTNEXTLINE(bugprone-use-after-move): it is given a value before it is used
     options = method_entry(options.method).resolve(std::move(options), rows);
   }

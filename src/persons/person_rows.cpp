@@ -278,31 +278,73 @@ void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& ne
 
 }  // namespace
 
-std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
-                                         const std::optional<ArrayView>& in_memory) {
-  std::optional<ShardedArray> persons;
+namespace {
+
+// What rows have beside features and labels, one entry a row.
+struct BesideRows {
+  std::string option;
+  const char* entries;
+  const char* entry;
+  const char* an_entry;
+  ArrayRole role;
+};
+
+std::optional<ShardedArray> open_beside(const BesideRows& beside, const std::vector<std::string>& files,
+                                        const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
+                                        const std::optional<ArrayView>& in_memory) {
+  std::optional<ShardedArray> opened;
   ranks.together([&] {
     if (rows.is_none()) return;  // the coordinator of silos
-    const std::string& pattern = train.person.front();
-    if (!in_memory && paths_are_per_worker(train.person) != paths_are_per_worker(train.x)) {
-      throw BadInput(fmt::format(
-          "{} {}: features and identifiers must both use {{rank}}, or neither; give identifiers of the rows "
-          "of every rank",
-          train.option("person"), pattern));
+    const std::string& pattern = files.front();
+    if (!in_memory && paths_are_per_worker(files) != paths_are_per_worker(train.x)) {
+      throw BadInput(
+          fmt::format("{} {}: features and {} must both use {{rank}}, or neither; give {} of the rows of every rank",
+                      beside.option, pattern, beside.entries, beside.entries));
     }
     if (in_memory) {
-      persons.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), ArrayRole::kPersons);
+      opened.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), beside.role);
     } else {
-      persons.emplace(expand_paths(train.person, static_cast<std::size_t>(ranks.rank())), ArrayRole::kPersons);
+      opened.emplace(expand_paths(files, static_cast<std::size_t>(ranks.rank())), beside.role);
     }
-    if (persons->rows() == rows.features().rows()) return;
-    throw BadInput(fmt::format(
-        "{} {}: {} identifiers for {} rows of features ({}): row {} has {}; give one identifier a row{}",
-        train.option("person"), pattern, persons->rows(), rows.features().rows(), train.x.front(),
-        std::min(persons->rows(), rows.features().rows()),
-        persons->rows() < rows.features().rows() ? "no identifier" : "an identifier and no features", kForOwnerOnly));
+    if (opened->rows() == rows.features().rows()) return;
+    throw BadInput(fmt::format("{} {}: {} {} for {} rows of features ({}): row {} has {}; give one {} a row{}",
+                               beside.option, pattern, opened->rows(), beside.entries, rows.features().rows(),
+                               train.x.front(), std::min(opened->rows(), rows.features().rows()),
+                               opened->rows() < rows.features().rows()
+                                   ? fmt::format("no {}", beside.entry)
+                                   : fmt::format("{} and no features", beside.an_entry),
+                               beside.entry, kForOwnerOnly));
   });
-  return persons;
+  return opened;
+}
+
+}  // namespace
+
+std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
+                                         const std::optional<ArrayView>& in_memory) {
+  return open_beside({train.option("person"), "identifiers", "identifier", "an identifier", ArrayRole::kPersons},
+                     train.person, train, rows, ranks, in_memory);
+}
+
+std::optional<ShardedArray> open_weights(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
+                                         const std::optional<ArrayView>& in_memory) {
+  return open_beside({train.option("weight"), "weights", "weight", "a weight", ArrayRole::kWeights}, train.weight,
+                     train, rows, ranks, in_memory);
+}
+
+void weigh(WorkerRows& rows, ShardedArray* weights, float bound) {
+  std::vector<float> stated(rows.range().count);
+  if (weights != nullptr) weights->read_features(rows.range().first, rows.range().count, stated);
+  std::vector<RowWeight> of_rows(stated.size());
+  for (std::size_t row = 0; row < stated.size(); ++row) {
+    if (!(stated[row] >= 0.0f && stated[row] <= bound)) {
+      const RowLocation place = weights->locate(rows.range().first + row);
+      throw BadInput(fmt::format("--train-weight {}: row {} has weight {}; give a number from 0 to --weight-bound {}{}",
+                                 place.file, place.row, stated[row], bound, kForOwnerOnly));
+    }
+    of_rows[row] = weight_of_stated(stated[row], bound);
+  }
+  rows.set_weights(std::move(of_rows));
 }
 
 IdentifiedRows count_over_ranks(WorkerRows& rows, ShardedArray* persons, const PersonNeeds& needs,

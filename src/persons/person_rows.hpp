@@ -33,6 +33,14 @@ namespace dpreduce {
 std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
                                          const std::optional<ArrayView>& in_memory = {});
 
+/// The same of the weights of --train-weight, numbers.
+std::optional<ShardedArray> open_weights(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
+                                         const std::optional<ArrayView>& in_memory = {});
+
+/// Gives every row the weight weight_of_stated(w, bound) of its entry w. `weights` is null where a party has no rows.
+/// Throws BadInput where one is not from 0 to `bound`, or cannot be read.
+void weigh(WorkerRows& rows, ShardedArray* weights, float bound);
+
 /// A fit may need to know more of persons than weights.
 struct PersonNeeds {
   bool coins = false;  ///< samples are drawn person by person

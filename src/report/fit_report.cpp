@@ -227,9 +227,10 @@ nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTim
   return json;
 }
 
-nlohmann::json adaptive_json(const FitOptions& asked, const FitOptions& options) {
-  return {
-      {"method", asked.method.name}, {"chosen", options.method.name}, {"by", method_entry(asked.method).resolved_by}};
+nlohmann::json adaptive_json(const MethodOptions& method) {
+  return {{"method", method.asked},
+          {"chosen", method.name},
+          {"by", method_entry(MethodOptions{.name = method.asked}).resolved_by}};
 }
 
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {

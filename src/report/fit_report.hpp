@@ -56,6 +56,6 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 nlohmann::json waits_json(const Communicator& ranks);
 
 /// {"method", "chosen", "by"}: which method the named one stands for, of resolved `options`.
-nlohmann::json adaptive_json(const FitOptions& asked, const FitOptions& options);
+nlohmann::json adaptive_json(const MethodOptions& method);
 
 }  // namespace dpreduce

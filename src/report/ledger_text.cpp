@@ -17,6 +17,7 @@
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/plan/spending.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
@@ -88,7 +89,7 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
           ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
                         adjacency_text(terms))
           : fmt::format("{}: NOT private, not counted", words_of(terms.forfeits));
-  fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, terms.method, spent);
+  fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent);
   const std::span<const LedgerCharge> charges = run.charges;
   for (std::size_t begin = 0; begin < charges.size();) {
     std::size_t end = begin + 1;
@@ -175,7 +176,7 @@ void print_ledger(const LedgerState& state, std::optional<double> asked, Adjacen
   fmt::print("open runs, and what they may still charge (alive, or ended early: resume those, or ledger release):\n");
   for (const auto& [run_id, run] : state.open_runs()) {
     fmt::print(
-        "{}  run {}  {}{}\n", run.since, run_id, run.remains.terms.method,
+        "{}  run {}  {}{}\n", run.since, run_id, method_text_of(run.remains.terms.asked, run.remains.terms.method),
         run.remains.terms.is_private ? "" : fmt::format("  ({}: NOT private)", words_of(run.remains.terms.forfeits)));
     print_remains(run.remains);
   }
@@ -210,6 +211,7 @@ nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacen
                       {"rho", rho_of(so_far)},
                       {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
                       {"delta", delta}}}});
+    if (!first.entry.terms.asked.empty()) json.back()["asked"] = first.entry.terms.asked;
     if (!first.entry.terms.forfeits.empty()) {
       json.back()["forfeited_by"] = forfeits_json<nlohmann::json>(first.entry.terms.forfeits);
     }

@@ -17,6 +17,8 @@
 #include "methods/means_by_rounds.hpp"
 #include "methods/training_method.hpp"
 #include "report/explanation.hpp"
+#include "report/fit_report.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
@@ -51,6 +53,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
   json["unit"] = to_string(options.data.unit());
   if (options.data.has_units()) json["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.weight_bound) json["weight_bound"] = *options.data.weight_bound;
   if (options.data.clips_units()) json["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
   if (options.silos.counted_persons) json["count_persons"] = *options.silos.counted_persons;
@@ -110,6 +113,8 @@ std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budg
 
 void print_unit(const FitOptions& options) {
   const DataOptions& data = options.data;
+  if (data.weight_bound)
+    fmt::print("weights    as stated; a row of weight {:g} counts for a whole row\n", *data.weight_bound);
   if (!data.has_units()) return;
   std::string silos;
   if (const auto most = options.silos.silos_per_person) {
@@ -155,7 +160,7 @@ namespace {
 std::string changed_row(const FitOptions& options) {
   const bool is_exchanged = options.privacy.adjacency == Adjacency::kReplaceOne;
   return fmt::format("one row{}{}", is_exchanged ? " that is exchanged for another" : "",
-                     options.data.has_units() ? ", counted in full," : "");
+                     options.data.weighs_rows() ? ", counted in full," : "");
 }
 
 void print_expected_errors(const FitPlan& plan, const std::string& row_changed) {
@@ -216,6 +221,7 @@ void print_expected_rows(const nlohmann::json& expected) {
 
 void print_plan(const FitOptions& options, const FitPlan& plan) {
   fmt::print("dry run: no row is read, nothing is spent\n");
+  fmt::print("method     {}\n", method_text_of(options.method.asked, options.method.name));
   if (!plan.noise) {
     fmt::print("noise      none: NOT private\n");
     return;
@@ -315,6 +321,7 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEsti
                         {"memory_bytes_per_rank", plan.memory_bytes},
                         {"cost", cost_json(cost)},
                         {"version", version()}};
+    if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
     if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
     fmt::print("{}\n", json_text(json, 2));
     return;

@@ -31,7 +31,8 @@ class AccuracyTest : public testing::TestWithParam<std::size_t> {
         bytes += read_bytes(folder_ / fmt::format("train_{}_{}.npy", kind, shard));
       }
     }
-    ASSERT_EQ(to_hex(sha256(bytes)), reference_.at("sha256")) << "these are not the rows that the numbers are of";
+    ASSERT_EQ(to_hex(sha256(bytes)), reference_.at("sha256").get<std::string>())
+        << "these are not the rows that the numbers are of";
   }
 
   double accuracy(const std::string& options) const {

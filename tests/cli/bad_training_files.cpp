@@ -90,6 +90,17 @@ std::vector<BadCase> bad_training_files() {
        "bad.npy: row 2 has the identifier nan, a float64; give each row a person",
        bytes("bad.npy", npy_header_bytes(npy_text("<f8", "(12,)")) +
                             element_bytes(std::vector<double>{1, 2, std::nan(""), 4, 5.5, 6, 7, 8, 9, 10, 11, 12}))},
+      {"WeightsWithoutABound", kGoodFit + "--train-weight bad.npy", 2,
+       "say with --weight-bound W how much a row weighs", npy("bad.npy", "<f4", "(12,)", 48)},
+      {"WeightAboveItsBound", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3,
+       "bad.npy: row 2 has weight 3; give a number from 0 to --weight-bound 2",
+       bytes("bad.npy", npy_header_bytes(npy_text("<f8", "(12,)")) +
+                            element_bytes(std::vector<double>{1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}))},
+      {"FewerWeightsThanRows", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3, "11 weights for 12 rows",
+       npy("bad.npy", "<f4", "(11,)", 44)},
+      {"WeightsThatAreIntegers", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3,
+       "bad.npy: weights are int32 of shape (12,); give one float32 or float64 a row",
+       npy("bad.npy", "<i4", "(12,)", 48)},
       {"PersonsInColumns", kGoodFit + "--train-person bad.npy", 3, "identifiers of persons have shape (12, 2)",
        npy("bad.npy", "<i4", "(12, 2)", 96)},
       {"RowWithoutAPerson", kGoodFit + "--train-person bad.npy", 3, "bad.npy: row 3 has no identifier of a person",

@@ -14,10 +14,15 @@ class MemoryLimitsTest : public testing::Test {
 
   // Under a limit of a shell's ulimit, in KiB; 124 where it did not end by itself.
   ProgramRun fit(const std::string& limit, const std::string& method) const {
-    const std::string line = fmt::format(
-        "cd {} && ulimit {} && exec timeout 20 {} fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta "
-        "1e-6 --threads 1 --out model --ledger ledger --overwrite --method {} 2>&1",
-        folder_.path(), limit, program_path(), method);
+    return program(limit,
+                   "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-6 --threads 1 --out model "
+                   "--ledger ledger --overwrite --method " +
+                       method);
+  }
+
+  ProgramRun program(const std::string& limit, const std::string& words) const {
+    const std::string line =
+        fmt::format("cd {} && ulimit {} && exec timeout 20 {} {} 2>&1", folder_.path(), limit, program_path(), words);
     ProgramRun run;
     FILE* const shell = ::popen(line.c_str(), "r");
     if (shell == nullptr) return run;
@@ -60,6 +65,23 @@ TEST_F(MemoryLimitsTest, ThePlanKeepsToTheLimitsOfTheProcess) {
   EXPECT_EQ(run.exit_code, 2) << run.out;
   EXPECT_THAT(run.out, HasSubstr("this process may take"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+}
+
+TEST_F(MemoryLimitsTest, AnEvaluationKeepsToTheLimitsOfTheProcess) {
+  ASSERT_EQ(fit("-v unlimited", "mean").exit_code, 0);
+  const std::string evaluate = "evaluate --model model --x x.npy --y y.npy";
+  EXPECT_EQ(program("-v 1000000", evaluate).exit_code, 0);
+  // A model of many classes beside a small limit: what it takes to score rows is planned.
+  write_npy(make_rows({20, 20, 20}, 2000), folder_ / "x.npy", folder_ / "y.npy");
+  ASSERT_EQ(program("-v unlimited",
+                    "fit --train-x x.npy --train-y y.npy --classes 2000 --mu 1 --method mean --out model --ledger "
+                    "ledger --overwrite")
+                .exit_code,
+            0);
+  const ProgramRun refused = program("-v 400000", evaluate);
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_THAT(refused.out, HasSubstr("not enough memory"));
+  EXPECT_THAT(refused.out, HasSubstr("test fewer rows at a time"));
 }
 
 }  // namespace dpreduce::memory_limits_test

@@ -145,6 +145,8 @@ TEST(RunCost, MemoryHoldsTestRows) {
   EXPECT_LE(tested, training + kPredictionMemory + 2 * model + 1000 * kManyClasses)
       << "linear in the number of classes";
   EXPECT_EQ(rows_predicted_at_once(kDim, 10, 1), 4096u);
+  const TestedModel known{.input_dim = kDim, .dim = run.plan.dim, .classes = kManyClasses};
+  EXPECT_EQ(memory_of_test(known), memory_of_test(run.options, run.plan));
   EXPECT_LE(rows_predicted_at_once(kDim, kManyClasses, kManyClasses) * kManyClasses * 12, kPredictionMemory);
   EXPECT_EQ(rows_predicted_at_once(1, std::size_t{1} << 24, 1), 1u);
 }

@@ -295,16 +295,77 @@ def test_balanced_class_weights_are_the_balanced_objective(rows):
             DPClassifier(**terms, **others).fit(*rows)
 
 
+@pytest.mark.parametrize("method", ["mean", "ls", "fc"])
+def test_rows_count_for_their_weight_of_its_bound(rows, method):
+    x, y = rows
+    wrong = (y + 1) % CLASSES
+    terms = {"classes": range(CLASSES), "method": method, "non_private": True}
+    both, labels = np.concatenate([x, x]), np.concatenate([y, wrong])
+    of_y = DPClassifier(**terms).fit(x, y).predict(x)
+    for weights in (np.repeat([3, 0], len(y)), np.repeat([0, 3], len(y))):
+        weighed = DPClassifier(**terms, weight_bound=3).fit(both, labels, sample_weight=weights)
+        expected = of_y if weights[0] else (of_y + 1) % CLASSES
+        assert np.mean(weighed.predict(x) == expected) > .95
+    whole = dpreduce.fit(x, y, sample_weight=np.full(len(y), .3), weight_bound=.3, classes=CLASSES, method=method, non_private=True)
+    assert np.mean(whole.classifier.labels(x) == of_y) > .99
+
+
+def test_a_row_of_the_largest_weight_is_what_noise_is_made_for(rows):
+    x, y = rows
+    terms = {**BUDGET, "random_state": 1, "method": "mean"}
+    plain = DPClassifier(**terms).fit(x, y).report_["privacy"]
+    for weights, bound in ((np.ones(len(y)), 1), (np.arange(len(y)) % 2, 1e6)):
+        weighed = DPClassifier(**terms, weight_bound=bound).fit(x, y, sample_weight=weights).report_["privacy"]
+        assert weighed["weight_bound"] == bound and weighed["unit"] == "record"
+        sizes = [[release["sensitivity"] / release["sigma"] for release in told["releases"]] for told in (plain, weighed)]
+        assert sizes[0] == pytest.approx(sizes[1], rel=1e-9)
+    for batch in (None, .5):
+        run = dpreduce.fit(x, y, sample_weight=np.ones(len(y)), weight_bound=1, classes=CLASSES, epsilon=1, delta=1e-6, method="gd",
+                           rounds=3, batch=batch, seed=1)
+        assert run.privacy.epsilon <= 1
+
+
+def test_weights_that_noise_is_not_made_for_are_refused(rows):
+    x, y = rows
+    ones = np.ones(len(y))
+    with pytest.raises(dpreduce.UsageError, match="sample_weight: say with weight_bound=W .* objective='balanced' weighs classes"):
+        DPClassifier(**BUDGET).fit(x, y, sample_weight=ones)
+    with pytest.raises(dpreduce.UsageError, match="weight_bound=2.* goes with sample_weight"):
+        DPClassifier(**BUDGET, weight_bound=2).fit(x, y)
+    with pytest.raises(dpreduce.UsageError, match="weight_bound=0.*: must be from 1e-30 to 1e[+]30"):
+        DPClassifier(**BUDGET, weight_bound=0).fit(x, y, sample_weight=ones)
+    with pytest.raises(dpreduce.UsageError, match="sample_weight with person: .*leave one out"):
+        DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=ones, person=np.arange(len(y)))
+    for weight in (-1, 2.1, np.nan, np.inf):
+        weights = ones.copy()
+        weights[7] = weight
+        with pytest.raises(dpreduce.BadInput, match="row 7 has weight .*; give a number from 0 to weight_bound=?.? ?2 .for the data's owner only"):
+            DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=weights)
+    with pytest.raises(dpreduce.BadInput, match="sample_weight: .* weights for .* rows of features.*give one weight a row"):
+        DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=ones[1:])
+    with pytest.raises(dpreduce.BadInput, match="sample_weight: weights are .*; give one number a row"):
+        DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=["a"] * len(y))
+    with pytest.raises(dpreduce.UsageError, match="weight_bound.*weights are read by ranks"):
+        dpreduce.Plan(x.shape[1], **{**BUDGET, "classes": CLASSES}, weight_bound=2)
+
+
+def test_a_method_that_was_chosen_is_told_by_both_names(rows):
+    x, y = rows
+    model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
+    assert model.report_["method"] == "fc" and "auto (by fc), " in model._repr_html_()
+    terms = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6, "seed": 1}
+    assert repr(dpreduce.fit(x, y, **terms)).startswith("<dpreduce.FittedRun: auto (by fc), ")
+    assert repr(dpreduce.fit(x, y, **terms, method="fc")).startswith("<dpreduce.FittedRun: fc, ")
+
+
 def test_what_is_not_there_says_what_is(rows):
     from sklearn.utils.validation import has_fit_parameter
     model = DPClassifier(**BUDGET)
     assert not has_fit_parameter(model, "sample_weight") and not hasattr(model, "partial_fit")
-    with pytest.raises(dpreduce.UsageError, match="all rows count alike"):
-        model.fit(*rows, sample_weight=np.ones(len(rows[1])))
     with pytest.raises(AttributeError, match=r"plan.partial\(X, y, name\)"):
         model.partial_fit(*rows)
     for name, words in {"lr": "learning_rate says it", "batch_size": "batch says with which probability", "C": "lambda_ says the ridge",
-                        "max_iter": "rounds says how many steps", "sample_weight": "all rows count alike"}.items():
+                        "max_iter": "rounds says how many steps"}.items():
         with pytest.raises(dpreduce.UsageError, match=words):
             DPClassifier(**{name: 1})
         with pytest.raises(dpreduce.UsageError, match=words):

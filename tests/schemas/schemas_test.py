@@ -16,6 +16,7 @@ import time
 import unittest
 
 import jsonschema
+import numpy
 import yaml
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -25,6 +26,7 @@ SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.jso
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
+    ("one", "--mu 1 --method mean --train-weight one/train_weight.npy --weight-bound 1", 0),
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2", 0),
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 0),
     ("persons", "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", 0),
@@ -55,6 +57,7 @@ FITS = [  # rows, options, ranks
     ("masked", "--mu 1 --method mean --secure-aggregation --train-person masked/silo{rank}/y.npy --rows-per-person 1 --count-persons 9 --person-key person.key", 5),
 ]
 DRY_RUNS = [  # options
+    "--mu 1 --method mean --train-weight one/train_weight.npy --weight-bound 1",
     "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1",
     "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2",
     "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2 --person-bound clip",
@@ -110,6 +113,7 @@ WITHOUT_EXAMPLE |= {("private-evaluation", place) for place in (
     ("class_names",), ("metrics", "balanced_accuracy", "note"), ("metrics", "auc"),
     *(("metrics", "auc", member) for member in ("value", "low", "high", "noise", "note")))}
 WITHOUT_EXAMPLE |= {("ledger-show", (place, "[]", "forfeited_by")) for place in ("releases", "runs", "open_runs")}
+WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", "asked"))}
 
 
 def program(folder, line, ranks=0, check=True):
@@ -144,6 +148,7 @@ def make_documents(folder):
     program(folder, f"synth --kind gaussian-mixture {data} --rows-per-person 5 --out persons")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
+    numpy.save(folder / "one/train_weight.npy", numpy.ones(1200, numpy.float32))
     (folder / "tested").mkdir()  # on the rows that it was trained on
     for axis in "xy":
         for role in ("train", "test"):

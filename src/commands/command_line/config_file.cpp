@@ -166,8 +166,8 @@ struct OwnFile {
   std::optional<SiloConsent> consent;
 };
 
-// A party's own file, with options of that command. Mistakes in it are thrown as BadInput: only its owner can report and
-// mend them. `require_own` looks at whose it is.
+// A party's own file, with options of that command. Mistakes in it are thrown as BadInput: only its owner can report
+// and mend them. `require_own` looks at whose it is.
 template <typename RequireOwn>
 OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& path,
                       bool is_coordinator, const RequireOwn& require_own) {

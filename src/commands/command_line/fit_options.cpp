@@ -67,6 +67,18 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);
   declare_persons(table, data, "--train-person");
+  table
+      .files("--train-weight", data.train.weight,
+             "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
+             "its own "
+             "row alone")
+      .of_command_alone(SaidBy::kParty);
+  table
+      .number(
+          "--weight-bound", data.weight_bound,
+          "the largest weight of a row, public: noise is made for a row of this weight, and a row of weight w counts "
+          "for w / W of it")
+      .typed("W");
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);

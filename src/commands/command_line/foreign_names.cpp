@@ -33,9 +33,10 @@ constexpr std::array kForeignNames{
     ForeignName{"noise-multiplier", "noise follows from --epsilon and --delta, --rho or --mu"},
     ForeignName{"num-classes", "--classes says how many there are"},
     ForeignName{"random-state", "--seed makes noise repeatable, and the run not private"},
-    ForeignName{"sample-weight",
-                "all rows count alike, since noise is made for one bound on a row; --objective balanced weighs classes "
-                "alike, and --rows-per-person rows of one person"},
+    ForeignName{
+        "sample-weight",
+        "--train-weight says what each row weighs, and goes with --weight-bound; --objective balanced weighs classes "
+        "alike, and --rows-per-person rows of one person"},
     ForeignName{"solver", "--method says how to train"},
     ForeignName{"target-delta", "--delta says it"},
     ForeignName{"target-epsilon", "--epsilon says it"},

@@ -77,6 +77,12 @@ void ArrayFile::require_holds_features() const {
   if (shape_[1] == 0) throw BadInput(fmt::format("{}: rows have no features; write the file again", name_));
 }
 
+void ArrayFile::require_holds_weights() const {
+  if (is_float(dtype_) && shape_.size() <= 2 && columns_ == 1) return;
+  throw BadInput(fmt::format("{}: weights are {} of shape {}; give one float32 or float64 a row, shape (n,){}", name_,
+                             to_string(dtype_), to_string(shape_), kForOwnerOnly));
+}
+
 void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   if (is_float(dtype_)) {
     throw BadInput(
@@ -115,7 +121,7 @@ void ArrayFile::for_each_block(std::uint64_t first_row, std::uint64_t count, con
 }
 
 void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
-  DPREDUCE_ASSERT(is_float(dtype_) && shape_.size() == 2);
+  DPREDUCE_ASSERT(is_float(dtype_));
   DPREDUCE_ASSERT(out.size() == count * columns_);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     convert_features(stored, dtype_, byte_order_, out.subspan(done * columns_, block * columns_));

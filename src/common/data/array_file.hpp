@@ -2,7 +2,8 @@
 //
 // Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
 // n x 1 class indices, or n x K zeros and ones (K >= 2: column c tells whether the row is of class c), of bool or an
-// integer type; or n or n x 1 strings, the names of classes. A file of identifiers is n or n x 1 integers or strings.
+// integer type; or n or n x 1 strings, the names of classes. A file of identifiers is n or n x 1 integers or strings;
+// one of weights n or n x 1 floats.
 // Rows count from 0, and so do classes.
 #pragma once
 
@@ -31,7 +32,7 @@ struct VisitPersons {
   std::function<void(std::string_view person)> name;                    ///< of a row: UTF-8, or digits of 2^63 and more
 };
 
-enum class ArrayRole { kFeatures, kLabels, kPersons };
+enum class ArrayRole { kFeatures, kLabels, kPersons, kWeights };
 
 /// Not thread-safe: rows pass through a scratch buffer of the object, of at most 4 MiB or one row.
 class ArrayFile {
@@ -54,6 +55,9 @@ class ArrayFile {
   /// The same for labels; `names` are those of the classes, null where there are none, and labels must be numbers.
   void require_holds_labels(const NamedClasses* names) const;
 
+  /// The same for what rows weigh: floats, one a row.
+  void require_holds_weights() const;
+
   /// The same for the identifiers of rows' persons: integers or strings, one a row. Of floats the message names a row.
   void require_holds_persons();
 
@@ -66,8 +70,8 @@ class ArrayFile {
 
   /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
   /// rounded to nearest (beyond the range of a float: an infinity).
-  /// Preconditions (asserted): the file holds features; the rows exist; out has count * d entries. BadInput where the
-  /// file cannot be read.
+  /// Preconditions (asserted): the file holds features or weights (d = 1); the rows exist; out has count * d entries.
+  /// BadInput where the file cannot be read.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
 
   /// Writes the classes of rows first_row .. first_row + count - 1 into count x k slots (label_slots.hpp), k =
@@ -93,6 +97,9 @@ class ArrayFile {
 
   /// Which array of which file this is, whatever it was named. BadInput where the file has gone.
   virtual FileIdentity identity() const = 0;
+
+  /// Bytes of memory that the array takes as long as the file is open, because elements do not lie in the file as rows.
+  virtual std::uint64_t held_bytes() const { return 0; }
 
   /// True where keeping the file open costs neither a descriptor nor a cache.
   virtual bool is_cheap_to_keep_open() const = 0;

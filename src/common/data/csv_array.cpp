@@ -172,7 +172,7 @@ std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const s
 std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role) {
   CsvReader reader(file.bytes(), path);
   std::string bad_cell;
-  if (role == ArrayRole::kFeatures) {
+  if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) {
     const std::vector<float> features = numbers_of<float>(reader, read_feature, bad_cell);
     if (!bad_cell.empty()) {
       reader.refuse(fmt::format("has the cell {}, which is no number; cells are apart by commas", in_quotes(bad_cell)));

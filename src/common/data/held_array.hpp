@@ -20,6 +20,7 @@ class HeldArray final : private HeldBytes, public MemoryArray {
       : HeldBytes{std::move(bytes)}, MemoryArray(view, std::move(name)), file_(std::move(file)), place_(place) {}
 
   FileIdentity identity() const override { return file_identity(file_, place_); }
+  std::uint64_t held_bytes() const override { return held.unpacked.size(); }
   /// But where all of it is in memory.
   bool is_cheap_to_keep_open() const override { return !held.is_packed; }
 

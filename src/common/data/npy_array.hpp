@@ -56,6 +56,7 @@ class NpyArray final : public ArrayFile {
   void release_rows(std::uint64_t first_row, std::uint64_t count) const override;
   FileIdentity identity() const override;
   /// But where it was unpacked into memory.
+  std::uint64_t held_bytes() const override { return stored_ ? stored_->unpacked.size() : 0; }
   bool is_cheap_to_keep_open() const override { return !stored_ || !stored_->is_packed; }
 
  private:

@@ -1,4 +1,4 @@
-// How much a row counts, where a unit of privacy may have several rows.
+// How much a row counts, where a unit of privacy may have several rows, or where its owner states a weight.
 //
 // Legend: a unit has m rows, B (public) is what a unit's rows count for together, in rows; J = 2^24.
 //
@@ -22,6 +22,11 @@ inline constexpr RowWeight kWholeRow = RowWeight{1} << kWeightBits;
 constexpr RowWeight weight_of_rows(std::uint64_t unit_rows, std::uint64_t rows_per_unit) {
   if (unit_rows <= rows_per_unit) return kWholeRow;
   return static_cast<RowWeight>((rows_per_unit << kWeightBits) / unit_rows);
+}
+
+/// floor(J weight / bound), of a weight that its owner states. Preconditions: 0 <= weight <= bound; bound > 0, finite.
+constexpr RowWeight weight_of_stated(float weight, float bound) {
+  return static_cast<RowWeight>(static_cast<double>(weight) / static_cast<double>(bound) * kWholeRow);
 }
 
 }  // namespace dpreduce

@@ -31,7 +31,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                  file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr});
+    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr, file->held_bytes()});
     rows += file->rows();
   }
   refuse_doubles();
@@ -58,6 +58,7 @@ void ShardedArray::add_open(std::unique_ptr<ArrayFile> array) {
 
 void ShardedArray::require_role(ArrayFile& file) const {
   if (role_ == ArrayRole::kFeatures) return file.require_holds_features();
+  if (role_ == ArrayRole::kWeights) return file.require_holds_weights();
   role_ == ArrayRole::kPersons ? file.require_holds_persons() : file.require_holds_labels(names_.get());
 }
 
@@ -127,6 +128,12 @@ std::uint64_t ShardedArray::mapped_bytes() const {
     if (is_mapped) bytes += shard.identity.bytes;
   }
   return bytes;
+}
+
+std::uint64_t ShardedArray::held_bytes() const {
+  std::uint64_t most = 0;
+  for (const Shard& shard : shards_) most = std::max(most, shard.held_bytes);
+  return most;
 }
 
 DType ShardedArray::dtype() const {
@@ -203,7 +210,7 @@ void ShardedArray::for_each_part(std::uint64_t first_row, std::uint64_t count, V
 }
 
 void ShardedArray::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
-  DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures && out.size() == count * columns_);
+  DPREDUCE_ASSERT((role_ == ArrayRole::kFeatures || role_ == ArrayRole::kWeights) && out.size() == count * columns_);
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
                   file.read_features(in_file, part, out.subspan(before * columns_, part * columns_));

@@ -59,6 +59,10 @@ class ShardedArray {
   /// Bytes of files that are mapped into memory when they are read.
   std::uint64_t mapped_bytes() const;
 
+  /// Bytes that the largest of the files takes in memory while it is open: of those that are packed, or tables of text,
+  /// one is open at a time.
+  std::uint64_t held_bytes() const;
+
   /// The element type of all files. Throws BadInput naming two files where they differ.
   DType dtype() const;
   /// Bytes of a row as it is stored. Precondition: as dtype.
@@ -106,7 +110,8 @@ class ShardedArray {
     DType dtype = DType::kFloat32;
     FileIdentity identity;
     std::unique_ptr<ArrayFile> file;  // null while closed
-    bool has_names = true;            // whether labels may be names
+    std::uint64_t held_bytes = 0;
+    bool has_names = true;  // whether labels may be names
   };
 
   ShardedArray(ArrayRole role, std::size_t columns) : role_(role), columns_(columns) {}

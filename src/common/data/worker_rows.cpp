@@ -15,8 +15,11 @@ namespace {
 void require_one_label_a_row(const ShardedArray& features, const std::string& x, const ShardedArray& labels,
                              const std::string& y) {
   if (labels.rows() == features.rows()) return;
-  throw BadInput(fmt::format("features ({}) have {} rows but labels ({}) have {}; give one label a row{}", x,
-                             features.rows(), y, labels.rows(), kForOwnerOnly));
+  // A table of names has one for each line: what pandas writes above them is one more.
+  const bool has_headings = labels.rows() == features.rows() + labels.files() && y.ends_with(".csv");
+  throw BadInput(fmt::format(
+      "features ({}) have {} rows but labels ({}) have {}; give one label a row{}{}", x, features.rows(), y,
+      labels.rows(), has_headings ? ", and leave the heading of labels that are names out" : "", kForOwnerOnly));
 }
 
 }  // namespace

@@ -105,6 +105,9 @@ class WorkerRows {
   /// Bytes of files of features and labels that are mapped into memory when they are read.
   std::uint64_t mapped_bytes() const { return features_.mapped_bytes() + (labels_ ? labels_->mapped_bytes() : 0); }
 
+  /// Bytes that files of features and labels take in memory while they are open.
+  std::uint64_t held_bytes() const { return features_.held_bytes() + (labels_ ? labels_->held_bytes() : 0); }
+
   ShardedArray& features() { return features_; }
   const ShardedArray& features() const { return features_; }
   /// Precondition (asserted): has_labels().

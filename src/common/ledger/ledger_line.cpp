@@ -92,6 +92,7 @@ void members_of(LedgerSilos& silos, Members& members) {
 
 void members_of(RunTerms& terms, Members& members) {
   members("method", terms.method);
+  members.optional("asked", !terms.asked.empty(), terms.asked);
   members("adjacency", terms.adjacency);
   members("accountant", terms.accountant);
   members("private", terms.is_private);

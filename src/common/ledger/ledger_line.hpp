@@ -9,7 +9,7 @@
 //   {"schema":2,"kind":"end","time":...,"previous":...,"run":...,"outcome":"finished"|"stopped"|"released",
 //    "signature":...}
 //
-//   TERMS      "method":...,"adjacency":...,"accountant":...,"private":...,["forfeited_by":[...],]
+//   TERMS      "method":...,["asked":...,]"adjacency":...,"accountant":...,"private":...,["forfeited_by":[...],]
 //              ["silos":{"noise":"central"|"distributed",
 //              "left":...,"threshold":...,"colluding":...},]"unit":"record","epsilon":...,"delta":...,
 //              "config_digest":...,"version":...
@@ -23,6 +23,8 @@
 // records that are drawn, each as much as one more or less: twice the mu of one.
 //
 // "forfeited_by" of a run that is not private: why (base/forfeit.hpp), beside a seed; without it, it was a seed.
+//
+// "asked": the method that was asked for, where "method" was chosen for it. It binds nothing: readers are told.
 //
 // "silos" of a run among silos: how many were left when the line was written, and how many stay at least. With
 // distributed noise the release has a share of each silo that stayed, and sigma is what threshold - colluding shares

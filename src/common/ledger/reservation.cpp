@@ -46,7 +46,8 @@ bool is_round_of(std::string_view label, std::string_view name) {
                            label.substr(1).find_first_not_of("0123456789") == std::string_view::npos);
 }
 
-// The first field in which the terms differ; but for how many silos are left, which may change on the way.
+// The first field in which the terms differ; but for how many silos are left, which may change on the way, and what
+// readers are told of the method that was asked for.
 std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   const auto lasting = [](std::optional<LedgerSilos> silos) {
     if (silos) silos->left = 0;
@@ -82,6 +83,7 @@ auto selection_for(std::vector<PlannedSelection>& selections, const LedgerEntry&
 
 std::string fault_of(const RunTerms& terms) {
   std::string fault = name_fault("method", terms.method);
+  if (fault.empty() && !terms.asked.empty()) fault = name_fault("method asked for", terms.asked);
   if (fault.empty()) fault = name_fault("version", terms.version);
   if (fault.empty() && terms.epsilon.has_value() != terms.delta.has_value()) {
     fault = "epsilon and delta must be given together or not at all";

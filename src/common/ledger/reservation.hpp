@@ -44,6 +44,7 @@ struct RunTerms {
   std::string version;        ///< of this library
   std::optional<LedgerSilos> silos{};
   Forfeits forfeits{};  ///< beside a seed
+  std::string asked{};  ///< the method that was asked for, where `method` was chosen for it: for readers alone
 
   bool operator==(const RunTerms&) const = default;
 };

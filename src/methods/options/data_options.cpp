@@ -9,6 +9,10 @@
 namespace dpreduce {
 namespace {
 
+// A float holds these with all bits.
+constexpr double kLeastWeightBound = 1e-30;
+constexpr double kMostWeightBound = 1e30;
+
 // Beyond, the last class of any data set keeps no row.
 void require_valid_imbalance(const DataOptions& data) {
   const double ratio = data.imbalance_ratio;
@@ -40,6 +44,31 @@ void check_persons(const DataOptions& data) {
   }
 }
 
+// The bound is the user's word that it is public: noise is made for a row that weighs so much.
+void check_weights(const DataOptions& data) {
+  if (data.train.weight.empty() && !data.weight_bound) return;
+  if (!data.weight_bound) {
+    throw UsageError(
+        "--train-weight: say with --weight-bound W how much a row weighs at most; noise is made for a row of weight W. "
+        "W "
+        "is public, and each weight may depend on its own row alone; --objective balanced weighs classes");
+  }
+  const double bound = *data.weight_bound;
+  if (data.train.weight.empty()) {
+    throw UsageError(
+        fmt::format("--weight-bound {}: goes with --train-weight, which says what each row weighs", bound));
+  }
+  if (!(bound >= kLeastWeightBound && bound <= kMostWeightBound)) {
+    throw UsageError(
+        fmt::format("--weight-bound {}: must be from {} to {}", bound, kLeastWeightBound, kMostWeightBound));
+  }
+  if (data.has_units()) {
+    throw UsageError(
+        "--train-weight with --train-person: a person's rows weigh by their number, and by nothing else; leave one "
+        "out");
+  }
+}
+
 }  // namespace
 
 void check(const DataOptions& data) {
@@ -53,6 +82,7 @@ void check(const DataOptions& data) {
   }
   require_valid_imbalance(data);
   check_persons(data);
+  check_weights(data);
 }
 
 }  // namespace dpreduce

@@ -25,12 +25,15 @@ struct DataOptions {
   /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
   std::optional<UnitBound> unit_bound{};    ///< how a person is held to that; empty: by weights
+  std::optional<double> weight_bound{};     ///< W, the largest weight of a row, public. Goes with train.weight.
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
   /// Whether the unit of privacy is a person, and not a row.
   bool has_units() const { return !train.person.empty(); }
+  /// Whether rows count for less than a whole row: by their person's number of rows, or by weights that are stated.
+  bool weighs_rows() const { return has_units() || !train.weight.empty(); }
   PrivacyUnit unit() const { return has_units() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
   /// B; 1 where the unit is a row.
   std::uint64_t bounded_rows() const { return rows_per_person.value_or(1); }
@@ -40,7 +43,7 @@ struct DataOptions {
 };
 
 DPREDUCE_ARCHIVE(DataOptions, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes,
-                 classes_are_of_rows, rows_per_person, unit_bound, max_labels)
+                 classes_are_of_rows, rows_per_person, unit_bound, weight_bound, max_labels)
 
 /// The largest B: its square times rounds and squared sensitivities are still counted exactly.
 inline constexpr std::uint64_t kMostRowsPerPerson = 65536;

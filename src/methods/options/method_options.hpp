@@ -35,6 +35,7 @@ inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"
 /// method has its own.
 struct MethodOptions {
   std::string name = "auto";
+  std::string asked{};  ///< the name that was asked for, where another method was chosen for it and reports say so
   Objective objective = Objective::kAccuracy;
   Metric metric = Metric::kCosine;
   bool adaptive = false;                   ///< the choice that a method makes by public knowledge was asked for by name
@@ -62,8 +63,8 @@ struct MethodOptions {
   bool operator==(const MethodOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(MethodOptions, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max,
-                 gram_share, isotropy_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss,
+DPREDUCE_ARCHIVE(MethodOptions, name, asked, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min,
+                 d_max, gram_share, isotropy_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss,
                  learning_rate, radius, iterate, warm_start, warm_start_share, choose, choose_share)
 
 /// Throws UsageError where the part contradicts itself, whatever the method, or is out of range.

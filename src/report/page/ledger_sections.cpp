@@ -5,12 +5,17 @@
 #include "common/base/forfeit.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
 
 std::string reasons_of(const JsonFields& run) {
   return words_of(forfeits_in(nlohmann::json(run.texts("forfeited_by"))).value_or(Forfeits{}));
+}
+
+std::string method_of(const JsonFields& run) {
+  return method_text_of(run.has("asked") ? run.printable_text("asked") : "", run.text("method"));
 }
 
 std::string life_chart(const JsonFields& ledger) {
@@ -22,11 +27,10 @@ std::string life_chart(const JsonFields& ledger) {
     const JsonFields so_far = run.object("so_far");
     has_epsilon = has_epsilon || so_far.has("epsilon");
     if (so_far.has("delta")) at_delta = " at delta " + upper_figure(so_far.number("delta").get<double>());
-    values.add(
-        {name(run.text("run")), escaped(run.text("since")),
-         name(run.text("method") + (run.flag("private") ? "" : fmt::format(" ({}: not private)", reasons_of(run)))),
-         figure(run.number("releases")), at_most(so_far.number("epsilon")), at_most(so_far.number("mu")),
-         at_most(so_far.number("rho"))});
+    values.add({name(run.text("run")), escaped(run.text("since")),
+                name(method_of(run) + (run.flag("private") ? "" : fmt::format(" ({}: not private)", reasons_of(run)))),
+                figure(run.number("releases")), at_most(so_far.number("epsilon")), at_most(so_far.number("mu")),
+                at_most(so_far.number("rho"))});
   }
   if (values.is_empty()) return paragraph("Nothing has been charged so far.");
   if (!has_epsilon) return values.html();
@@ -61,7 +65,7 @@ std::string spent_so_far(const JsonFields& ledger) {
 std::string releases_of_all(const JsonFields& ledger) {
   Table table("All releases", {"release", "time", "method", "mu", "rho", "sampling rate"});
   for (const JsonFields& release : ledger.objects("releases")) {
-    table.add({name(release.text("release")), escaped(release.text("time")), name(release.text("method")),
+    table.add({name(release.text("release")), escaped(release.text("time")), name(method_of(release)),
                at_most(release.number("mu")), at_most(release.number("rho")), figure(release.number("sampling_rate"))});
   }
   return folded("All releases", table.html());
@@ -80,7 +84,7 @@ std::string open_runs_of(const JsonFields& ledger) {
       remains +=
           fmt::format("<li>{}: epsilon {}</li>", name(selection.text("name")), at_most(selection.number("epsilon")));
     }
-    table.add({name(run.text("run")), escaped(run.text("since")), name(run.text("method")),
+    table.add({name(run.text("run")), escaped(run.text("since")), name(method_of(run)),
                remains.empty() ? "nothing" : "<ul>" + remains + "</ul>"});
   }
   return table.html();

@@ -46,6 +46,8 @@ TEST(ArchiveArray, AnArrayIsReadWhereItLiesButForOneThatIsPacked) {
   EXPECT_EQ(open_array(archive("two.npz:features"))->features_in_place(0, 3).size(), 6u);
   EXPECT_TRUE(open_array(archive("two.npz:features"))->is_cheap_to_keep_open());
   EXPECT_FALSE(open_array(archive("packed.npz:features"))->is_cheap_to_keep_open());
+  EXPECT_EQ(open_array(archive("two.npz:features"))->held_bytes(), 0u);
+  EXPECT_GE(open_array(archive("packed.npz:features"))->held_bytes(), 6 * sizeof(float));
 }
 
 TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {

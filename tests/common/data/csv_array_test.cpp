@@ -82,7 +82,9 @@ TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
 TEST_F(CsvArray, ATableOfFeaturesStandsBesideOtherFiles) {
   write_bytes(path_, "0,1\n2,3\n");
   write_features(folder_ / "x.npy", 2, 2, 4.0F);
-  EXPECT_EQ(ShardedArray({path_, folder_ / "x.npy"}, ArrayRole::kFeatures).rows(), 4u);
+  const ShardedArray both({path_, folder_ / "x.npy"}, ArrayRole::kFeatures);
+  EXPECT_EQ(both.rows(), 4u);
+  EXPECT_EQ(both.held_bytes(), 4 * sizeof(float)) << "the table is in memory, the other file is not";
 }
 
 }  // namespace dpreduce::csv_array_test

@@ -120,4 +120,15 @@ TEST(WorkerRows, NoneAreRowsOfAWidthAllTheSame) {
   EXPECT_EQ(none.features().rows(), 0U);
 }
 
+TEST(WorkerRows, AHeadingAboveLabelsThatAreNamesIsNamed) {
+  const TemporaryFolder folder;
+  write_features(folder / "x.npy", 2, 2, 0.0F);
+  write_bytes(folder / "y.csv", "diagnosis\nflu\ncold\n");
+  expect_refusal<BadInput>(
+      [&] {
+        WorkerRows::open({folder / "x.npy"}, {folder / "y.csv"}, 0, 1, named_classes({"flu", "cold"}));
+      },
+      {"give one label a row, and leave the heading of labels that are names out"});
+}
+
 }  // namespace dpreduce::worker_rows_test

@@ -60,6 +60,14 @@ TEST(LedgerLine, AReservationTellsSelectionsRatesAndWhatItReplaces) {
                         R"("candidates":1000,"groups":10,"chosen":2}],"instead_of":"run-0",)"));
 }
 
+TEST(LedgerLine, TellsTheMethodThatWasAskedForWhereAnotherWasChosen) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  EXPECT_THAT(line_of(entry), Not(HasSubstr("asked")));
+  entry.terms.asked = "auto";
+  EXPECT_THAT(line_of(entry), HasSubstr(R"("method":"mean","asked":"auto","adjacency")"));
+  EXPECT_EQ(std::get<LedgerEntry>(parse_line(line_of(entry), "ledger.jsonl:1").record.content), entry);
+}
+
 TEST(LedgerLine, RoundTripKeepsEveryFieldOfEveryKind) {
   LedgerEntry entry = sample_entry("run-1/means");
   entry.terms.adjacency = Adjacency::kReplaceOne;

@@ -103,6 +103,13 @@ TEST(Reservation, TermsOfAChargeMustBeTheReservations) {
   }
 }
 
+// Ledgers of builds that did not tell it have open runs, too.
+TEST(Reservation, WhatWasAskedForBindsNothing) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  entry.terms.asked = "auto";
+  EXPECT_EQ(uncovered(sample_reservation("run-1"), entry), "");
+}
+
 TEST(Reservation, FaultsNameTheField) {
   const Spoils<Reservation> spoils{
       {[](auto& bad) { bad.run_id = ""; }, "run must be 1 to 64"},
