@@ -19,6 +19,9 @@ CommandEntry dpreduce_command();
 /// Trains, tests and writes as `options`, which are validated, say. Collective.
 void fit_and_write(const FitOptions& options, Communicator& ranks);
 
+/// Evaluates the models of `options` with noise on its rows, and writes the report. Collective.
+void evaluate_and_write(const FitOptions& options, Communicator& ranks);
+
 /// What fit_command() comes to, and a private evaluation, for those that run it as the command does: parties among
 /// silos, sweeps, audits. Collective.
 struct FitCommand {

@@ -292,9 +292,13 @@ class PrivateEvaluation {
   std::optional<AtomicFile> report_;  // at the coordinator
 };
 
+}  // namespace
+
 void evaluate_and_write(const FitOptions& options, Communicator& ranks) {
   PrivateEvaluation(options, ranks).run();
 }
+
+namespace {
 
 // Throws UsageError where testing the model does not fit into this rank's memory. Labels of all ranks' rows are counted
 // where rows have several. Collective.

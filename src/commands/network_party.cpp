@@ -120,7 +120,8 @@ class NetworkRun {
       wait();
       health_->set_state("running");
       SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_);
-      FitCommand{party_.fit}(party.ranks());
+      const bool trains = party_.fit.evaluation.files.empty();
+      FitCommand{party_.fit, trains ? fit_and_write : evaluate_and_write}(party.ranks());
     } catch (const Error& error) {
       end(error.code());
       throw;
@@ -256,6 +257,11 @@ CommandEntry network_command(PartyRole role) {
   OptionTable& table = command.options;
   declare_network(table, role, read->network);
   declare_fit(table, read->fit);
+  table
+      .files("--evaluate", read->fit.evaluation.files,
+             "a model that is evaluated with noise on the silos' rows, in the place of a fit")
+      .said(SaidBy::kAllOfFiles);
+  declare_evaluation(table, read->fit.evaluation, "--evaluate-metrics");
   declare_config(table);
   for (const char* mandatory : {"--roster", "--identity"}) table.find(mandatory)->required();
   for (const char* rows : {"--train-x", "--train-y"}) table.find(rows)->is_required = !is_coordinator;
@@ -280,7 +286,8 @@ CommandEntry network_command(PartyRole role) {
     fit.silos.consent = parsed.consent;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
     if (role == PartyRole::kCoordinator) fit.data.train.x = fit.data.train.y = fit.data.train.person = {};
-    return NetworkParty{role, validated(std::move(fit)), network};
+    if (fit.evaluation.files.empty()) fit = validated(std::move(fit));
+    return NetworkParty{role, std::move(fit), network};
   };
   return command;
 }

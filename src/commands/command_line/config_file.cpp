@@ -259,8 +259,8 @@ std::vector<TomlItem> parse_config(const std::string& text, const std::string& p
 
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party) {
-  const CommandEntry& command = *named_command(root, arguments).command;
-  if (command.role != PartyRole::kNone) return with_files_of_network_party(root, command, std::move(arguments));
+  const CommandEntry& named = *named_command(root, arguments).command;
+  if (named.role != PartyRole::kNone) return with_files_of_network_party(root, named, std::move(arguments));
   const std::string path = take_path(arguments, kCommon);
   if (has_rank(path)) {
     throw UsageError(

@@ -263,6 +263,19 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
       .in_group("Privacy");
 }
 
+void declare_evaluation(OptionTable& table, EvaluationOptions& evaluation, const char* metrics) {
+  table.add({.names = metrics,
+             .help =
+                 "of a private evaluation, a list of accuracy, recall (and balanced accuracy), precision, confusion, "
+                 "topk, logloss, brier, calibration, auc; default: accuracy,recall",
+             .type = "LIST",
+             .read = [&evaluation](const std::vector<std::string>& words) {
+               evaluation.terms.metrics = metrics_of(words.back());
+             }});
+  table.number("--level", evaluation.level, "of a private evaluation: probability with which each interval holds")
+      .typed("P");
+}
+
 void declare_private_evaluation(OptionTable& table, FitOptions& options) {
   declare_persons(table, options.data, "--test-person");
   table.begin_group("Privacy");

@@ -17,6 +17,9 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget);
 /// --epsilon, --delta, --rho, --mu and --accountant.
 void declare_budget(OptionTable& table, BudgetOptions& budget);
 
+/// What is asked of a model, as the option `metrics`, and --level.
+void declare_evaluation(OptionTable& table, EvaluationOptions& evaluation, const char* metrics);
+
 /// What a private evaluation has beside its rows, which are options.data.train: persons, what it may spend, silos. A
 /// --threshold that is there already stays.
 void declare_private_evaluation(OptionTable& table, FitOptions& options);
