@@ -40,6 +40,10 @@ Doorman::Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsI
   accept();
 }
 
+Doorman::~Doorman() {
+  tell_untold();
+}
+
 NetworkAddress Doorman::address() const {
   const auto endpoint = acceptor_.local_endpoint();
   return {endpoint.address().to_string(), std::to_string(endpoint.port())};
@@ -143,6 +147,10 @@ void Doorman::tick(Clock::time_point now) {
   if (now < told_until_) return;
   told_until_ = now + kTellAgain;
   lines_left_ = kLinesAtOnce;
+  tell_untold();
+}
+
+void Doorman::tell_untold() {
   if (untold_ > 0) tell_(fmt::format("{} further connections were refused", std::exchange(untold_, 0)));
 }
 

@@ -45,6 +45,10 @@ class Doorman {
           std::chrono::milliseconds visit, std::function<void(Proved)> admit,
           std::function<void(const std::string&)> tell);
 
+  ~Doorman();
+  Doorman(const Doorman&) = delete;
+  Doorman& operator=(const Doorman&) = delete;
+
   /// Where it listens, with the port that it has got.
   NetworkAddress address() const;
 
@@ -65,6 +69,7 @@ class Doorman {
   void wait_for_greeting(std::uint64_t number);
   bool take(std::uint64_t number, std::span<const std::byte> bytes);
   void turn_away(std::uint64_t number, const std::string& why);
+  void tell_untold();
   std::uint64_t least_promising();
   bool may_begin();
 

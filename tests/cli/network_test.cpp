@@ -258,6 +258,21 @@ TEST_F(NetworkTest, ASiloThatWasToldOtherwiseRefusesAndSaysWhatDiffers) {
   EXPECT_EQ(document("report.json")["silos"]["lost"][0]["silo"], 3);
 }
 
+// A silo that waits for its coordinator, before it has read a row.
+TEST_F(NetworkTest, ASiloStartsAtOnceAndTakesLittle) {
+  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
+  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
+  ASSERT_TRUE(has("n1.health"));
+  const std::string process = fmt::format("/proc/{}/", silo->pid());
+  const std::string status = read_bytes(process + "status");
+  const std::string peak = "VmHWM:";
+  EXPECT_LE(std::stoul(status.substr(status.find(peak) + peak.size())), 30U * 1024U);  // KiB
+  std::istringstream times(read_bytes(process + "stat").substr(read_bytes(process + "stat").rfind(')') + 2));
+  std::vector<std::string> fields(std::istream_iterator<std::string>(times), {});
+  const long ticks = std::stol(fields[11]) + std::stol(fields[12]);  // of user and system
+  EXPECT_LE(static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)), 0.05);
+}
+
 // What simulations may do, and parties over a network must not: each is refused by name, before anybody is called.
 TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
   const std::vector<std::pair<std::string, std::string>> refused{
