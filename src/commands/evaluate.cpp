@@ -57,7 +57,8 @@ void require_private_or_not(const EvaluateOptions& options) {
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume}, std::pair{"--test-person", options.run.data.has_units()},
+        std::pair{"--resume", privacy.resume}, std::pair{"--model twice", options.run.evaluation.files.size() > 1},
+        std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
     if (is_given && !options.is_private) throw UsageError(fmt::format("{} goes with --private", name));
   }
@@ -199,10 +200,15 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
   const nlohmann::json& metrics = report["metrics"];
   for (const auto& [name, key] :
-       {std::pair{"accuracy", "accuracy"}, std::pair{"balanced accuracy", "balanced_accuracy"},
+       {std::pair{"accuracy", "accuracy"}, std::pair{"accuracy of second", "accuracy_b"},
+        std::pair{"second less first", "difference"}, std::pair{"balanced accuracy", "balanced_accuracy"},
         std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"}, std::pair{"log loss", "log_loss"},
         std::pair{"Brier score", "brier"}}) {
     if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
+  }
+  if (metrics.contains("difference")) {
+    fmt::print("the second model is the better one with probability {:.3g}\n",
+               metrics["difference"]["b_is_better"].get<double>());
   }
   constexpr std::size_t kMostToList = 20;
   for (const char* key : {"recall", "precision"}) {
@@ -342,7 +348,9 @@ CommandEntry evaluate_command() {
   run_options.data.train.role = "test";
   OutputOptions& output = run_options.output;
   RowFiles& rows = run_options.data.train;
-  table.files("--model", run_options.evaluation.files, "written by fit").required().said(SaidBy::kAllOfFiles);
+  table.files("--model", run_options.evaluation.files, "written by fit; with --private two, to tell which is better")
+      .required()
+      .said(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().said(SaidBy::kParty);
   table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().said(SaidBy::kParty);
   table.files("--train-y", options->train_y,

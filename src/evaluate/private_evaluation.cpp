@@ -15,11 +15,37 @@
 
 namespace dpreduce {
 
+namespace {
+
+// One model, or two for the same rows.
+std::vector<Classifier> models_of(const std::vector<std::string>& files) {
+  if (files.size() > 2) throw UsageError(fmt::format("--model: {} models; name one, or two to compare", files.size()));
+  std::vector<Classifier> models;
+  for (const std::string& file : files) models.push_back(load_classifier(file));
+  const Classifier& first = models.front();
+  const Classifier& last = models.back();
+  if (first.input_dim() != last.input_dim() || first.classes() != last.classes() ||
+      first.parts().class_names != last.parts().class_names) {
+    throw BadInput(
+        fmt::format("--model {}: for {} features and {} classes, but {} is for {} and {}; compare models of "
+                    "the same features and the same classes, by the same names",
+                    files.back(), last.input_dim(), last.classes(), files.front(), first.input_dim(), first.classes()));
+  }
+  return models;
+}
+
+}  // namespace
+
 FitOptions evaluation_of(FitOptions options) {
   EvaluationOptions& asked = options.evaluation;
-  const Classifier model = load_classifier(asked.files.front());
-  const std::vector<std::byte> bytes = to_bytes(model);
-  asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  const std::vector<Classifier> models = models_of(asked.files);
+  const Classifier& model = models.front();
+  asked.models.clear();
+  for (const Classifier& each : models) {
+    const std::vector<std::byte> bytes = to_bytes(each);
+    asked.models.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  asked.terms.has_pair = models.size() == 2;
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
+
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -46,6 +49,19 @@ NoisedCounts together(const NoisedCounts& a, const NoisedCounts& b) {
   const double of_a = b.sigma * b.sigma / (a.sigma * a.sigma + b.sigma * b.sigma);
   return {of_a * a.right + (1.0 - of_a) * b.right, of_a * a.wrong + (1.0 - of_a) * b.wrong,
           a.sigma * b.sigma / std::hypot(a.sigma, b.sigma)};
+}
+
+// Right and wrong rows of the first or the second of two models.
+NoisedCounts rows_of_model(const Numbers& pairs, bool is_second) {
+  const std::vector<double>& n = pairs.values;  // both, second only, first only, none
+  return {n[0] + n[is_second ? 1 : 2], n[is_second ? 2 : 1] + n[3], std::numbers::sqrt2 * pairs.sigma};
+}
+
+PrivateFigures::Pair pair_of_models(const Numbers& pairs, double level) {
+  const Estimate difference = estimate_difference(pairs.values, pairs.sigma, level);
+  const double deviations = difference.value / std::max(difference.deviation, 1e-12);
+  return {estimate_share(rows_of_model(pairs, true), level), difference,
+          0.5 * std::erfc(-deviations / std::numbers::sqrt2)};
 }
 
 // The mean of independent estimates.
@@ -91,14 +107,18 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
   const auto numbers = [&](const char* name) { return Numbers(release.block(name), rows_alike); };
   PrivateFigures figures{.level = level};
   std::optional<NoisedCounts> totals;
-  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_losses()) totals = pair_of(numbers("totals"), 0);
+  if (terms.has_totals()) totals = pair_of(numbers("totals"), 0);
+  if (terms.has_pair) {
+    totals = rows_of_model(numbers("pairs"), false);
+    figures.pair = pair_of_models(numbers("pairs"), level);
+  }
   if (terms.has(EvaluationMetric::kRecall)) {
     const Numbers block = numbers("by_class");
     figures.recall = shares_of(block, level);
     figures.balanced_accuracy = mean_of(figures.recall, level);
     if (totals) totals = together(*totals, sum_of_pairs(block));
   }
-  if (terms.has(EvaluationMetric::kAccuracy)) figures.accuracy = estimate_share(*totals, level);
+  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_pair) figures.accuracy = estimate_share(*totals, level);
   if (terms.has(EvaluationMetric::kPrecision)) figures.precision = shares_of(numbers("by_prediction"), level);
   if (terms.has(EvaluationMetric::kConfusion)) {
     const ReleasedBlock& block = release.block("confusion");
@@ -131,6 +151,17 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
   return figures;
 }
 
+Estimate estimate_difference(const std::vector<double>& counts, double sigma, double level) {
+  DPREDUCE_ASSERT(counts.size() == 4);
+  const double about = std::max({std::accumulate(counts.begin(), counts.end(), 0.0), 2.0 * sigma, 1.0});
+  const double difference = std::clamp((counts[1] - counts[2]) / about, -1.0, 1.0);
+  const double differing = std::clamp((counts[1] + counts[2] + 1.0) / about, difference * difference, 1.0);
+  const double noise = sigma * std::sqrt(2.0 + 4.0 * difference * difference) / about;
+  const double deviation = std::hypot(noise, std::sqrt((differing - difference * difference) / about));
+  const double reach = two_sided_quantile(level) * deviation;
+  return {difference, std::max(difference - reach, -1.0), std::min(difference + reach, 1.0), noise, deviation};
+}
+
 Estimate estimate_auc(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
                       double level) {
   const double least = sigma * std::sqrt(static_cast<double>(positives.size())) + 1.0;
@@ -155,6 +186,11 @@ Estimate estimate_auc(const std::vector<double>& positives, const std::vector<do
 nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
   nlohmann::json json = nlohmann::json::object();
   if (figures.accuracy) json["accuracy"] = to_json(*figures.accuracy);
+  if (figures.pair) {
+    json["accuracy_b"] = to_json(figures.pair->accuracy_of_second);
+    json["difference"] = to_json(figures.pair->difference, 2.0);
+    json["difference"]["b_is_better"] = figures.pair->second_is_better;
+  }
   if (figures.balanced_accuracy) json["balanced_accuracy"] = to_json(*figures.balanced_accuracy);
   if (!figures.recall.empty()) json["recall"] = by_class(figures.recall);
   if (!figures.precision.empty()) json["precision"] = by_class(figures.precision);

@@ -20,8 +20,16 @@ struct PrivateFigures {
     Estimate share;  ///< of rows with a largest probability from `from` to `to`: of right ones
   };
 
+  /// Of two models on the same rows.
+  struct Pair {
+    Estimate accuracy_of_second;
+    Estimate difference;      ///< second less first
+    double second_is_better;  ///< probability that the difference is above 0
+  };
+
   double level = 0.95;
   std::optional<Estimate> accuracy{};
+  std::optional<Pair> pair{};
   std::optional<Estimate> balanced_accuracy{};
   std::vector<Estimate> recall{};     ///< K, or empty
   std::vector<Estimate> precision{};  ///< K, or empty
@@ -42,6 +50,14 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
 /// {"accuracy": {"value", "low", "high", "noise"}, ..., "recall": [{"class", ...}], ...}. Where an interval leaves out
 /// next to nothing, the value is null, and "note" says so.
 nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms);
+
+/// By how much the second of two models is right more often, from noised counts of rows that both, the second alone,
+/// the first alone and none get right. With D the difference, n the rows and q the share of rows where they differ,
+///
+///     D = (second - first) / n,   noise s sqrt(2 + 4 D^2) / n,   sampling (q - D^2) / n
+///
+/// Precondition (asserted): four counts.
+Estimate estimate_difference(const std::vector<double>& counts, double sigma, double level);
 
 /// Area under the curve of two histograms of noised counts, from low scores to high: pairs of a positive and a negative
 /// in one bin count half.

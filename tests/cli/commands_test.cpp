@@ -230,6 +230,30 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsNearTheExactOneAndIsCharged) {
   EXPECT_NE(spent["metrics"]["accuracy"]["value"], again["metrics"]["accuracy"]["value"]) << "noise of its own";
 }
 
+TEST_F(ModelCommandsTest, TwoModelsAreComparedOnTheSameRows) {
+  succeed(
+      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 9 --out b.safetensors");
+  const std::string rows = " --test-x test_x.npy --test-y test_y.npy --format json ";
+  const auto accuracy_of = [&](const std::string& model) {
+    return succeed("evaluate --model " + model + rows).json()["accuracy"].get<double>();
+  };
+  const double first = accuracy_of("model.safetensors");
+  const double second = accuracy_of("b.safetensors");
+  const std::string both = "evaluate --model model.safetensors --model b.safetensors --metrics accuracy" + rows +
+                           "--private --mu 5 --seed 3 --ledger pair.jsonl";
+  const json alone = succeed(both).json();
+  const json& metrics = alone["metrics"];
+  EXPECT_NEAR(metrics["accuracy"]["value"].get<double>(), first, 0.05);
+  EXPECT_NEAR(metrics["accuracy_b"]["value"].get<double>(), second, 0.05);
+  EXPECT_LE(metrics["difference"]["low"].get<double>(), second - first);
+  EXPECT_GE(metrics["difference"]["high"].get<double>(), second - first);
+  EXPECT_EQ(succeed(both, 3).json()["metrics"], metrics);
+  expect_refused("evaluate --model model.safetensors --model b.safetensors" + rows, 2, "goes with --private");
+  expect_refused(
+      "evaluate --model model.safetensors --model b.safetensors --model model.safetensors --private --mu 1" + rows, 2,
+      "name one, or two");
+}
+
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
   for (const auto& [options, code, said] :

@@ -41,9 +41,12 @@ struct EvaluationTerms {
   std::size_t classes = 0;                                                                        ///< K
   std::size_t top_k = 5;           ///< with kTopK; at most K
   bool has_probabilities = false;  ///< whether the model makes some of its scores
+  bool has_pair = false;           ///< whether a second model is asked about the same rows
   bool operator==(const EvaluationTerms&) const = default;
 
   bool has(EvaluationMetric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
+  /// Whether right and wrong rows are counted on their own; of a pair of models, whose counts tell as much, never.
+  bool has_totals() const { return !has_pair && (has(EvaluationMetric::kAccuracy) || has_losses()); }
   bool has_losses() const { return has(EvaluationMetric::kLogLoss) || has(EvaluationMetric::kBrier); }
   /// Whether a metric is about probabilities.
   bool needs_probabilities() const {
@@ -53,7 +56,7 @@ struct EvaluationTerms {
   bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK); }
 };
 
-DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities)
+DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, has_pair)
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words);

@@ -10,17 +10,20 @@ namespace evaluation_entry {
 class ScoredChunk {
  public:
   ScoredChunk(const ModelsPoint& point, const StatisticInputs& inputs)
-      : model_(point.models.front()), terms_(point.terms), inputs_(inputs) {}
+      : models_(point.models), terms_(point.terms), inputs_(inputs) {}
 
   void count(const RowChunk& chunk, std::span<const float> features, MetricCounts& counts) {
-    const std::size_t classes = model_.classes();
+    const Classifier& model = models_.front();
+    const std::size_t classes = model.classes();
     std::vector<double> scores;
     std::vector<std::int32_t> predicted;
     if (terms_.needs_scores()) {
-      scores = model_.predict_scores(features, inputs_.plan.threads);
+      scores = model.predict_scores(features, inputs_.plan.threads);
     } else {
-      predicted = model_.predict_labels(features, inputs_.plan.threads);
+      predicted = model.predict_labels(features, inputs_.plan.threads);
     }
+    std::vector<std::int32_t> by_second;
+    if (terms_.has_pair) by_second = models_.back().predict_labels(features, inputs_.plan.threads);
     for (std::size_t row = 0; row < chunk.rows; ++row) {
       ScoredRow scored{.label = chunk.labels[row], .predicted = 0};
       if (inputs_.rows.has_weights()) scored.weight = inputs_.rows.weight(chunk.first_row + row);
@@ -32,15 +35,16 @@ class ScoredChunk {
       }
       if (terms_.needs_probabilities()) {
         probabilities_.assign(scored.scores.begin(), scored.scores.end());
-        model_.to_probabilities(probabilities_);
+        model.to_probabilities(probabilities_);
         scored.probabilities = probabilities_;
       }
+      if (terms_.has_pair) scored.predicted_by_second = by_second[row];
       counts.add(scored);
     }
   }
 
  private:
-  const Classifier& model_;
+  std::span<const Classifier> models_;
   const EvaluationTerms& terms_;
   const StatisticInputs& inputs_;
   std::vector<double> probabilities_;

@@ -62,7 +62,8 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
     request.blocks.push_back({name, 1, 1.0 / static_cast<double>(kSquaredUnits)});
     profile.squared_l2.push_back(kSquaredUnits);
   };
-  if (terms.has(EvaluationMetric::kAccuracy) || terms.has_losses()) counts("totals", 2);
+  if (terms.has_totals()) counts("totals", 2);
+  if (terms.has_pair) counts("pairs", 4);
   if (terms.has(EvaluationMetric::kRecall)) counts("by_class", 2 * terms.classes);
   if (terms.has(EvaluationMetric::kPrecision)) counts("by_prediction", 2 * terms.classes);
   if (terms.has(EvaluationMetric::kConfusion)) counts("confusion", terms.classes * terms.classes);
@@ -88,7 +89,8 @@ void MetricCounts::add(const ScoredRow& row) {
     const std::size_t block = statistic_.index_of(name);
     statistic_.block(block)[cell] += statistic_.shape()[block].fraction_bits == 0 ? 1 : std::int64_t{row.weight};
   };
-  if (terms_.has(EvaluationMetric::kAccuracy) || terms_.has_losses()) count("totals", wrong);
+  if (terms_.has_totals()) count("totals", wrong);
+  if (terms_.has_pair) count("pairs", wrong + (row.predicted_by_second == row.label ? 0 : 2));
   if (terms_.has(EvaluationMetric::kRecall)) count("by_class", 2 * y + wrong);
   if (terms_.has(EvaluationMetric::kPrecision)) count("by_prediction", 2 * p + wrong);
   if (terms_.has(EvaluationMetric::kConfusion)) count("confusion", y * terms_.classes + p);

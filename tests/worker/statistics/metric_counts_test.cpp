@@ -63,6 +63,17 @@ TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
 }
 
+TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
+  const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 3, .has_pair = true};
+  MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
+  for (const auto& [first, second] : {std::pair{1, 1}, {1, 1}, {0, 1}, {0, 1}, {2, 1}, {1, 0}, {0, 2}}) {
+    counts.add({.label = 1, .predicted = first, .predicted_by_second = second});
+  }
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(statistic.shape().size(), 1U);
+  EXPECT_EQ(block(statistic, "pairs"), (std::vector<std::int64_t>{2, 3, 1, 1}));
+}
+
 TEST(MetricCounts, OfTwoClassesScoresAreCountedByTheirBins) {
   EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
   const Statistic statistic =
