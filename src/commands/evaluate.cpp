@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,8 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::size_t kMostGroups = 10000;
+
 struct EvaluateOptions {
   FitOptions run;                    // its training rows are the test rows
   std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
@@ -57,7 +61,8 @@ void require_private_or_not(const EvaluateOptions& options) {
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume}, std::pair{"--model twice", options.run.evaluation.files.size() > 1},
+        std::pair{"--resume", privacy.resume}, std::pair{"--group", !options.rows().group.empty()},
+        std::pair{"--model twice", options.run.evaluation.files.size() > 1},
         std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
     if (is_given && !options.is_private) throw UsageError(fmt::format("{} goes with --private", name));
@@ -73,7 +78,22 @@ void require_private_or_not(const EvaluateOptions& options) {
   require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
 
+// Groups are a public list: of the column alone, which is private, nothing is told.
+void take_groups(RowFiles& rows) {
+  if (rows.groups == 0) rows.groups = rows.group_names.size();
+  if (rows.group.empty() != (rows.groups == 0)) {
+    throw UsageError("--group goes with --groups G or --group-names FILE, which say what groups there are");
+  }
+  if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
+    throw UsageError(fmt::format("--group-names: {} for {} groups", rows.group_names.size(), rows.groups));
+  }
+  if (rows.groups > kMostGroups) {
+    throw UsageError(fmt::format("--groups {}: must be from 1 to {}", rows.groups, kMostGroups));
+  }
+}
+
 EvaluateOptions validated(EvaluateOptions options) {
+  take_groups(options.run.data.train);
   require_valid_label_set_terms(options.top_k, options.threshold);
   require_private_or_not(options);
   if (options.top_k && options.is_private) {
@@ -201,9 +221,9 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
   const nlohmann::json& metrics = report["metrics"];
   for (const auto& [name, key] :
        {std::pair{"accuracy", "accuracy"}, std::pair{"accuracy of second", "accuracy_b"},
-        std::pair{"second less first", "difference"}, std::pair{"balanced accuracy", "balanced_accuracy"},
-        std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"}, std::pair{"log loss", "log_loss"},
-        std::pair{"Brier score", "brier"}}) {
+        std::pair{"second less first", "difference"}, std::pair{"largest gap of groups", "largest_gap"},
+        std::pair{"balanced accuracy", "balanced_accuracy"}, std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"},
+        std::pair{"log loss", "log_loss"}, std::pair{"Brier score", "brier"}}) {
     if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
   }
   if (metrics.contains("difference")) {
@@ -211,16 +231,19 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
                metrics["difference"]["b_is_better"].get<double>());
   }
   constexpr std::size_t kMostToList = 20;
-  for (const char* key : {"recall", "precision"}) {
+  for (const auto& [key, of, names] :
+       {std::tuple{"by_group", "group", "group_names"}, std::tuple{"recall", "class", "class_names"},
+        std::tuple{"precision", "class", "class_names"}}) {
     if (!metrics.contains(key)) continue;
     if (metrics[key].size() > kMostToList) {
-      fmt::print("{} of {} classes is in the JSON report\n", key, metrics[key].size());
+      fmt::print("{} of {} is in the JSON report\n", key, metrics[key].size());
       continue;
     }
     for (const nlohmann::json& figure : metrics[key]) {
       const std::string name =
-          name_of_class(report.value("class_names", std::vector<std::string>{}), figure["class"].get<std::size_t>());
-      fmt::print("{:<22} {}\n", fmt::format("{} of {}", key, name), figure_text(figure));
+          name_of_class(report.value(names, std::vector<std::string>{}), figure[of].get<std::size_t>());
+      fmt::print("{:<22} {}\n", fmt::format("{} of {}", of == std::string_view("group") ? "accuracy" : key, name),
+                 figure_text(figure));
     }
   }
   if (metrics.contains("confusion") || metrics.contains("calibration")) {
@@ -353,6 +376,19 @@ CommandEntry evaluate_command() {
       .said(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().said(SaidBy::kParty);
   table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().said(SaidBy::kParty);
+  table.files("--group", rows.group, "with --private, the group of each row, whose accuracy is told as well")
+      .of_own_rows()
+      .said(SaidBy::kParty);
+  table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
+      .typed("G")
+      .defaults_to("");
+  table
+      .add({.names = "--group-names",
+            .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
+            .type = "FILE",
+            .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
+            .list_in_file = read_class_names})
+      .of_command_alone(SaidBy::kParty);
   table.files("--train-y", options->train_y,
               "training labels, to tell the smallest 25 % of classes (private: for the owner)");
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");

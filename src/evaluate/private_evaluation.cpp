@@ -46,6 +46,7 @@ FitOptions evaluation_of(FitOptions options) {
     asked.models.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   asked.terms.has_pair = models.size() == 2;
+  asked.terms.groups = options.data.train.groups;
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
@@ -80,6 +81,7 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";
+  if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   return report;
 }

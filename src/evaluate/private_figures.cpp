@@ -26,11 +26,15 @@ NoisedCounts pair_of(const Numbers& block, std::size_t number) {
   return {block.values[2 * number], block.values[2 * number + 1], block.sigma};
 }
 
-std::vector<Estimate> shares_of(const Numbers& block, double level) {
+std::vector<NoisedCounts> pairs_of(const Numbers& block) {
+  std::vector<NoisedCounts> pairs;
+  for (std::size_t pair = 0; 2 * pair < block.values.size(); ++pair) pairs.push_back(pair_of(block, pair));
+  return pairs;
+}
+
+std::vector<Estimate> shares_of(const std::vector<NoisedCounts>& pairs, double level) {
   std::vector<Estimate> shares;
-  for (std::size_t pair = 0; 2 * pair < block.values.size(); ++pair) {
-    shares.push_back(estimate_share(pair_of(block, pair), level));
-  }
+  for (const NoisedCounts& pair : pairs) shares.push_back(estimate_share(pair, level));
   return shares;
 }
 
@@ -92,11 +96,11 @@ nlohmann::json to_json(const Estimate& estimate, double most = 1.0) {
   return json;
 }
 
-nlohmann::json by_class(const std::vector<Estimate>& estimates) {
+nlohmann::json by_number(const std::vector<Estimate>& estimates, const char* of) {
   nlohmann::json json = nlohmann::json::array();
   for (std::size_t c = 0; c < estimates.size(); ++c) {
     json.push_back(to_json(estimates[c]));
-    json.back()["class"] = c;
+    json.back()[of] = c;
   }
   return json;
 }
@@ -112,14 +116,19 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
     totals = rows_of_model(numbers("pairs"), false);
     figures.pair = pair_of_models(numbers("pairs"), level);
   }
+  if (terms.groups > 0) {
+    const std::vector<NoisedCounts> groups = pairs_of(numbers("by_group"));
+    figures.by_group = shares_of(groups, level);
+    if (groups.size() > 1) figures.largest_gap = estimate_largest_gap(groups, level);
+  }
   if (terms.has(EvaluationMetric::kRecall)) {
     const Numbers block = numbers("by_class");
-    figures.recall = shares_of(block, level);
+    figures.recall = shares_of(pairs_of(block), level);
     figures.balanced_accuracy = mean_of(figures.recall, level);
     if (totals) totals = together(*totals, sum_of_pairs(block));
   }
   if (terms.has(EvaluationMetric::kAccuracy) || terms.has_pair) figures.accuracy = estimate_share(*totals, level);
-  if (terms.has(EvaluationMetric::kPrecision)) figures.precision = shares_of(numbers("by_prediction"), level);
+  if (terms.has(EvaluationMetric::kPrecision)) figures.precision = shares_of(pairs_of(numbers("by_prediction")), level);
   if (terms.has(EvaluationMetric::kConfusion)) {
     const ReleasedBlock& block = release.block("confusion");
     figures.confusion.assign(block.values().begin(), block.values().end());
@@ -127,7 +136,7 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
   }
   if (terms.has(EvaluationMetric::kTopK)) figures.top_k = estimate_share(pair_of(numbers("top_k"), 0), level);
   if (terms.has(EvaluationMetric::kCalibration)) {
-    const std::vector<Estimate> shares = shares_of(numbers("calibration"), level);
+    const std::vector<Estimate> shares = shares_of(pairs_of(numbers("calibration")), level);
     const auto bins = static_cast<double>(shares.size());
     for (std::size_t bin = 0; bin < shares.size(); ++bin) {
       const auto place = static_cast<double>(bin);
@@ -149,6 +158,18 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
   if (terms.has(EvaluationMetric::kLogLoss)) figures.log_loss = mean_loss("log_loss", largest_log_loss(terms.classes));
   if (terms.has(EvaluationMetric::kBrier)) figures.brier = mean_loss("brier", kLargestBrier);
   return figures;
+}
+
+Estimate estimate_largest_gap(const std::vector<NoisedCounts>& counts, double level) {
+  DPREDUCE_ASSERT(counts.size() > 1);
+  const std::vector<Estimate> shares = shares_of(counts, std::pow(level, 1.0 / static_cast<double>(counts.size())));
+  const auto [least, most] = std::ranges::minmax_element(shares, {}, &Estimate::value);
+  const double low =
+      std::ranges::max(shares, {}, &Estimate::low).low - std::ranges::min(shares, {}, &Estimate::high).high;
+  const double high =
+      std::ranges::max(shares, {}, &Estimate::high).high - std::ranges::min(shares, {}, &Estimate::low).low;
+  return {most->value - least->value, std::max(low, 0.0), high, std::hypot(most->noise, least->noise),
+          std::hypot(most->deviation, least->deviation)};
 }
 
 Estimate estimate_difference(const std::vector<double>& counts, double sigma, double level) {
@@ -192,8 +213,10 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
     json["difference"]["b_is_better"] = figures.pair->second_is_better;
   }
   if (figures.balanced_accuracy) json["balanced_accuracy"] = to_json(*figures.balanced_accuracy);
-  if (!figures.recall.empty()) json["recall"] = by_class(figures.recall);
-  if (!figures.precision.empty()) json["precision"] = by_class(figures.precision);
+  if (!figures.by_group.empty()) json["by_group"] = by_number(figures.by_group, "group");
+  if (figures.largest_gap) json["largest_gap"] = to_json(*figures.largest_gap);
+  if (!figures.recall.empty()) json["recall"] = by_number(figures.recall, "class");
+  if (!figures.precision.empty()) json["precision"] = by_number(figures.precision, "class");
   if (!figures.confusion.empty()) {
     const double reach = two_sided_quantile(figures.level) * figures.confusion_noise;
     nlohmann::json rows = nlohmann::json::array();

@@ -31,11 +31,13 @@ struct PrivateFigures {
   std::optional<Estimate> accuracy{};
   std::optional<Pair> pair{};
   std::optional<Estimate> balanced_accuracy{};
-  std::vector<Estimate> recall{};     ///< K, or empty
-  std::vector<Estimate> precision{};  ///< K, or empty
-  std::vector<double> confusion{};    ///< K x K noised counts, or empty
-  double confusion_noise = 0.0;       ///< of each
-  std::optional<Estimate> top_k{};    ///< rows with their class among the k largest scores
+  std::vector<Estimate> by_group{};       ///< accuracy of each group, or empty
+  std::optional<Estimate> largest_gap{};  ///< between two groups
+  std::vector<Estimate> recall{};         ///< K, or empty
+  std::vector<Estimate> precision{};      ///< K, or empty
+  std::vector<double> confusion{};        ///< K x K noised counts, or empty
+  double confusion_noise = 0.0;           ///< of each
+  std::optional<Estimate> top_k{};        ///< rows with their class among the k largest scores
   std::vector<Bin> calibration{};
   std::optional<Estimate> auc{};
   std::optional<Estimate> log_loss{};
@@ -50,6 +52,10 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
 /// {"accuracy": {"value", "low", "high", "noise"}, ..., "recall": [{"class", ...}], ...}. Where an interval leaves out
 /// next to nothing, the value is null, and "note" says so.
 nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms);
+
+/// The largest difference between two of these shares, whose noised counts are given. Its interval is what the shares'
+/// intervals allow that hold all together at that level.
+Estimate estimate_largest_gap(const std::vector<NoisedCounts>& counts, double level);
 
 /// By how much the second of two models is right more often, from noised counts of rows that both, the second alone,
 /// the first alone and none get right. With D the difference, n the rows and q the share of rows where they differ,

@@ -12,7 +12,8 @@ namespace {
 
 class EvaluateMethod : public TrainingMethod {
  public:
-  explicit EvaluateMethod(const FitOptions& options) : asked_(options.evaluation) {}
+  explicit EvaluateMethod(const FitOptions& options)
+      : asked_(options.evaluation), group_names_(options.data.train.group_names) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != asked_.input_dim) {
@@ -28,6 +29,8 @@ class EvaluateMethod : public TrainingMethod {
     for (const EvaluationMetric metric : asked_.terms.metrics) settings["metrics"].push_back(to_string(metric));
     for (const std::string& model : asked_.models) settings["models"].push_back(to_hex(sha256(model)));
     if (asked_.terms.has(EvaluationMetric::kTopK)) settings["top_k"] = asked_.terms.top_k;
+    if (asked_.terms.groups > 0) settings["groups"] = asked_.terms.groups;
+    if (!group_names_.empty()) settings["group_names"] = group_names_;
     return settings;
   }
 
@@ -45,6 +48,7 @@ class EvaluateMethod : public TrainingMethod {
 
  private:
   EvaluationOptions asked_;
+  std::vector<std::string> group_names_;
 };
 
 }  // namespace

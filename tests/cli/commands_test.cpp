@@ -1,6 +1,7 @@
 // Every command but fit: what it prints and writes, alone and on several ranks.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <sstream>
@@ -252,6 +253,31 @@ TEST_F(ModelCommandsTest, TwoModelsAreComparedOnTheSameRows) {
   expect_refused(
       "evaluate --model model.safetensors --model b.safetensors --model model.safetensors --private --mu 1" + rows, 2,
       "name one, or two");
+}
+
+// By groups that a file of their own has, whole or by rank, as numbers or names; a group that no row is in says so.
+TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
+  std::ofstream(folder_ / "names.txt") << "oak\nelm\nash\nfir\nnowhere\n";
+  const std::string all = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json ";
+  const json exact = succeed(all).json();
+  // Each class is a group, so that a group's accuracy is the class's recall.
+  const std::string asked =
+      all + "--private --mu 5 --seed 3 --ledger groups.jsonl --group test_y.npy --group-names names.txt";
+  const json alone = succeed(asked).json();
+  EXPECT_EQ(succeed(asked, 3).json()["metrics"], alone["metrics"]);
+  const json& groups = alone["metrics"]["by_group"];
+  ASSERT_EQ(groups.size(), 5U);
+  for (std::size_t g = 0; g < 4; ++g) {
+    EXPECT_LE(groups[g]["low"].get<double>(), exact["per_class"][g].get<double>());
+    EXPECT_GE(groups[g]["high"].get<double>(), exact["per_class"][g].get<double>());
+  }
+  EXPECT_TRUE(groups[4]["value"].is_null());
+  EXPECT_TRUE(alone["metrics"]["largest_gap"].contains("high"));
+  EXPECT_EQ(alone["group_names"][1], "elm");
+  expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
+  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group goes with --private");
+  expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
+  EXPECT_FALSE(has("no.jsonl"));
 }
 
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {

@@ -63,6 +63,21 @@ TEST(PrivateFigures, TheIntervalOfADifferenceHoldsTheTruth) {
   }
 }
 
+TEST(PrivateFigures, OfGroupsTheLargestGapHasAnIntervalThatAllOfThemAllow) {
+  const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 2, .groups = 3};
+  const PrivateFigures figures = private_figures(
+      release_of({{"totals", {8000, 2000}}, {"by_group", {3600, 400, 2800, 700, 1600, 900}}}, 4.0), terms, 0.95);
+  ASSERT_EQ(figures.by_group.size(), 3U);
+  EXPECT_NEAR(figures.by_group[1].value, 0.8, 1e-3);
+  EXPECT_NEAR(figures.largest_gap->value, 0.26, 1e-3);
+  EXPECT_LT(figures.largest_gap->low, 0.25);
+  EXPECT_GT(figures.largest_gap->low, 0.22);
+  EXPECT_LT(figures.largest_gap->high, 0.30);
+  const Estimate none = estimate_largest_gap({{90, 10, 2}, {91, 9, 2}}, 0.95);
+  EXPECT_EQ(none.low, 0.0);
+  EXPECT_TRUE(estimate_largest_gap({{90, 10, 20}, {1, 1, 20}}, 0.95).says_nothing());
+}
+
 TEST(PrivateFigures, LossesAreMeansOverNoisedRows) {
   const EvaluationTerms terms{.metrics = {M::kBrier, M::kLogLoss}, .classes = 10, .has_probabilities = true};
   const Release release = release_of({{"totals", {700, 300}}, {"log_loss", {8192000}}, {"brier", {3276800}}}, 2.0);

@@ -41,6 +41,7 @@ struct EvaluationTerms {
   std::size_t classes = 0;                                                                        ///< K
   std::size_t top_k = 5;           ///< with kTopK; at most K
   bool has_probabilities = false;  ///< whether the model makes some of its scores
+  std::size_t groups = 0;          ///< G, of rows that have a group; 0: none have
   bool has_pair = false;           ///< whether a second model is asked about the same rows
   bool operator==(const EvaluationTerms&) const = default;
 
@@ -56,7 +57,7 @@ struct EvaluationTerms {
   bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK); }
 };
 
-DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, has_pair)
+DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, groups, has_pair)
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words);

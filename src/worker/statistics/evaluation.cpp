@@ -38,6 +38,7 @@ class ScoredChunk {
         model.to_probabilities(probabilities_);
         scored.probabilities = probabilities_;
       }
+      if (terms_.groups > 0) scored.group = inputs_.rows.group(chunk.first_row + row);
       if (terms_.has_pair) scored.predicted_by_second = by_second[row];
       counts.add(scored);
     }

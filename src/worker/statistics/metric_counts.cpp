@@ -64,6 +64,7 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   };
   if (terms.has_totals()) counts("totals", 2);
   if (terms.has_pair) counts("pairs", 4);
+  if (terms.groups > 0) counts("by_group", 2 * terms.groups);
   if (terms.has(EvaluationMetric::kRecall)) counts("by_class", 2 * terms.classes);
   if (terms.has(EvaluationMetric::kPrecision)) counts("by_prediction", 2 * terms.classes);
   if (terms.has(EvaluationMetric::kConfusion)) counts("confusion", terms.classes * terms.classes);
@@ -91,6 +92,7 @@ void MetricCounts::add(const ScoredRow& row) {
   };
   if (terms_.has_totals()) count("totals", wrong);
   if (terms_.has_pair) count("pairs", wrong + (row.predicted_by_second == row.label ? 0 : 2));
+  if (terms_.groups > 0) count("by_group", 2 * static_cast<std::size_t>(row.group) + wrong);
   if (terms_.has(EvaluationMetric::kRecall)) count("by_class", 2 * y + wrong);
   if (terms_.has(EvaluationMetric::kPrecision)) count("by_prediction", 2 * p + wrong);
   if (terms_.has(EvaluationMetric::kConfusion)) count("confusion", y * terms_.classes + p);

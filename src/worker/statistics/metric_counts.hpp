@@ -3,6 +3,7 @@
 //     block              elements    what a row of class y, whose largest score is of class p, adds
 //     totals             2           1 to right, or to wrong                          (accuracy; rows of losses)
 //     pairs              4           of two models: 1 to both, second only, first only or none right; for totals
+//     by_group           2 G         of rows in groups: 1 to right or wrong of the group
 //     by_class           2 K         1 to right or wrong of class y                     (recall)
 //     by_prediction      2 K         1 to right or wrong of class p                     (precision)
 //     confusion          K^2         1 to (y, p)
@@ -52,6 +53,7 @@ struct ScoredRow {
   std::span<const double> scores{};         ///< K
   std::span<const double> probabilities{};  ///< K
   RowWeight weight = kWholeRow;
+  std::int32_t group = 0;                ///< from 0 to G - 1
   std::int32_t predicted_by_second = 0;  ///< of a pair of models
 };
 
