@@ -246,7 +246,7 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
                  figure_text(figure));
     }
   }
-  if (metrics.contains("confusion") || metrics.contains("calibration")) {
+  if (metrics.contains("confusion") || metrics.contains("calibration") || metrics.contains("roc")) {
     fmt::print("tables are in the JSON report\n");
   }
 }
@@ -402,8 +402,16 @@ CommandEntry evaluate_command() {
   table
       .text("--metrics", options->metrics,
             "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
-            "brier, calibration, auc; default: accuracy,recall")
+            "brier, calibration, auc, roc; default: accuracy,recall")
       .typed("LIST");
+  table
+      .count("--positive", run_options.evaluation.terms.positive,
+             "the class against the rest of auc and roc; default: 1 of two")
+      .typed("CLASS");
+  table
+      .number("--expected-rows", run_options.method.expected_rows,
+              "about how many test rows there are, where that is public: auc and roc have finer bins above 10,000")
+      .typed("N");
   table.number("--level", run_options.evaluation.level, "with --private: probability with which each interval holds")
       .typed("P");
   declare_private_evaluation(table, run_options);

@@ -51,6 +51,8 @@ FitOptions evaluation_of(FitOptions options) {
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
   if (!options.method.top_k) asked.terms.top_k = std::min(asked.terms.top_k, asked.terms.classes);
+  constexpr double kManyRows = 10000;
+  asked.terms.score_bins = options.method.expected_rows.value_or(0.0) > kManyRows ? 64 : 16;
   require_valid(asked.terms);
   options.method = MethodOptions{.name = std::string(evaluate_method().name)};
   options.rows.normalize = Normalize::kNone;  // the model prepares rows
@@ -64,6 +66,7 @@ FitOptions evaluation_of(FitOptions options) {
 ReleaseWatcher EvaluationObserver::watcher() {
   return [this](const WatchedRelease& watched) {
     const double rows_alike = static_cast<double>(options_.data.bounded_rows());
+    if (watched.name == "positives") return add_positives(*figures_, watched.release, rows_alike);
     figures_ = private_figures(watched.release, options_.evaluation.terms, options_.evaluation.level, rows_alike);
   };
 }

@@ -68,6 +68,41 @@ PrivateFigures::Pair pair_of_models(const Numbers& pairs, double level) {
           0.5 * std::erfc(-deviations / std::numbers::sqrt2)};
 }
 
+NoisedNegatives noised_negatives(const std::vector<double>& counts, double sigma) {
+  return {std::accumulate(counts.begin(), counts.end(), 0.0), sigma, counts.size()};
+}
+
+// Shares of rows from each bin on. Of a part and its rest the noise is taken to be that of the larger number of bins.
+std::vector<PrivateFigures::Threshold> curve_of(const std::vector<double>& positives,
+                                                const std::vector<double>& negatives, double sigma, double level) {
+  const std::size_t bins = positives.size();
+  const auto share_from = [&](const std::vector<double>& counts, std::size_t bin) {
+    const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(bin);
+    const auto most = static_cast<double>(std::max(bin, bins - bin));
+    return estimate_share({std::accumulate(middle, counts.end(), 0.0), std::accumulate(counts.begin(), middle, 0.0),
+                           sigma * std::sqrt(most)},
+                          level);
+  };
+  std::vector<PrivateFigures::Threshold> curve;
+  for (std::size_t bin = 1; bin < bins; ++bin) {
+    curve.push_back({lower_edge_of_bin(bin, bins), share_from(positives, bin), share_from(negatives, bin)});
+  }
+  return curve;
+}
+
+// By sampling, of p positives and n negatives.
+double squared_sampling_of_auc(double area, double p, double n) {
+  const double twice = area / (2.0 - area) - area * area;
+  const double other = 2.0 * area * area / (1.0 + area) - area * area;
+  return std::max((area * (1.0 - area) + (p - 1.0) * twice + (n - 1.0) * other) / (p * n), 0.0);
+}
+
+Estimate auc_of(double area, double p, double n, double noise, double level) {
+  const double deviation = std::hypot(noise, std::sqrt(squared_sampling_of_auc(area, p, n)));
+  const double reach = two_sided_quantile(level) * deviation;
+  return {area, std::max(area - reach, 0.0), std::min(area + reach, 1.0), noise, deviation};
+}
+
 // The mean of independent estimates.
 Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
   const auto count = static_cast<double>(estimates.size());
@@ -143,11 +178,16 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
       figures.calibration.push_back({place / bins, (place + 1.0) / bins, shares[bin]});
     }
   }
-  if (terms.has(EvaluationMetric::kAuc)) {
+  if (terms.has(EvaluationMetric::kRoc)) {
     const Numbers block = numbers("scores");
     std::vector<double> counts[2];
     for (std::size_t e = 0; e < block.values.size(); ++e) counts[e % 2].push_back(block.values[e]);
-    figures.auc = estimate_auc(counts[0], counts[1], block.sigma, level);
+    figures.roc = curve_of(counts[0], counts[1], block.sigma, level);
+    figures.area_of_roc = estimate_auc(counts[0], counts[1], block.sigma, level);
+    figures.negatives = noised_negatives(counts[1], block.sigma);
+  } else if (terms.has(EvaluationMetric::kAuc)) {
+    const Numbers block = numbers("negatives");
+    figures.negatives = noised_negatives(block.values, block.sigma);
   }
   const auto mean_loss = [&](const char* name, double most) {
     const Numbers block = numbers(name);
@@ -196,12 +236,23 @@ Estimate estimate_auc(const std::vector<double>& positives, const std::vector<do
   }
   const double area = std::clamp(pairs / (p * n), 0.0, 1.0);
   const double noise = sigma * std::sqrt(static_cast<double>(positives.size()) / 3.0) * std::hypot(1.0 / p, 1.0 / n);
-  const double twice = area / (2.0 - area) - area * area;
-  const double other = 2.0 * area * area / (1.0 + area) - area * area;
-  const double sampling = (area * (1.0 - area) + (p - 1.0) * twice + (n - 1.0) * other) / (p * n);
-  const double deviation = std::hypot(noise, std::sqrt(std::max(sampling, 0.0)));
-  const double reach = two_sided_quantile(level) * deviation;
-  return {area, std::max(area - reach, 0.0), std::min(area + reach, 1.0), noise, deviation};
+  return auc_of(area, p, n, noise, level);
+}
+
+Estimate estimate_auc(const NoisedCounts& positives, const NoisedNegatives& negatives, double level) {
+  const double p = std::max(positives.right + positives.wrong, 2.0 * positives.sigma + 1.0);
+  const double spread = negatives.sigma * std::sqrt(static_cast<double>(negatives.bins));
+  const double n = std::max(negatives.rows, spread + 1.0);
+  const double area = std::clamp(positives.right / p, 0.0, 1.0);
+  const double noise = std::hypot(positives.sigma * std::hypot(area, 1.0 - area) / p, spread / std::sqrt(3.0) / n);
+  return auc_of(area, p, n, noise, level);
+}
+
+void add_positives(PrivateFigures& figures, const Release& release, double rows_alike) {
+  DPREDUCE_ASSERT(figures.negatives.has_value());
+  NoisedCounts sums = pair_of(Numbers(release.block("above_negatives"), rows_alike), 0);
+  for (double* number : {&sums.right, &sums.wrong, &sums.sigma}) *number /= static_cast<double>(kLossUnits);
+  figures.auc = estimate_auc(sums, *figures.negatives, figures.level);
 }
 
 nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
@@ -231,6 +282,15 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
     json["top_k"]["k"] = terms.top_k;
   }
   if (figures.auc) json["auc"] = to_json(*figures.auc);
+  if (figures.area_of_roc) {
+    nlohmann::json points = nlohmann::json::array();
+    for (const PrivateFigures::Threshold& point : figures.roc) {
+      points.push_back({{"threshold", point.from},
+                        {"true_positive_rate", to_json(point.true_positives)},
+                        {"false_positive_rate", to_json(point.false_positives)}});
+    }
+    json["roc"] = {{"points", std::move(points)}, {"auc", to_json(*figures.area_of_roc)}};
+  }
   if (figures.log_loss) {
     const double most = largest_log_loss(terms.classes);
     json["log_loss"] = to_json(*figures.log_loss, most);

@@ -13,6 +13,13 @@
 
 namespace dpreduce {
 
+/// Of the first release, for the second.
+struct NoisedNegatives {
+  double rows;
+  double sigma;  ///< of each bin's count
+  std::size_t bins;
+};
+
 struct PrivateFigures {
   struct Bin {
     double from;
@@ -39,7 +46,15 @@ struct PrivateFigures {
   double confusion_noise = 0.0;           ///< of each
   std::optional<Estimate> top_k{};        ///< rows with their class among the k largest scores
   std::vector<Bin> calibration{};
+  struct Threshold {
+    double from;               ///< of the probability of the positive class
+    Estimate true_positives;   ///< share of positives with as much
+    Estimate false_positives;  ///< of negatives
+  };
+  std::vector<Threshold> roc{};
+  std::optional<Estimate> area_of_roc{};
   std::optional<Estimate> auc{};
+  std::optional<NoisedNegatives> negatives{};  ///< that the AUC is told by
   std::optional<Estimate> log_loss{};
   std::optional<Estimate> brier{};
 };
@@ -48,6 +63,9 @@ struct PrivateFigures {
 /// person, sampling is taken to be that of one: intervals are rather too wide.
 PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level,
                                double rows_alike = 1.0);
+
+/// Adds what the release "positives" tells. Precondition (asserted): `figures` are those of the release before it.
+void add_positives(PrivateFigures& figures, const Release& release, double rows_alike = 1.0);
 
 /// {"accuracy": {"value", "low", "high", "noise"}, ..., "recall": [{"class", ...}], ...}. Where an interval leaves out
 /// next to nothing, the value is null, and "note" says so.
@@ -64,6 +82,12 @@ Estimate estimate_largest_gap(const std::vector<NoisedCounts>& counts, double le
 ///
 /// Precondition (asserted): four counts.
 Estimate estimate_difference(const std::vector<double>& counts, double sigma, double level);
+
+/// Area under the curve, from noised sums over positives of F and 1 - F (metric_counts.hpp), r and w, in rows.
+///
+///     A = r / P, P = r + w;   noise of positives s hypot(A, 1 - A) / P,   of negatives s' sqrt(B / 3) / N;
+///     sampling as of two histograms
+Estimate estimate_auc(const NoisedCounts& positives, const NoisedNegatives& negatives, double level);
 
 /// Area under the curve of two histograms of noised counts, from low scores to high: pairs of a positive and a negative
 /// in one bin count half.

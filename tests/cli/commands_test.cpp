@@ -280,6 +280,31 @@ TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   EXPECT_FALSE(has("no.jsonl"));
 }
 
+// In two releases, the second at what the first has told; for one class against the rest, on any number of ranks, and
+// of persons.
+TEST_F(ModelCommandsTest, TheAreaUnderTheCurveIsToldInTwoReleases) {
+  succeed(
+      "fit --method fc --rounds 2 --loss softmax --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 4 --seed "
+      "1 --out fc.safetensors");
+  const std::string asked =
+      "evaluate --model fc.safetensors --test-x test_x.npy --test-y test_y.npy --format json --private --metrics "
+      "auc,roc ";
+  const json alone = succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger auc.jsonl").json();
+  EXPECT_EQ(succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger auc3.jsonl", 3).json()["metrics"], alone["metrics"]);
+  const json& metrics = alone["metrics"];
+  EXPECT_GT(metrics["auc"]["value"].get<double>(), 0.7);
+  EXPECT_NEAR(metrics["auc"]["value"].get<double>(), metrics["roc"]["auc"]["value"].get<double>(), 0.15);
+  ASSERT_EQ(alone["privacy"]["releases"].size(), 2U);
+  EXPECT_EQ(alone["privacy"]["releases"][1]["release"], "positives");
+  const json persons =
+      succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger p.jsonl --test-person test_y.npy --rows-per-person 1")
+          .json();
+  EXPECT_EQ(persons["privacy"]["unit"], "person");
+  expect_refused(asked + "--mu 4 --ledger no.jsonl", 2, "--positive CLASS");
+  expect_refused(asked + "--positive 4 --mu 4 --ledger no.jsonl", 2, "--positive 4");
+  EXPECT_FALSE(has("no.jsonl"));
+}
+
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
   for (const auto& [options, code, said] :
@@ -288,6 +313,7 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
         std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
         std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is none"},
         std::tuple{"--private --mu 1 --metrics auc", 2, "this model has none"},
+        std::tuple{"--private --mu 1 --positive 1", 2, "--positive goes with"},
         std::tuple{"--private --mu 1 --metrics topk --top-k 9", 2, "--top-k 9"},
         std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},
         std::tuple{"--private --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4, "budget"}}) {

@@ -1,6 +1,7 @@
 // Figures of releases without noise are the exact ones; of noised ones they have intervals.
 #include "evaluate/private_figures.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -98,6 +99,50 @@ TEST(PrivateFigures, TheAreaUnderTheCurveOfHistogramsCountsTiesHalf) {
   EXPECT_LT(noised.low, noised.value);
 }
 
+// Few positives: noise is that of sums over them, not of bins.
+TEST(PrivateFigures, TheAreaUnderTheCurveOfRarePositivesIsAShareOfTheirSums) {
+  const Estimate some = estimate_auc(NoisedCounts{40, 10, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95);
+  EXPECT_NEAR(some.value, 0.8, 1e-12);
+  EXPECT_NEAR(some.noise, std::hypot(5.3 * std::hypot(0.8, 0.2) / 50, 5.3 * 4 / std::sqrt(3.0) / 950), 1e-12);
+  EXPECT_LT(some.noise, 0.12);
+  EXPECT_TRUE(estimate_auc(NoisedCounts{2, 1, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95).says_nothing());
+}
+
+// Scores are N(0, 1) of negatives and N(1, 1) of positives, whose area is 0.7602, in log-odds.
+TEST(PrivateFigures, TheIntervalOfAnAreaHoldsTheTruth) {
+  constexpr double kArea = 0.7602499;
+  constexpr std::size_t kBins = 16;
+  std::mt19937_64 engine(38);
+  std::normal_distribution<double> normal;
+  for (const double sigma : {0.5, 5.0}) {
+    int held = 0;
+    for (int run = 0; run < 1000; ++run) {
+      const auto bin_of = [&](double mean) { return score_bin(1.0 / (1.0 + std::exp(-mean - normal(engine))), kBins); };
+      std::vector<double> negatives(kBins, 0.0);
+      for (int row = 0; row < 950; ++row) ++negatives[bin_of(-0.5)];
+      for (double& count : negatives) count += sigma * normal(engine);
+      double all = 0.0;
+      for (const double count : negatives) all += count;
+      std::vector<double> curve;
+      double below = 0.0;
+      for (const double count : negatives) {
+        curve.push_back(std::clamp((below + count / 2) / all, 0.0, 1.0));
+        below += count;
+      }
+      NoisedCounts sums{sigma * normal(engine), sigma * normal(engine), sigma};
+      for (int row = 0; row < 50; ++row) {
+        const double above = curve[bin_of(0.5)];
+        sums.right += above;
+        sums.wrong += 1.0 - above;
+      }
+      const Estimate area = estimate_auc(sums, NoisedNegatives{all, sigma, kBins}, 0.95);
+      held += area.low <= kArea && kArea <= area.high ? 1 : 0;
+    }
+    EXPECT_GE(held, 925) << sigma;
+    EXPECT_LE(held, 985) << sigma;
+  }
+}
+
 TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EvaluationTerms terms;
   terms.metrics.clear();
@@ -111,11 +156,16 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
                                       {"confusion", {45, 5, 5, 45}},
                                       {"top_k", {90, 10}},
                                       {"calibration", std::vector<std::int64_t>(2 * kCalibrationBins, 3)},
-                                      {"scores", std::vector<std::int64_t>(2 * kScoreBins, 3)},
+                                      {"scores", std::vector<std::int64_t>(32, 30)},
                                       {"log_loss", {900000}},
                                       {"brier", {900000}}},
                                      1.0);
-  const nlohmann::json json = to_json(private_figures(release, terms, 0.9), terms);
+  PrivateFigures figures = private_figures(release, terms, 0.9);
+  add_positives(figures, release_of({{"above_negatives", {40 * kLossUnits, 10 * kLossUnits}}}, 32768.0));
+  const nlohmann::json json = to_json(figures, terms);
+  EXPECT_EQ(json["roc"]["points"].size(), 15U);
+  EXPECT_NEAR(json["roc"]["auc"]["value"].get<double>(), 0.5, 1e-9);
+  EXPECT_NEAR(json["auc"]["value"].get<double>(), 0.8, 1e-9);
   for (const char* name : {"accuracy", "balanced_accuracy", "top_k", "auc", "log_loss", "brier"}) {
     for (const char* member : {"value", "low", "high", "noise"}) {
       EXPECT_TRUE(json.at(name).contains(member)) << name << " " << member;

@@ -39,10 +39,18 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
 
 void require_valid(const EvaluationTerms& terms) {
   if (terms.needs_probabilities() && !terms.has_probabilities) {
-    throw UsageError("--metrics: logloss, brier, calibration and auc are about probabilities, and this model has none");
+    throw UsageError(
+        "--metrics: logloss, brier, calibration, auc and roc are about probabilities, and this model has none");
   }
-  if (terms.has(EvaluationMetric::kAuc) && terms.classes != 2) {
-    throw UsageError(fmt::format("--metrics auc: the model has {} classes; it is for two", terms.classes));
+  if (terms.positive && !terms.is_about_one_class()) throw UsageError("--positive goes with --metrics auc and roc");
+  if (terms.is_about_one_class() && terms.classes != 2 && !terms.positive) {
+    throw UsageError(
+        fmt::format("--metrics auc, roc: the model has {} classes; name the one against the rest with "
+                    "--positive CLASS",
+                    terms.classes));
+  }
+  if (terms.positive_class() >= terms.classes) {
+    throw UsageError(fmt::format("--positive {}: must be a class, from 0 to {}", *terms.positive, terms.classes - 1));
   }
   if (terms.has(EvaluationMetric::kTopK) && !(terms.top_k >= 1 && terms.top_k <= terms.classes)) {
     throw UsageError(

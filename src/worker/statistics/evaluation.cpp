@@ -54,7 +54,7 @@ class ScoredChunk {
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const auto* const point = std::get_if<ModelsPoint>(&inputs.point);
   DPREDUCE_ASSERT(point != nullptr && !point->models.empty());
-  MetricCounts counts(point->terms, request);
+  MetricCounts counts(point->terms, request, point->curve);
   if (inputs.rows.is_none()) return std::move(counts).take();
   ScoredChunk scored(*point, inputs);
   for_each_feature_chunk(
@@ -72,6 +72,9 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace evaluation_entry
 
 namespace statistics {
+extern constinit const StatisticEntry positives{
+    "positives",      TakenAt::kModels, positives_request, evaluation_entry::compute, evaluation_entry::cost_of,
+    UnitClip::kWeight};
 extern constinit const StatisticEntry evaluation{
     "evaluation",     TakenAt::kModels, evaluation_request, evaluation_entry::compute, evaluation_entry::cost_of,
     UnitClip::kWeight};

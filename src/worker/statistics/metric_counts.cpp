@@ -15,6 +15,8 @@ std::size_t bin_of(double probability, std::size_t bins) {
   return std::min(bin, bins - 1);
 }
 
+constexpr double kFarthestLogOdds = 8.0;
+
 // floor(2^15 min(loss, most) / most), also of a loss that is no number.
 std::int64_t loss_units(double loss, double most) {
   const double part = loss < most ? std::max(loss, 0.0) / most : 1.0;
@@ -45,6 +47,29 @@ double largest_log_loss(std::size_t classes) {
   return std::log(10.0 * static_cast<double>(classes));
 }
 
+std::size_t score_bin(double probability, std::size_t bins) {
+  if (!(probability > 0.0)) return 0;
+  if (probability >= 1.0) return bins - 1;
+  const double place = std::asinh(std::log(probability / (1.0 - probability))) / std::asinh(kFarthestLogOdds);
+  return bin_of(std::max(0.5 + 0.5 * place, 0.0), bins);
+}
+
+double lower_edge_of_bin(std::size_t bin, std::size_t bins) {
+  if (bin == 0) return 0.0;
+  const double place = 2.0 * static_cast<double>(bin) / static_cast<double>(bins) - 1.0;
+  return 1.0 / (1.0 + std::exp(-std::sinh(place * std::asinh(kFarthestLogOdds))));
+}
+
+ReleaseRequest positives_request(const ReleaseTerms& terms, double share) {
+  constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
+  const bool is_exchange = terms.adjacency == Adjacency::kReplaceOne;
+  return {
+      .name = "positives",
+      .share = share,
+      .blocks = {{"above_negatives", 2, 1.0 / static_cast<double>(kSquaredUnits)}},
+      .profiles = {{is_exchange ? "another row" : "one row more or less", {(is_exchange ? 2 : 1) * kSquaredUnits}}}};
+}
+
 ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   const EvaluationTerms& terms = of_rows.evaluation;
   ReleaseRequest request{.name = "evaluation", .share = share, .blocks = {}, .profiles = {}};
@@ -70,7 +95,12 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   if (terms.has(EvaluationMetric::kConfusion)) counts("confusion", terms.classes * terms.classes);
   if (terms.has(EvaluationMetric::kTopK)) counts("top_k", 2);
   if (terms.has(EvaluationMetric::kCalibration)) counts("calibration", 2 * kCalibrationBins);
-  if (terms.has(EvaluationMetric::kAuc)) counts("scores", 2 * kScoreBins);
+  if (terms.has(EvaluationMetric::kRoc)) {
+    counts("scores", 2 * terms.score_bins);
+  } else if (terms.has(EvaluationMetric::kAuc)) {
+    counts("negatives", terms.score_bins);
+    request.blocks.back().loss_weight = 1.0;  // its noise is divided by the many negatives
+  }
   if (terms.has(EvaluationMetric::kLogLoss)) loss("log_loss");
   if (terms.has(EvaluationMetric::kBrier)) loss("brier");
   DPREDUCE_ASSERT(!request.blocks.empty());
@@ -78,13 +108,27 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   return request;
 }
 
-MetricCounts::MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request)
-    : terms_(terms), statistic_(empty_statistic(request)) {}
+MetricCounts::MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve)
+    : terms_(terms), statistic_(empty_statistic(request)) {
+  for (const double share : curve) {
+    curve_.push_back(static_cast<std::int64_t>(std::floor(std::clamp(share, 0.0, 1.0) * kLossUnits)));
+  }
+}
+
+void MetricCounts::add_positive(const ScoredRow& row) {
+  DPREDUCE_ASSERT(curve_.size() == terms_.score_bins);
+  if (static_cast<std::size_t>(row.label) != terms_.positive_class()) return;
+  const std::int64_t above = curve_[score_bin(row.probabilities[terms_.positive_class()], curve_.size())];
+  const std::span<std::int64_t> sums = statistic_.block(0);
+  sums[0] += weighed(above, row.weight);
+  sums[1] += weighed(kLossUnits - above, row.weight);
+}
 
 void MetricCounts::add(const ScoredRow& row) {
   const auto y = static_cast<std::size_t>(row.label);
   const auto p = static_cast<std::size_t>(row.predicted);
   DPREDUCE_ASSERT(row.label >= 0 && y < terms_.classes && p < terms_.classes);
+  if (!curve_.empty()) return add_positive(row);
   const std::size_t wrong = p == y ? 0 : 1;
   const auto count = [&](const char* name, std::size_t cell) {
     const std::size_t block = statistic_.index_of(name);
@@ -103,8 +147,14 @@ void MetricCounts::add(const ScoredRow& row) {
   if (terms_.has(EvaluationMetric::kCalibration)) {
     count("calibration", 2 * bin_of(probabilities[p], kCalibrationBins) + wrong);
   }
-  if (terms_.has(EvaluationMetric::kAuc)) {
-    count("scores", 2 * bin_of(probabilities[1], kScoreBins) + (y == 1 ? 0 : 1));
+  if (terms_.is_about_one_class()) {
+    const std::size_t bin = score_bin(probabilities[terms_.positive_class()], terms_.score_bins);
+    const bool is_positive = y == terms_.positive_class();
+    if (terms_.has(EvaluationMetric::kRoc)) {
+      count("scores", 2 * bin + (is_positive ? 0 : 1));
+    } else if (!is_positive) {
+      count("negatives", bin);
+    }
   }
   const auto loss = [&](const char* name, double of_row, double most) {
     statistic_.block(statistic_.index_of(name)).front() += weighed(loss_units(of_row, most), row.weight);

@@ -9,8 +9,14 @@
 //     confusion          K^2         1 to (y, p)
 //     top_k              2           1 to right where y is among the k largest scores, else to wrong
 //     calibration        2 B         1 to right or wrong of the bin of the largest probability; B = 15
-//     scores             2 B         two classes: 1 to class 1 or 0 of the bin of the probability of class 1; B = 16
-//     (AUC) log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
+//     scores (ROC)       2 B         1 to positive or negative of the bin of its score (score_bin)
+//     negatives (AUC)    B           of negatives alone: 1 to the bin of its score; where there are no scores
+//     log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
+//
+// A second release, "positives", is taken at the curve F that the negatives' counts give, F_b the share of negatives
+// with scores below those of bin b, and half of those in it. Of positives alone a row of bin b adds 2^15 F_b and 2^15
+// (1 - F_b): sums of which the AUC is the share of the first. Its sensitivity, squared, is 2^30; of replace-one 2^31,
+// between two positives.
 //
 // A row's terms are a function of that row and the model alone.
 //
@@ -25,6 +31,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "common/data/row_weights.hpp"
 #include "common/plan/evaluation_terms.hpp"
@@ -35,7 +42,6 @@
 namespace dpreduce {
 
 inline constexpr std::size_t kCalibrationBins = 15;
-inline constexpr std::size_t kScoreBins = 16;
 inline constexpr double kLargestBrier = 2.0;
 inline constexpr std::int64_t kLossUnits = std::int64_t{1} << 15;
 
@@ -45,6 +51,15 @@ double largest_log_loss(std::size_t classes);
 /// The one release "evaluation" of terms.evaluation. `loss_weight`s divide the budget so that the mean width of figures
 /// is about least where every figure counts the same. Precondition (asserted): there is a metric.
 ReleaseRequest evaluation_request(const ReleaseTerms& terms, double share);
+
+/// The release "positives" of terms.evaluation.
+ReleaseRequest positives_request(const ReleaseTerms& terms, double share);
+
+/// The bin, of 0 .. bins - 1, of a probability p: of its log-odds z the bins are equally wide in asinh(z), from -8 to
+/// 8, so that they are narrow in the middle and tell rare classes' small probabilities apart.
+std::size_t score_bin(double probability, std::size_t bins);
+/// The probability from which on scores are in that bin.
+double lower_edge_of_bin(std::size_t bin, std::size_t bins);
 
 /// A row as it is counted. Each part is there where a metric needs it.
 struct ScoredRow {
@@ -57,17 +72,20 @@ struct ScoredRow {
   std::int32_t predicted_by_second = 0;  ///< of a pair of models
 };
 
-/// The blocks of evaluation_request, row by row.
+/// The blocks of evaluation_request, or of positives_request at a curve, row by row.
 class MetricCounts {
  public:
-  MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request);
+  MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve = {});
   /// Preconditions (asserted): classes below K, and K probabilities where they are needed.
   void add(const ScoredRow& row);
   Statistic take() && { return std::move(statistic_); }
 
  private:
+  void add_positive(const ScoredRow& row);
+
   EvaluationTerms terms_;
   Statistic statistic_;
+  std::vector<std::int64_t> curve_;  // in units of 2^-15; empty: not of positives alone
 };
 
 }  // namespace dpreduce

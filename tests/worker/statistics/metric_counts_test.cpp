@@ -16,10 +16,11 @@ EvaluationTerms all_metrics(std::size_t classes) {
   EvaluationTerms terms;
   terms.metrics.clear();
   for (const auto& [spelling, metric] : spellings<M>) {
-    if (metric != M::kAuc || classes == 2) terms.metrics.push_back(metric);
+    terms.metrics.push_back(metric);
   }
   terms.classes = classes;
   terms.top_k = 2;
+  terms.positive = classes - 1;
   terms.has_probabilities = true;
   return terms;
 }
@@ -74,14 +75,45 @@ TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
   EXPECT_EQ(block(statistic, "pairs"), (std::vector<std::int64_t>{2, 3, 1, 1}));
 }
 
-TEST(MetricCounts, OfTwoClassesScoresAreCountedByTheirBins) {
-  EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
+// Narrow bins in the middle, wide ones where scores are nearly certain, and every edge in the bin above it.
+TEST(MetricCounts, BinsOfScoresPartTheLogOdds) {
+  for (const std::size_t bins : {std::size_t{16}, std::size_t{64}}) {
+    EXPECT_EQ(score_bin(0.0, bins), 0U);
+    EXPECT_EQ(score_bin(std::nan(""), bins), 0U);
+    EXPECT_EQ(score_bin(1e-300, bins), 0U);
+    EXPECT_EQ(score_bin(1.0, bins), bins - 1);
+    EXPECT_EQ(score_bin(1.0 - 1e-16, bins), bins - 1);
+    for (std::size_t bin = 1; bin < bins; ++bin) {
+      EXPECT_EQ(score_bin(lower_edge_of_bin(bin, bins) * (1.0 + 1e-9), bins), bin);
+      EXPECT_EQ(score_bin(lower_edge_of_bin(bin, bins) * (1.0 - 1e-9), bins), bin - 1);
+    }
+  }
+  EXPECT_LT(lower_edge_of_bin(9, 16), 0.6);
+}
+
+// Of positives alone, by the share of negatives below them.
+TEST(MetricCounts, OfPositivesTheSharesOfNegativesBelowAndAboveAreSummedUp) {
+  const EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
+  std::vector<double> curve(terms.score_bins, 0.25);
+  curve.back() = 1.0;
+  MetricCounts counts(terms, positives_request({.evaluation = terms}, 1.0), curve);
+  const std::vector<double> high{0.0, 1.0};
+  const std::vector<double> low{0.5, 0.5};
+  counts.add({.label = 1, .predicted = 1, .scores = high, .probabilities = high});
+  counts.add({.label = 1, .predicted = 1, .scores = low, .probabilities = low});
+  counts.add({.label = 0, .predicted = 1, .scores = high, .probabilities = high});
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(block(statistic, "above_negatives"), (std::vector<std::int64_t>{40960, 24576}));
+}
+
+TEST(MetricCounts, ScoresAreCountedByTheirBins) {
+  EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
   const Statistic statistic =
       statistic_of(terms, {{1, {0, 1}, {0.0, 1.0}}, {0, {1, 0}, {1.0, 0.0}}, {0, {0, 1}, {0.2, 0.8}}});
-  std::vector<std::int64_t> bins(2 * kScoreBins, 0);
+  std::vector<std::int64_t> bins(2 * terms.score_bins, 0);
   bins[2 * 15] = 1;
   bins[1] = 1;
-  bins[2 * 12 + 1] = 1;
+  bins[2 * score_bin(0.8, terms.score_bins) + 1] = 1;
   EXPECT_EQ(block(statistic, "scores"), bins);
 }
 
@@ -146,7 +178,7 @@ TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   terms.has_probabilities = false;
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("this model has none"));
   terms = {.metrics = {M::kAuc}, .classes = 3, .has_probabilities = true};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("has 3 classes"));
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("name the one against the rest"));
   terms = {.metrics = {M::kTopK}, .classes = 3, .top_k = 4};
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("--top-k 4"));
   terms = {.metrics = {M::kConfusion}, .classes = 1001};
