@@ -47,6 +47,7 @@ struct EvaluateOptions {
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
   bool is_private = false;           // figures with noise, charged on a ledger
+  std::string class_groups;          // a file: one group a class
   std::string metrics;               // of a private evaluation; empty: the usual ones
 
   const RowFiles& rows() const { return run.data.train; }
@@ -61,7 +62,8 @@ void require_private_or_not(const EvaluateOptions& options) {
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume}, std::pair{"--group", !options.rows().group.empty()},
+        std::pair{"--resume", privacy.resume}, std::pair{"--class-groups", !options.class_groups.empty()},
+        std::pair{"--group", !options.rows().group.empty()},
         std::pair{"--model twice", options.run.evaluation.files.size() > 1},
         std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
@@ -76,6 +78,13 @@ void require_private_or_not(const EvaluateOptions& options) {
     throw UsageError("--threshold with --private: figures are about rows of one class");
   }
   require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
+}
+
+std::vector<std::size_t> read_class_groups(const std::string& path) {
+  ShardedArray file({path}, ArrayRole::kLabels);
+  std::vector<std::int32_t> groups(file.columns() == 1 ? file.rows() : 0);
+  if (!groups.empty()) file.read_labels(0, groups.size(), groups.size(), groups);
+  return {groups.begin(), groups.end()};
 }
 
 // Groups are a public list: of the column alone, which is private, nothing is told.
@@ -103,6 +112,8 @@ EvaluateOptions validated(EvaluateOptions options) {
   if (options.threshold && options.is_private) {
     options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
   }
+  if (!options.class_groups.empty())
+    options.run.evaluation.terms.class_groups = read_class_groups(options.class_groups);
   if (!options.metrics.empty()) options.run.evaluation.terms.metrics = metrics_of(options.metrics);
   if (options.is_private && options.top_k && !options.run.evaluation.terms.has(EvaluationMetric::kTopK)) {
     throw UsageError("--top-k with --private goes with --metrics topk");
@@ -223,7 +234,8 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
        {std::pair{"accuracy", "accuracy"}, std::pair{"accuracy of second", "accuracy_b"},
         std::pair{"second less first", "difference"}, std::pair{"largest gap of groups", "largest_gap"},
         std::pair{"balanced accuracy", "balanced_accuracy"}, std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"},
-        std::pair{"log loss", "log_loss"}, std::pair{"Brier score", "brier"}}) {
+        std::pair{"log loss", "log_loss"}, std::pair{"calibration error", "calibration_error"},
+        std::pair{"Brier score", "brier"}}) {
     if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
   }
   if (metrics.contains("difference")) {
@@ -404,6 +416,10 @@ CommandEntry evaluate_command() {
             "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
             "brier, calibration, auc, roc; default: accuracy,recall")
       .typed("LIST");
+  table
+      .file("--class-groups", options->class_groups,
+            "a group, from 0, for each class in order: confusion is told by these groups; public")
+      .said(SaidBy::kAllOfFiles);
   table
       .count("--positive", run_options.evaluation.terms.positive,
              "the class against the rest of auc and roc; default: 1 of two")

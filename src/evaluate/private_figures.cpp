@@ -103,6 +103,39 @@ Estimate auc_of(double area, double p, double n, double noise, double level) {
   return {area, std::max(area - reach, 0.0), std::min(area + reach, 1.0), noise, deviation};
 }
 
+Estimate calibration_error_of(const Numbers& table, const Numbers& gaps, double level) {
+  const NoisedCounts all = sum_of_pairs(table);
+  std::vector<double> bin_rows;
+  std::vector<double> in_rows;
+  for (std::size_t bin = 0; bin < gaps.values.size(); ++bin) {
+    bin_rows.push_back(table.values[2 * bin] + table.values[2 * bin + 1]);
+    in_rows.push_back(gaps.values[bin] / static_cast<double>(kLossUnits));
+  }
+  return estimate_calibration_error(in_rows, gaps.sigma / static_cast<double>(kLossUnits), bin_rows,
+                                    std::max(all.right + all.wrong, 2.0 * all.sigma), level);
+}
+
+// How much larger |d + e| is than |d| on average, e ~ N(0, v^2).
+double bias_of_absolute(double d, double v) {
+  return v * std::sqrt(2.0 / std::numbers::pi) * std::exp(-0.5 * d * d / (v * v)) -
+         d * std::erfc(d / (v * std::numbers::sqrt2));
+}
+
+// Sums over bins of rows' gaps and what noise and sampling do to them.
+struct Gaps {
+  std::vector<double> rows;        // n_b
+  std::vector<double> deviations;  // v_b
+
+  // What sum_b |d_b| is on average where each bin is off by e n_b.
+  double expected(double e) const {
+    double sum = 0.0;
+    for (std::size_t bin = 0; bin < rows.size(); ++bin) {
+      sum += e * rows[bin] + bias_of_absolute(e * rows[bin], deviations[bin]);
+    }
+    return sum;
+  }
+};
+
 // The mean of independent estimates.
 Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
   const auto count = static_cast<double>(estimates.size());
@@ -128,6 +161,25 @@ nlohmann::json to_json(const Estimate& estimate, double most = 1.0) {
   if (!estimate.says_nothing(most)) return json;
   json["value"] = nullptr;
   json["note"] = "too little data for this budget: the interval leaves out next to nothing";
+  return json;
+}
+
+// Noised counts, and between which numbers of rows one expects among as many rows: noise, and sampling as of Poisson's.
+nlohmann::json confusion_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
+  nlohmann::json json{{"noise", figures.confusion_noise}};
+  if (!terms.class_groups.empty()) json["class_groups"] = terms.class_groups;
+  const std::size_t columns = terms.confusion_groups();
+  const double z = two_sided_quantile(figures.level);
+  for (const auto& [name, side] : {std::pair{"counts", 0.0}, std::pair{"low", -z}, std::pair{"high", z}}) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (std::size_t e = 0; e < figures.confusion.size(); ++e) {
+      if (e % columns == 0) rows.push_back(nlohmann::json::array());
+      const double count = figures.confusion[e];
+      const double reach = side * std::hypot(figures.confusion_noise, std::sqrt(std::max(count, 0.0) + 1.0));
+      rows.back().push_back(side == 0.0 ? count : std::max(count + reach, 0.0));
+    }
+    json[name] = std::move(rows);
+  }
   return json;
 }
 
@@ -177,6 +229,7 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
       const auto place = static_cast<double>(bin);
       figures.calibration.push_back({place / bins, (place + 1.0) / bins, shares[bin]});
     }
+    figures.calibration_error = calibration_error_of(numbers("calibration"), numbers("calibration_gaps"), level);
   }
   if (terms.has(EvaluationMetric::kRoc)) {
     const Numbers block = numbers("scores");
@@ -221,6 +274,40 @@ Estimate estimate_difference(const std::vector<double>& counts, double sigma, do
   const double deviation = std::hypot(noise, std::sqrt((differing - difference * difference) / about));
   const double reach = two_sided_quantile(level) * deviation;
   return {difference, std::max(difference - reach, -1.0), std::min(difference + reach, 1.0), noise, deviation};
+}
+
+Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigma, const std::vector<double>& bin_rows,
+                                    double rows, double level) {
+  DPREDUCE_ASSERT(gaps.size() == bin_rows.size());
+  Gaps of_bins;
+  double raw = 0.0;
+  double low = 0.0;
+  double high = 0.0;
+  double variance = 0.0;
+  for (std::size_t bin = 0; bin < gaps.size(); ++bin) {
+    const double d = std::abs(gaps[bin]);
+    const double p = (static_cast<double>(bin) + 0.5) / static_cast<double>(gaps.size());
+    of_bins.rows.push_back(std::max(bin_rows[bin], 0.0));
+    const double v = std::max(std::hypot(sigma, std::sqrt(of_bins.rows.back() * p * (1.0 - p))), 1e-9);
+    of_bins.deviations.push_back(v);
+    raw += d;
+    low += std::max(d - bias_of_absolute(0.0, v), 0.0);
+    high += d - std::max(bias_of_absolute(d, v), 0.0);
+    variance += v * v;
+  }
+  double value = 0.0;
+  double most = 1.0;
+  constexpr int kHalvings = 40;
+  for (int step = 0; step < kHalvings; ++step) {
+    const double e = 0.5 * (value + most);
+    (of_bins.expected(e) < raw ? value : most) = e;
+  }
+  const double about = std::max(rows, 1.0);
+  const double reach = two_sided_quantile(level) * std::sqrt(variance) / about;
+  const double lower = std::clamp(low / about - reach, 0.0, 1.0);
+  const double upper = std::clamp(high / about + reach, 0.0, 1.0);
+  return {std::clamp(value, lower, upper), lower, upper, sigma * std::sqrt(static_cast<double>(gaps.size())) / about,
+          std::sqrt(variance) / about};
 }
 
 Estimate estimate_auc(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
@@ -269,13 +356,7 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
   if (!figures.recall.empty()) json["recall"] = by_number(figures.recall, "class");
   if (!figures.precision.empty()) json["precision"] = by_number(figures.precision, "class");
   if (!figures.confusion.empty()) {
-    const double reach = two_sided_quantile(figures.level) * figures.confusion_noise;
-    nlohmann::json rows = nlohmann::json::array();
-    for (std::size_t e = 0; e < figures.confusion.size(); ++e) {
-      if (e % terms.classes == 0) rows.push_back(nlohmann::json::array());
-      rows.back().push_back(figures.confusion[e]);
-    }
-    json["confusion"] = {{"counts", rows}, {"noise", figures.confusion_noise}, {"interval", reach}};
+    json["confusion"] = confusion_json(figures, terms);
   }
   if (figures.top_k) {
     json["top_k"] = to_json(*figures.top_k);
@@ -304,6 +385,7 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
       bins.back().update({{"from", bin.from}, {"to", bin.to}});
     }
     json["calibration"] = std::move(bins);
+    json["calibration_error"] = to_json(*figures.calibration_error, 0.5);
   }
   return json;
 }

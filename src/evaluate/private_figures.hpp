@@ -46,6 +46,7 @@ struct PrivateFigures {
   double confusion_noise = 0.0;           ///< of each
   std::optional<Estimate> top_k{};        ///< rows with their class among the k largest scores
   std::vector<Bin> calibration{};
+  std::optional<Estimate> calibration_error{};
   struct Threshold {
     double from;               ///< of the probability of the positive class
     Estimate true_positives;   ///< share of positives with as much
@@ -82,6 +83,18 @@ Estimate estimate_largest_gap(const std::vector<NoisedCounts>& counts, double le
 ///
 /// Precondition (asserted): four counts.
 Estimate estimate_difference(const std::vector<double>& counts, double sigma, double level);
+
+/// sum_b |d_b| / n, from noised sums d_b over the rows of each bin of right less their probability, with noise `sigma`
+/// each; of about `rows` rows of which `bin_rows` are in each bin. Noise and sampling of variance v^2 make |d_b| larger
+/// by
+///
+///     bias(d) = v sqrt(2 / pi) exp(-d^2 / 2 v^2) - |d| erfc(|d| / (v sqrt(2))),
+///
+/// which is subtracted: the value is the e with which rows n_b of each bin, off by e n_b, give that sum on average, or
+/// 0. The interval's lower end is of the largest bias, that of d = 0, and its upper one of that of what was released,
+/// which is less.
+Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigma, const std::vector<double>& bin_rows,
+                                    double rows, double level);
 
 /// Area under the curve, from noised sums over positives of F and 1 - F (metric_counts.hpp), r and w, in rows.
 ///

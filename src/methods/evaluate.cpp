@@ -77,6 +77,7 @@ class EvaluateMethod : public TrainingMethod {
       settings["positive"] = asked_.terms.positive_class();
       settings["score_bins"] = asked_.terms.score_bins;
     }
+    if (!asked_.terms.class_groups.empty()) settings["class_groups"] = asked_.terms.class_groups;
     if (asked_.terms.groups > 0) settings["groups"] = asked_.terms.groups;
     if (!group_names_.empty()) settings["group_names"] = group_names_;
     return settings;

@@ -143,6 +143,34 @@ TEST(PrivateFigures, TheIntervalOfAnAreaHoldsTheTruth) {
   }
 }
 
+// Of a calibrated model noise alone would tell an error of 0.8 of its deviation in every bin.
+TEST(PrivateFigures, TheCalibrationErrorIsFreeOfTheBiasOfNoise) {
+  std::mt19937_64 engine(38);
+  std::normal_distribution<double> normal;
+  for (const double error : {0.0, 0.02, 0.1}) {
+    double mean = 0.0;
+    int held = 0;
+    constexpr int kRuns = 1000;
+    for (int run = 0; run < kRuns; ++run) {
+      std::vector<double> gaps;
+      std::vector<double> rows;
+      for (std::size_t bin = 0; bin < kCalibrationBins; ++bin) {
+        const double p = (static_cast<double>(bin) + 0.5) / kCalibrationBins;
+        rows.push_back(500.0);
+        gaps.push_back((bin % 2 == 0 ? 500.0 : -500.0) * error +
+                       normal(engine) * std::hypot(12.0, std::sqrt(500 * p * (1 - p))));
+      }
+      const Estimate estimate = estimate_calibration_error(gaps, 12.0, rows, 7500.0, 0.95);
+      mean += estimate.value / kRuns;
+      held += estimate.low <= error && error <= estimate.high ? 1 : 0;
+      EXPECT_LE(estimate.low, estimate.value);
+      EXPECT_GE(estimate.high, estimate.value);
+    }
+    EXPECT_NEAR(mean, error, 0.009) << error;
+    EXPECT_GE(held, 940) << error;
+  }
+}
+
 TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EvaluationTerms terms;
   terms.metrics.clear();
@@ -156,6 +184,7 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
                                       {"confusion", {45, 5, 5, 45}},
                                       {"top_k", {90, 10}},
                                       {"calibration", std::vector<std::int64_t>(2 * kCalibrationBins, 3)},
+                                      {"calibration_gaps", std::vector<std::int64_t>(kCalibrationBins, kLossUnits)},
                                       {"scores", std::vector<std::int64_t>(32, 30)},
                                       {"log_loss", {900000}},
                                       {"brier", {900000}}},
@@ -177,6 +206,9 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EXPECT_EQ(json["precision"][1]["class"], 1);
   EXPECT_EQ(json["confusion"]["counts"][1][0], 5.0);
   EXPECT_EQ(json["confusion"]["noise"], 1.0);
+  EXPECT_NEAR(json["confusion"]["low"][1][0].get<double>(), 5.0 - 1.6449 * std::sqrt(7.0), 1e-3);
+  EXPECT_NEAR(json["confusion"]["high"][0][0].get<double>(), 45.0 + 1.6449 * std::sqrt(47.0), 1e-3);
+  EXPECT_TRUE(json["calibration_error"].contains("high"));
   EXPECT_EQ(json["calibration"].size(), kCalibrationBins);
   const Release loud = release_of({{"totals", {3, -2}}}, 50.0);
   const nlohmann::json nothing = to_json(private_figures(loud, {.metrics = {M::kAccuracy}, .classes = 2}, 0.95),

@@ -56,10 +56,19 @@ void require_valid(const EvaluationTerms& terms) {
     throw UsageError(
         fmt::format("--top-k {}: must be from 1 to the number of classes, {}", terms.top_k, terms.classes));
   }
-  if (terms.has(EvaluationMetric::kConfusion) && terms.classes > kMostClassesOfConfusion) {
+  if (!terms.class_groups.empty() &&
+      (!terms.has(EvaluationMetric::kConfusion) || terms.class_groups.size() != terms.classes)) {
     throw UsageError(
-        fmt::format("--metrics confusion: {} classes make {} cells, most of them noise; for at most {} classes",
-                    terms.classes, terms.classes * terms.classes, kMostClassesOfConfusion));
+        fmt::format("--class-groups: groups of {} classes, but the model has {}; give one group a class, "
+                    "with --metrics confusion",
+                    terms.class_groups.size(), terms.classes));
+  }
+  const std::size_t groups = terms.confusion_groups();
+  if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {
+    throw UsageError(fmt::format(
+        "--metrics confusion: {} classes make {} cells, most of them noise; for at most {}, or groups of classes "
+        "(--class-groups)",
+        groups, groups * groups, kMostClassesOfConfusion));
   }
 }
 

@@ -11,6 +11,7 @@ namespace dpreduce {
 namespace {
 
 std::size_t bin_of(double probability, std::size_t bins) {
+  if (!(probability > 0.0)) return 0;
   const auto bin = static_cast<std::size_t>(probability * static_cast<double>(bins));
   return std::min(bin, bins - 1);
 }
@@ -82,19 +83,24 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
                               .fraction_bits = of_rows.count_bits()});
     profile.squared_l2.push_back(is_exchange ? 2 : 1);
   };
-  const auto loss = [&](const char* name) {
+  const auto loss = [&](const char* name, std::size_t bins = 1) {
     constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
-    request.blocks.push_back({name, 1, 1.0 / static_cast<double>(kSquaredUnits)});
-    profile.squared_l2.push_back(kSquaredUnits);
+    request.blocks.push_back({name, bins, static_cast<double>(bins) / static_cast<double>(kSquaredUnits)});
+    profile.squared_l2.push_back((is_exchange && bins > 1 ? 2 : 1) * kSquaredUnits);
   };
   if (terms.has_totals()) counts("totals", 2);
   if (terms.has_pair) counts("pairs", 4);
   if (terms.groups > 0) counts("by_group", 2 * terms.groups);
   if (terms.has(EvaluationMetric::kRecall)) counts("by_class", 2 * terms.classes);
   if (terms.has(EvaluationMetric::kPrecision)) counts("by_prediction", 2 * terms.classes);
-  if (terms.has(EvaluationMetric::kConfusion)) counts("confusion", terms.classes * terms.classes);
+  if (terms.has(EvaluationMetric::kConfusion)) {
+    counts("confusion", terms.confusion_groups() * terms.confusion_groups());
+  }
   if (terms.has(EvaluationMetric::kTopK)) counts("top_k", 2);
-  if (terms.has(EvaluationMetric::kCalibration)) counts("calibration", 2 * kCalibrationBins);
+  if (terms.has(EvaluationMetric::kCalibration)) {
+    counts("calibration", 2 * kCalibrationBins);
+    loss("calibration_gaps", kCalibrationBins);
+  }
   if (terms.has(EvaluationMetric::kRoc)) {
     counts("scores", 2 * terms.score_bins);
   } else if (terms.has(EvaluationMetric::kAuc)) {
@@ -139,13 +145,19 @@ void MetricCounts::add(const ScoredRow& row) {
   if (terms_.groups > 0) count("by_group", 2 * static_cast<std::size_t>(row.group) + wrong);
   if (terms_.has(EvaluationMetric::kRecall)) count("by_class", 2 * y + wrong);
   if (terms_.has(EvaluationMetric::kPrecision)) count("by_prediction", 2 * p + wrong);
-  if (terms_.has(EvaluationMetric::kConfusion)) count("confusion", y * terms_.classes + p);
+  if (terms_.has(EvaluationMetric::kConfusion)) {
+    count("confusion", terms_.confusion_group(y) * terms_.confusion_groups() + terms_.confusion_group(p));
+  }
   if (terms_.has(EvaluationMetric::kTopK)) count("top_k", is_among_largest(row, terms_.top_k) ? 0 : 1);
   if (!terms_.needs_probabilities()) return;
   const std::span<const double> probabilities = row.probabilities;
   DPREDUCE_ASSERT(probabilities.size() == terms_.classes);
   if (terms_.has(EvaluationMetric::kCalibration)) {
-    count("calibration", 2 * bin_of(probabilities[p], kCalibrationBins) + wrong);
+    const std::size_t bin = bin_of(probabilities[p], kCalibrationBins);
+    count("calibration", 2 * bin + wrong);
+    const std::int64_t units =
+        weighed(loss_units(wrong == 0 ? 1.0 - probabilities[p] : probabilities[p], 1.0), row.weight);
+    statistic_.block(statistic_.index_of("calibration_gaps"))[bin] += wrong == 0 ? units : -units;
   }
   if (terms_.is_about_one_class()) {
     const std::size_t bin = score_bin(probabilities[terms_.positive_class()], terms_.score_bins);

@@ -6,10 +6,11 @@
 //     by_group           2 G         of rows in groups: 1 to right or wrong of the group
 //     by_class           2 K         1 to right or wrong of class y                     (recall)
 //     by_prediction      2 K         1 to right or wrong of class p                     (precision)
-//     confusion          K^2         1 to (y, p)
+//     confusion          K^2         1 to (y, p); with G groups of classes G^2, 1 to the groups of y and p
 //     top_k              2           1 to right where y is among the k largest scores, else to wrong
 //     calibration        2 B         1 to right or wrong of the bin of the largest probability; B = 15
-//     scores (ROC)       2 B         1 to positive or negative of the bin of its score (score_bin)
+//     calibration_gaps   B           floor(2^15 (1 - q)), or of a wrong row -floor(2^15 q), to that bin; q is the
+//     probability scores (ROC)       2 B         1 to positive or negative of the bin of its score (score_bin)
 //     negatives (AUC)    B           of negatives alone: 1 to the bin of its score; where there are no scores
 //     log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
 //
@@ -23,8 +24,9 @@
 // Of persons with several rows, a row counts for its weight, and so does its loss (weighted_rows.hpp).
 //
 // Sensitivity, squared: a row moves one cell of each count by 1, and a loss by 2^15 at most: {1, ..., 2^30}.
-// Replace-one {2, ..., 2^30}: two cells, and a loss between two values in [0, 2^15]. All blocks are one release: their
-// joint change is that of one row. Never rows and right ones, which move together.
+// Replace-one {2, ..., 2^30}: two cells, and a loss between two values in [0, 2^15]. Calibration gaps are losses of two
+// bins, 2^31 there; of one bin the probabilities are so near that they change by 2^15 (1 + 1 / B) + 1 at most. All
+// blocks are one release: their joint change is that of one row. Never rows and right ones, which move together.
 #pragma once
 
 #include <cstddef>

@@ -57,11 +57,23 @@ TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   bins[2 * 7 + 1] = 1;  // 0.5
   bins[2 * 9 + 1] = 1;  // 0.6
   EXPECT_EQ(block(statistic, "calibration"), bins);
+  std::vector<std::int64_t> gaps(kCalibrationBins, 0);
+  gaps[10] = static_cast<std::int64_t>(std::floor(32768.0 * (1.0 - 0.7)));
+  gaps[7] = -16384;
+  gaps[9] = -static_cast<std::int64_t>(std::floor(32768.0 * 0.6));
+  EXPECT_EQ(block(statistic, "calibration_gaps"), gaps);
   double log_loss = 0.0;
   for (const double p : {0.7, 0.4, 0.2}) log_loss += std::floor(32768.0 * -std::log(p) / std::log(30.0));
   EXPECT_EQ(block(statistic, "log_loss"), (std::vector<std::int64_t>{static_cast<std::int64_t>(log_loss)}));
   const double brier = std::floor(32768 * 0.07) + std::floor(32768 * 0.31) + std::floor(32768 * 0.52);
   EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
+}
+
+TEST(MetricCounts, ConfusionByGroupsOfClassesCountsTheirGroups) {
+  const EvaluationTerms terms{.metrics = {M::kConfusion}, .classes = 3, .class_groups = {0, 1, 0}};
+  MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
+  for (const auto& [y, p] : {std::pair{0, 2}, {2, 2}, {1, 0}, {2, 1}}) counts.add({.label = y, .predicted = p});
+  EXPECT_EQ(block(std::move(counts).take(), "confusion"), (std::vector<std::int64_t>{2, 1, 1, 0}));
 }
 
 TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
@@ -183,6 +195,10 @@ TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("--top-k 4"));
   terms = {.metrics = {M::kConfusion}, .classes = 1001};
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("1002001 cells"));
+  terms.class_groups = {0, 1};
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("one group a class"));
+  terms.class_groups.assign(1001, 3);
+  EXPECT_NO_THROW(require_valid(terms));
 }
 
 }  // namespace dpreduce::metric_counts_test
