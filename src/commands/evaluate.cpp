@@ -67,7 +67,7 @@ void require_private_or_not(const EvaluateOptions& options) {
         std::pair{"--model twice", options.run.evaluation.files.size() > 1},
         std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
-    if (is_given && !options.is_private) throw UsageError(fmt::format("{} goes with --private", name));
+    if (is_given && !options.is_private) throw UsageError(fmt::format("{}: only with --private", name));
   }
   if (!options.is_private) return;
   if (!options.train_y.empty()) {
