@@ -63,6 +63,7 @@ void require_private_or_not(const EvaluateOptions& options) {
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
         std::pair{"--resume", privacy.resume}, std::pair{"--class-groups", !options.class_groups.empty()},
+        std::pair{"--max-labels", options.run.data.max_labels.has_value()},
         std::pair{"--group", !options.rows().group.empty()},
         std::pair{"--model twice", options.run.evaluation.files.size() > 1},
         std::pair{"--test-person", options.run.data.has_units()},
@@ -74,8 +75,8 @@ void require_private_or_not(const EvaluateOptions& options) {
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
   const bool has_silos = options.run.silos.secure_aggregation;
-  if (options.threshold && !has_silos) {
-    throw UsageError("--threshold with --private: figures are about rows of one class");
+  if (options.threshold && !has_silos && !options.run.data.max_labels) {
+    throw UsageError("--threshold with --private: it is about rows of several classes; add --max-labels");
   }
   require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
@@ -109,11 +110,14 @@ EvaluateOptions validated(EvaluateOptions options) {
     options.run.evaluation.terms.top_k = *options.top_k;
     options.run.method.top_k = options.top_k;
   }
-  if (options.threshold && options.is_private) {
+  if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
+    options.run.evaluation.terms.threshold = options.threshold;
+  } else if (options.threshold && options.is_private) {
     options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
   }
   if (!options.class_groups.empty())
     options.run.evaluation.terms.class_groups = read_class_groups(options.class_groups);
+  if (options.run.data.max_labels) options.run.evaluation.terms.metrics = {EvaluationMetric::kF1};
   if (!options.metrics.empty()) options.run.evaluation.terms.metrics = metrics_of(options.metrics);
   if (options.is_private && options.top_k && !options.run.evaluation.terms.has(EvaluationMetric::kTopK)) {
     throw UsageError("--top-k with --private goes with --metrics topk");
@@ -234,8 +238,8 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
        {std::pair{"accuracy", "accuracy"}, std::pair{"accuracy of second", "accuracy_b"},
         std::pair{"second less first", "difference"}, std::pair{"largest gap of groups", "largest_gap"},
         std::pair{"balanced accuracy", "balanced_accuracy"}, std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"},
-        std::pair{"log loss", "log_loss"}, std::pair{"calibration error", "calibration_error"},
-        std::pair{"Brier score", "brier"}}) {
+        std::pair{"micro F1", "micro_f1"}, std::pair{"log loss", "log_loss"},
+        std::pair{"calibration error", "calibration_error"}, std::pair{"Brier score", "brier"}}) {
     if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
   }
   if (metrics.contains("difference")) {
@@ -245,7 +249,7 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
   constexpr std::size_t kMostToList = 20;
   for (const auto& [key, of, names] :
        {std::tuple{"by_group", "group", "group_names"}, std::tuple{"recall", "class", "class_names"},
-        std::tuple{"precision", "class", "class_names"}}) {
+        std::tuple{"precision", "class", "class_names"}, std::tuple{"f1", "class", "class_names"}}) {
     if (!metrics.contains(key)) continue;
     if (metrics[key].size() > kMostToList) {
       fmt::print("{} of {} is in the JSON report\n", key, metrics[key].size());
@@ -414,12 +418,20 @@ CommandEntry evaluate_command() {
   table
       .text("--metrics", options->metrics,
             "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
-            "brier, calibration, auc, roc; default: accuracy,recall")
+            "brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall")
       .typed("LIST");
   table
       .file("--class-groups", options->class_groups,
             "a group, from 0, for each class in order: confusion is told by these groups; public")
       .said(SaidBy::kAllOfFiles);
+  table.count("--max-labels", run_options.data.max_labels,
+              "with --private, k: classes a row may have, where labels are n x K zeros and ones; public");
+  table
+      .count("--max-predicted", run_options.evaluation.terms.most_predicted,
+             "m: classes of a row that count as predicted, those of the largest scores from the model's threshold on; "
+             "default: k")
+      .typed("M")
+      .defaults_to("");
   table
       .count("--positive", run_options.evaluation.terms.positive,
              "the class against the rest of auc and roc; default: 1 of two")

@@ -51,6 +51,12 @@ FitOptions evaluation_of(FitOptions options) {
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
   if (!options.method.top_k) asked.terms.top_k = std::min(asked.terms.top_k, asked.terms.classes);
+  asked.terms.most_labels = options.data.max_labels.value_or(0);
+  if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
+  if (!asked.terms.threshold) asked.terms.threshold = model.parts().threshold;
+  if (asked.terms.most_labels > 0 && !asked.terms.threshold) {
+    throw UsageError("--metrics f1: the model has no threshold for its scores; say one with --threshold");
+  }
   constexpr double kManyRows = 10000;
   asked.terms.score_bins = options.method.expected_rows.value_or(0.0) > kManyRows ? 64 : 16;
   require_valid(asked.terms);

@@ -136,6 +136,13 @@ struct Gaps {
   }
 };
 
+// F1 = 2 p / (1 + p), p the share of classes in both sets among those in any, which it rises with.
+Estimate f1_of(const Estimate& share) {
+  const auto f1 = [](double p) { return 2.0 * p / (1.0 + p); };
+  const double slope = 2.0 / std::pow(1.0 + share.value, 2);
+  return {f1(share.value), f1(share.low), f1(share.high), slope * share.noise, slope * share.deviation};
+}
+
 // The mean of independent estimates.
 Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
   const auto count = static_cast<double>(estimates.size());
@@ -241,6 +248,14 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
   } else if (terms.has(EvaluationMetric::kAuc)) {
     const Numbers block = numbers("negatives");
     figures.negatives = noised_negatives(block.values, block.sigma);
+  }
+  if (terms.has(EvaluationMetric::kF1)) {
+    for (const NoisedCounts& counts : pairs_of(numbers("sets_by_class"))) {
+      figures.f1.push_back(f1_of(estimate_share(counts, level)));
+    }
+    // The classes of one row are right or wrong together.
+    const auto alike = static_cast<double>(terms.most_labels + terms.most_predicted);
+    figures.micro_f1 = f1_of(estimate_share(pair_of(Numbers(release.block("sets"), rows_alike * alike), 0), level));
   }
   const auto mean_loss = [&](const char* name, double most) {
     const Numbers block = numbers(name);
@@ -361,6 +376,10 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
   if (figures.top_k) {
     json["top_k"] = to_json(*figures.top_k);
     json["top_k"]["k"] = terms.top_k;
+  }
+  if (figures.micro_f1) {
+    json["micro_f1"] = to_json(*figures.micro_f1);
+    json["f1"] = by_number(figures.f1, "class");
   }
   if (figures.auc) json["auc"] = to_json(*figures.auc);
   if (figures.area_of_roc) {

@@ -55,6 +55,8 @@ struct PrivateFigures {
   std::vector<Threshold> roc{};
   std::optional<Estimate> area_of_roc{};
   std::optional<Estimate> auc{};
+  std::optional<Estimate> micro_f1{};
+  std::vector<Estimate> f1{};                  ///< of each class, or empty
   std::optional<NoisedNegatives> negatives{};  ///< that the AUC is told by
   std::optional<Estimate> log_loss{};
   std::optional<Estimate> brier{};

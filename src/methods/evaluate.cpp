@@ -78,6 +78,10 @@ class EvaluateMethod : public TrainingMethod {
       settings["score_bins"] = asked_.terms.score_bins;
     }
     if (!asked_.terms.class_groups.empty()) settings["class_groups"] = asked_.terms.class_groups;
+    if (asked_.terms.most_labels > 0) {
+      settings["most_predicted"] = asked_.terms.most_predicted;
+      settings["threshold"] = *asked_.terms.threshold;
+    }
     if (asked_.terms.groups > 0) settings["groups"] = asked_.terms.groups;
     if (!group_names_.empty()) settings["group_names"] = group_names_;
     return settings;

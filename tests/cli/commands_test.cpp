@@ -250,7 +250,8 @@ TEST_F(ModelCommandsTest, TwoModelsAreComparedOnTheSameRows) {
   EXPECT_LE(metrics["difference"]["low"].get<double>(), second - first);
   EXPECT_GE(metrics["difference"]["high"].get<double>(), second - first);
   EXPECT_EQ(succeed(both, 3).json()["metrics"], metrics);
-  expect_refused("evaluate --model model.safetensors --model b.safetensors" + rows, 2, "goes with --private");
+  expect_refused("evaluate --model model.safetensors --model b.safetensors" + rows, 2,
+                 "--model twice: only with --private");
   expect_refused(
       "evaluate --model model.safetensors --model b.safetensors --model model.safetensors --private --mu 1" + rows, 2,
       "name one, or two");
@@ -276,7 +277,7 @@ TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   EXPECT_TRUE(alone["metrics"]["largest_gap"].contains("high"));
   EXPECT_EQ(alone["group_names"][1], "elm");
   expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
-  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group goes with --private");
+  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group: only with --private");
   expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
   EXPECT_FALSE(has("no.jsonl"));
 }
@@ -304,6 +305,43 @@ TEST_F(ModelCommandsTest, TheAreaUnderTheCurveIsToldInTwoReleases) {
   expect_refused(asked + "--mu 4 --ledger no.jsonl", 2, "--positive CLASS");
   expect_refused(asked + "--positive 4 --mu 4 --ledger no.jsonl", 2, "--positive 4");
   EXPECT_FALSE(has("no.jsonl"));
+}
+
+// With one seed, so that noise is the same: what is told beside the figures is the same of any rows, however many.
+TEST_F(ModelCommandsTest, APrivateEvaluationTellsNothingOfRowsButItsFigures) {
+  const auto told_of = [&](const std::string& rows) {
+    json report =
+        succeed("evaluate --model model.safetensors --private --mu 2 --seed 3 --format json --ledger " + rows +
+                ".jsonl --metrics accuracy,recall,confusion --test-x " + rows + "_x.npy --test-y " + rows + "_y.npy")
+            .json();
+    EXPECT_TRUE(report["metrics"].contains("confusion"));
+    report.erase("metrics");
+    report.erase("ledger");  // each run has a name
+    return report;
+  };
+  EXPECT_EQ(told_of("test"), told_of("train"));
+}
+
+// Rows of several classes have one figure: F1.
+TEST_F(ModelCommandsTest, LabelSetsHavePrivateF1) {
+  succeed("synth --kind gaussian-mixture --rows 900 --test-rows 600 --dim 20 --classes 4 --max-labels 2 --out sets");
+  succeed(
+      "fit --method gd --rounds 8 --train-x sets/train_x.npy --train-y sets/train_y.npy --classes 4 --max-labels 2 "
+      "--mu 4 "
+      "--seed 1 --out sets.safetensors");
+  const std::string rows =
+      "evaluate --model sets.safetensors --test-x sets/test_x.npy --test-y sets/test_y.npy --format json ";
+  const double exact = succeed(rows + "--threshold 0.4").json()["micro_f1"].get<double>();
+  const std::string asked = rows + "--private --mu 4 --seed 3 --max-labels 2 --max-predicted 4 --threshold 0.4 ";
+  const json alone = succeed(asked + "--ledger sets.jsonl").json();
+  EXPECT_EQ(succeed(asked + "--ledger sets3.jsonl", 3).json()["metrics"], alone["metrics"]);
+  EXPECT_LE(alone["metrics"]["micro_f1"]["low"].get<double>(), exact);
+  EXPECT_GE(alone["metrics"]["micro_f1"]["high"].get<double>(), exact);
+  EXPECT_EQ(alone["metrics"]["f1"].size(), 4U);
+  expect_refused(rows + "--private --mu 1 --ledger no.jsonl", 2, "--max-labels");
+  expect_refused(rows + "--private --mu 1 --max-labels 1 --threshold 0.4 --ledger no.jsonl", 3, "--max-labels 1");
+  expect_refused(rows + "--private --mu 1 --max-labels 2 --metrics accuracy --ledger no.jsonl", 2,
+                 "--metrics f1 goes with");
 }
 
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {

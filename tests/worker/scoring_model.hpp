@@ -26,14 +26,16 @@ inline Classifier scoring_model(std::size_t dim, std::size_t classes, double ste
 inline EvaluationTerms all_terms(std::size_t classes) {
   EvaluationTerms terms{
       .metrics = {}, .classes = classes, .top_k = 1, .has_probabilities = true, .positive = 1, .has_pair = true};
-  for (const auto& [spelling, metric] : spellings<EvaluationMetric>) terms.metrics.push_back(metric);
+  for (const auto& [spelling, metric] : spellings<EvaluationMetric>) {
+    if (metric != EvaluationMetric::kF1) terms.metrics.push_back(metric);
+  }
   return terms;
 }
 
 /// Each of them by itself, and accuracy by two groups.
 inline std::vector<EvaluationTerms> each_term(std::size_t classes) {
   std::vector<EvaluationTerms> each;
-  for (const auto& [spelling, metric] : spellings<EvaluationMetric>) {
+  for (const EvaluationMetric metric : all_terms(classes).metrics) {
     each.push_back(all_terms(classes));
     each.back().metrics = {metric};
     each.back().has_pair = false;
@@ -44,6 +46,15 @@ inline std::vector<EvaluationTerms> each_term(std::size_t classes) {
     each.back().groups = has_pair ? 0 : 2;
   }
   return each;
+}
+
+/// F1 of sets of at most k labels, and as many predicted ones less one.
+inline EvaluationTerms terms_of_sets(std::size_t classes, std::size_t most_labels) {
+  return {.metrics = {EvaluationMetric::kF1},
+          .classes = classes,
+          .most_labels = most_labels,
+          .threshold = 0.0,
+          .most_predicted = most_labels - 1};
 }
 
 /// A curve for the release "positives", from 0 to 1.

@@ -37,6 +37,16 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
 }
 
 void require_valid(const EvaluationTerms& terms) {
+  if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
+    throw UsageError("--metrics f1 goes with --max-labels k and labels that are n x K zeros and ones");
+  }
+  if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
+    throw UsageError("--max-labels with --private: f1, of one model, is the only figure of label sets");
+  }
+  if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
+    throw UsageError(fmt::format("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
+                                 terms.most_labels, terms.most_predicted, terms.classes));
+  }
   if (terms.needs_probabilities() && !terms.has_probabilities) {
     throw UsageError(
         "--metrics: logloss, brier, calibration, auc and roc are about probabilities, and this model has none");

@@ -24,7 +24,8 @@ enum class EvaluationMetric {
   kBrier,
   kCalibration,
   kAuc,
-  kRoc  ///< the curve
+  kRoc,  ///< the curve
+  kF1    ///< of label sets, their only figure
 };
 template <>
 inline constexpr std::array spellings<EvaluationMetric>{
@@ -37,7 +38,8 @@ inline constexpr std::array spellings<EvaluationMetric>{
     std::pair{std::string_view{"brier"}, EvaluationMetric::kBrier},
     std::pair{std::string_view{"calibration"}, EvaluationMetric::kCalibration},
     std::pair{std::string_view{"auc"}, EvaluationMetric::kAuc},
-    std::pair{std::string_view{"roc"}, EvaluationMetric::kRoc}};
+    std::pair{std::string_view{"roc"}, EvaluationMetric::kRoc},
+    std::pair{std::string_view{"f1"}, EvaluationMetric::kF1}};
 
 struct EvaluationTerms {
   std::vector<EvaluationMetric> metrics{EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};  ///< rising
@@ -47,6 +49,9 @@ struct EvaluationTerms {
   std::optional<std::size_t> positive{};    ///< the class against the rest, of kAuc and kRoc; of two classes 1
   std::size_t score_bins = 16;              ///< B, of its scores
   std::vector<std::size_t> class_groups{};  ///< of each class, from 0, of confusion by groups; empty: by classes
+  std::size_t most_labels = 0;              ///< k, of label sets; 0: a row has one class
+  std::optional<double> threshold{};        ///< from which on scores of a set's classes count; there with k
+  std::size_t most_predicted = 0;           ///< m, the most classes of a set that count as predicted; with k
   std::size_t groups = 0;                   ///< G, of rows that have a group; 0: none have
   bool has_pair = false;                    ///< whether a second model is asked about the same rows
   bool operator==(const EvaluationTerms&) const = default;
@@ -65,11 +70,11 @@ struct EvaluationTerms {
     return has_losses() || has(EvaluationMetric::kCalibration) || is_about_one_class();
   }
   /// Whether a metric is about more of a row's scores than which is largest.
-  bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK); }
+  bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK) || most_labels > 0; }
 };
 
 DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, positive, score_bins, class_groups,
-                 groups, has_pair)
+                 most_labels, threshold, most_predicted, groups, has_pair)
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words);

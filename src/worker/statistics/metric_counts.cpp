@@ -109,6 +109,15 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   }
   if (terms.has(EvaluationMetric::kLogLoss)) loss("log_loss");
   if (terms.has(EvaluationMetric::kBrier)) loss("brier");
+  if (terms.has(EvaluationMetric::kF1)) {
+    const std::uint64_t most = terms.most_labels + terms.most_predicted;
+    const std::uint64_t both = std::min(terms.most_labels, terms.most_predicted);
+    counts("sets", 2);
+    request.blocks.back().loss_weight = 1.0 / static_cast<double>(most * most);
+    profile.squared_l2.back() = most * most + (is_exchange ? both * both : 0);
+    counts("sets_by_class", 2 * terms.classes);
+    profile.squared_l2.back() *= std::min<std::uint64_t>(most, terms.classes);
+  }
   DPREDUCE_ASSERT(!request.blocks.empty());
   request.profiles.push_back(std::move(profile));
   return request;
@@ -130,7 +139,23 @@ void MetricCounts::add_positive(const ScoredRow& row) {
   sums[1] += weighed(kLossUnits - above, row.weight);
 }
 
+void MetricCounts::add_set(const ScoredRow& row) {
+  DPREDUCE_ASSERT(row.labels.size() <= terms_.most_labels && row.predicted_labels.size() <= terms_.most_predicted);
+  const std::size_t all = statistic_.index_of("sets");
+  const std::size_t by_class = statistic_.index_of("sets_by_class");
+  const std::int64_t unit = statistic_.shape()[all].fraction_bits == 0 ? 1 : std::int64_t{row.weight};
+  const auto count = [&](std::int32_t c, std::size_t wrong) {
+    statistic_.block(all)[wrong] += unit;
+    statistic_.block(by_class)[2 * static_cast<std::size_t>(c) + wrong] += unit;
+  };
+  for (const std::int32_t c : row.labels) count(c, std::ranges::binary_search(row.predicted_labels, c) ? 0 : 1);
+  for (const std::int32_t c : row.predicted_labels) {
+    if (!std::ranges::binary_search(row.labels, c)) count(c, 1);
+  }
+}
+
 void MetricCounts::add(const ScoredRow& row) {
+  if (terms_.most_labels > 0) return add_set(row);
   const auto y = static_cast<std::size_t>(row.label);
   const auto p = static_cast<std::size_t>(row.predicted);
   DPREDUCE_ASSERT(row.label >= 0 && y < terms_.classes && p < terms_.classes);

@@ -14,6 +14,15 @@
 //     negatives (AUC)    B           of negatives alone: 1 to the bin of its score; where there are no scores
 //     log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
 //
+// Of label sets, of which a row has at most k classes Y, and at most m predicted ones P, those of the largest scores
+// from the threshold on:
+//
+//     sets               2           |Y n P| and the number of other classes of Y u P: micro F1 = 2 r / (2 r + w)
+//     sets_by_class      2 K         each class of Y u P: 1 to right where it is in both, else to wrong
+//
+// A row moves them, squared, by (k + m)^2 and min(k + m, K); exchanged by min(k, m)^2 + (k + m)^2, and twice as many
+// cells.
+//
 // A second release, "positives", is taken at the curve F that the negatives' counts give, F_b the share of negatives
 // with scores below those of bin b, and half of those in it. Of positives alone a row of bin b adds 2^15 F_b and 2^15
 // (1 - F_b): sums of which the AUC is the share of the first. Its sensitivity, squared, is 2^30; of replace-one 2^31,
@@ -70,8 +79,10 @@ struct ScoredRow {
   std::span<const double> scores{};         ///< K
   std::span<const double> probabilities{};  ///< K
   RowWeight weight = kWholeRow;
-  std::int32_t group = 0;                ///< from 0 to G - 1
-  std::int32_t predicted_by_second = 0;  ///< of a pair of models
+  std::int32_t group = 0;                            ///< from 0 to G - 1
+  std::span<const std::int32_t> labels{};            ///< of label sets, rising
+  std::span<const std::int32_t> predicted_labels{};  ///< of the same, rising
+  std::int32_t predicted_by_second = 0;              ///< of a pair of models
 };
 
 /// The blocks of evaluation_request, or of positives_request at a curve, row by row.
@@ -84,6 +95,7 @@ class MetricCounts {
 
  private:
   void add_positive(const ScoredRow& row);
+  void add_set(const ScoredRow& row);
 
   EvaluationTerms terms_;
   Statistic statistic_;

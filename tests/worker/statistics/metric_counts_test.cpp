@@ -16,7 +16,7 @@ EvaluationTerms all_metrics(std::size_t classes) {
   EvaluationTerms terms;
   terms.metrics.clear();
   for (const auto& [spelling, metric] : spellings<M>) {
-    terms.metrics.push_back(metric);
+    if (metric != M::kF1) terms.metrics.push_back(metric);
   }
   terms.classes = classes;
   terms.top_k = 2;
@@ -74,6 +74,31 @@ TEST(MetricCounts, ConfusionByGroupsOfClassesCountsTheirGroups) {
   MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
   for (const auto& [y, p] : {std::pair{0, 2}, {2, 2}, {1, 0}, {2, 1}}) counts.add({.label = y, .predicted = p});
   EXPECT_EQ(block(std::move(counts).take(), "confusion"), (std::vector<std::int64_t>{2, 1, 1, 0}));
+}
+
+TEST(MetricCounts, OfLabelSetsEachClassOfEitherSetIsCountedOnce) {
+  const EvaluationTerms terms{.metrics = {M::kF1}, .classes = 4, .most_labels = 2, .most_predicted = 2};
+  const ReleaseRequest request = evaluation_request({.evaluation = terms}, 1.0);
+  EXPECT_EQ(request.profiles.front().squared_l2, (std::vector<std::uint64_t>{16, 4}));
+  const ReleaseRequest exchanged = evaluation_request({.adjacency = Adjacency::kReplaceOne, .evaluation = terms}, 1.0);
+  EXPECT_EQ(exchanged.profiles.front().squared_l2, (std::vector<std::uint64_t>{20, 8}));
+  MetricCounts counts(terms, request);
+  const std::vector<std::int32_t> some{0, 2};
+  const std::vector<std::int32_t> others{1, 2};
+  counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = others});
+  counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = {}});
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(block(statistic, "sets"), (std::vector<std::int64_t>{1, 4}));
+  // The farthest that an exchange goes: nothing in common, and all of it.
+  MetricCounts none(terms, exchanged);
+  MetricCounts all(terms, exchanged);
+  const std::vector<std::int32_t> first{0, 1};
+  const std::vector<std::int32_t> last{2, 3};
+  none.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = last});
+  all.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = first});
+  EXPECT_EQ(block(std::move(none).take(), "sets"), (std::vector<std::int64_t>{0, 4}));
+  EXPECT_EQ(block(std::move(all).take(), "sets"), (std::vector<std::int64_t>{2, 0}));  // 2^2 + 4^2 = 20
+  EXPECT_EQ(block(statistic, "sets_by_class"), (std::vector<std::int64_t>{0, 2, 0, 1, 1, 1, 0, 0}));
 }
 
 TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
