@@ -143,22 +143,25 @@ Estimate f1_of(const Estimate& share) {
   return {f1(share.value), f1(share.low), f1(share.high), slope * share.noise, slope * share.deviation};
 }
 
-// The mean of independent estimates.
+// The mean of independent estimates. One that says nothing may be anywhere in its interval.
 Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
   const auto count = static_cast<double>(estimates.size());
   Estimate mean{};
   double noise = 0.0;
   double deviation = 0.0;
   for (const Estimate& estimate : estimates) {
+    const bool is_anywhere = estimate.says_nothing();
     mean.value += estimate.value / count;
+    mean.low += (is_anywhere ? estimate.low : estimate.value) / count;
+    mean.high += (is_anywhere ? estimate.high : estimate.value) / count;
     noise += estimate.noise * estimate.noise;
-    deviation += estimate.deviation * estimate.deviation;
+    deviation += is_anywhere ? 0.0 : estimate.deviation * estimate.deviation;
   }
   mean.noise = std::sqrt(noise) / count;
   mean.deviation = std::sqrt(deviation) / count;
   const double reach = two_sided_quantile(level) * mean.deviation;
-  mean.low = std::max(mean.value - reach, 0.0);
-  mean.high = std::min(mean.value + reach, 1.0);
+  mean.low = std::max(mean.low - reach, 0.0);
+  mean.high = std::min(mean.high + reach, 1.0);
   return mean;
 }
 

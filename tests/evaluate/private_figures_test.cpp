@@ -29,6 +29,9 @@ TEST(PrivateFigures, AccuracyTakesBothOfItsNoisedVersions) {
   EXPECT_NEAR(figures.recall[0].value, 0.92, 1e-3);
   EXPECT_NEAR(figures.recall[1].value, 0.88, 1e-3);
   EXPECT_NEAR(figures.balanced_accuracy->value, 0.9, 1e-3);
+  const PrivateFigures loud =
+      private_figures(release_of({{"totals", {9000, 1000}}, {"by_class", {46, 4, 44, 6}}}, 200.0), terms, 0.95);
+  EXPECT_TRUE(loud.balanced_accuracy->says_nothing());
   EXPECT_NEAR(figures.balanced_accuracy->deviation,
               std::hypot(figures.recall[0].deviation, figures.recall[1].deviation) / 2, 1e-12);
 }
