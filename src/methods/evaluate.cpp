@@ -60,7 +60,7 @@ class EvaluateMethod : public TrainingMethod {
     }
     terms.evaluation = asked_.terms;
     if (!asked_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
-    // As if all blocks were of one release: half of it where the AUC is all that is asked.
+    // As if all blocks were of one release: three quarters for positives where the AUC is all that is asked.
     ReleaseRequest all = registered_statistic("evaluation").request(terms, 1.0);
     ReleaseRequest positives = registered_statistic("positives").request(terms, 1.0);
     all.share = part_of(all);
