@@ -154,6 +154,11 @@ void MetricCounts::add_set(const ScoredRow& row) {
   }
 }
 
+void MetricCounts::add_to(const char* name, std::size_t cell, RowWeight weight) {
+  const std::size_t block = statistic_.index_of(name);
+  statistic_.block(block)[cell] += statistic_.shape()[block].fraction_bits == 0 ? 1 : std::int64_t{weight};
+}
+
 void MetricCounts::add(const ScoredRow& row) {
   if (terms_.most_labels > 0) return add_set(row);
   const auto y = static_cast<std::size_t>(row.label);
@@ -161,10 +166,7 @@ void MetricCounts::add(const ScoredRow& row) {
   DPREDUCE_ASSERT(row.label >= 0 && y < terms_.classes && p < terms_.classes);
   if (!curve_.empty()) return add_positive(row);
   const std::size_t wrong = p == y ? 0 : 1;
-  const auto count = [&](const char* name, std::size_t cell) {
-    const std::size_t block = statistic_.index_of(name);
-    statistic_.block(block)[cell] += statistic_.shape()[block].fraction_bits == 0 ? 1 : std::int64_t{row.weight};
-  };
+  const auto count = [&](const char* name, std::size_t cell) { add_to(name, cell, row.weight); };
   if (terms_.has_totals()) count("totals", wrong);
   if (terms_.has_pair) count("pairs", wrong + (row.predicted_by_second == row.label ? 0 : 2));
   if (terms_.groups > 0) count("by_group", 2 * static_cast<std::size_t>(row.group) + wrong);
@@ -174,12 +176,18 @@ void MetricCounts::add(const ScoredRow& row) {
     count("confusion", terms_.confusion_group(y) * terms_.confusion_groups() + terms_.confusion_group(p));
   }
   if (terms_.has(EvaluationMetric::kTopK)) count("top_k", is_among_largest(row, terms_.top_k) ? 0 : 1);
-  if (!terms_.needs_probabilities()) return;
+  if (terms_.needs_probabilities()) add_probabilities(row);
+}
+
+void MetricCounts::add_probabilities(const ScoredRow& row) {
+  const auto y = static_cast<std::size_t>(row.label);
+  const auto p = static_cast<std::size_t>(row.predicted);
+  const std::size_t wrong = p == y ? 0 : 1;
   const std::span<const double> probabilities = row.probabilities;
   DPREDUCE_ASSERT(probabilities.size() == terms_.classes);
   if (terms_.has(EvaluationMetric::kCalibration)) {
     const std::size_t bin = bin_of(probabilities[p], kCalibrationBins);
-    count("calibration", 2 * bin + wrong);
+    add_to("calibration", 2 * bin + wrong, row.weight);
     const std::int64_t units =
         weighed(loss_units(wrong == 0 ? 1.0 - probabilities[p] : probabilities[p], 1.0), row.weight);
     statistic_.block(statistic_.index_of("calibration_gaps"))[bin] += wrong == 0 ? units : -units;
@@ -188,9 +196,9 @@ void MetricCounts::add(const ScoredRow& row) {
     const std::size_t bin = score_bin(probabilities[terms_.positive_class()], terms_.score_bins);
     const bool is_positive = y == terms_.positive_class();
     if (terms_.has(EvaluationMetric::kRoc)) {
-      count("scores", 2 * bin + (is_positive ? 0 : 1));
+      add_to("scores", 2 * bin + (is_positive ? 0 : 1), row.weight);
     } else if (!is_positive) {
-      count("negatives", bin);
+      add_to("negatives", bin, row.weight);
     }
   }
   const auto loss = [&](const char* name, double of_row, double most) {

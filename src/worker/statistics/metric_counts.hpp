@@ -96,6 +96,8 @@ class MetricCounts {
  private:
   void add_positive(const ScoredRow& row);
   void add_set(const ScoredRow& row);
+  void add_probabilities(const ScoredRow& row);
+  void add_to(const char* name, std::size_t cell, RowWeight weight);  // a row of that weight, in a block of counts
 
   EvaluationTerms terms_;
   Statistic statistic_;
