@@ -3,13 +3,16 @@
 // Legend: the claim is (epsilon, delta) and mu; `proven` are lower bounds on epsilon and mu that hold with the stated
 // confidence. A bound above the claim refutes it.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +35,7 @@
 #include "common/base/output_format.hpp"
 #include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
+#include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/simulation/synthetic.hpp"
 #include "fit/validated_options.hpp"
@@ -63,7 +67,37 @@ constexpr double kSilosOfCanary = 3;  // over so many its rows are cut (audit/wo
 constexpr double kMostSilosOfPerson = 1000;
 constexpr double kMostRowsOfCanary = 1000;  // B: canaries are persons of several times so many rows
 
+// With few coordinates few runs are enough to see how each is distributed. With four, a clip that held entries instead
+// of the norm would let rows of twice the norm through, which an audit notices.
+constexpr std::size_t kSmallDim = 4;
+constexpr std::size_t kSmallClasses = 3;
+
+// What --method evaluate asks: of a model that is sure of the canary, most figures.
+EvaluationOptions audited_evaluation() {
+  ClassifierParts parts;
+  parts.method = "mean";
+  parts.preprocessing.input_dim = kSmallDim;
+  parts.classes = kSmallClasses;
+  constexpr std::array kWeights{4.0, -4.0, 0.0};
+  for (const double weight : kWeights) parts.weights.insert(parts.weights.end(), kSmallDim, weight);
+  parts.bias.assign(kSmallClasses, 0.0);
+  parts.link = Link::kSoftmax;
+  const std::vector<std::byte> bytes = to_bytes(Classifier(std::move(parts)));
+  EvaluationOptions asked;
+  asked.terms.metrics = {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall, EvaluationMetric::kAuc};
+  asked.terms.classes = kSmallClasses;
+  asked.terms.has_probabilities = true;
+  asked.terms.positive = 0;  // the canary's
+  asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  asked.input_dim = kSmallDim;
+  return asked;
+}
+
 AuditOptions validated(AuditOptions options) {
+  if (!method_entry(options.fit.method).trains) {
+    if (options.one_run) throw UsageError("audit --one-run: evaluate releases no class sums; leave --one-run out");
+    options.fit.evaluation = audited_evaluation();
+  }
   if (method_entry(options.fit.method).chooses_public_rows) {
     if (options.one_run) {
       throw UsageError(fmt::format(
@@ -102,10 +136,6 @@ AuditOptions validated(AuditOptions options) {
   return options;
 }
 
-// With few coordinates few runs are enough to see how each is distributed. With four, a clip that held entries instead
-// of the norm would let rows of twice the norm through, which an audit notices.
-constexpr std::size_t kSmallDim = 4;
-constexpr std::size_t kSmallClasses = 3;
 constexpr std::size_t kOtherRows = 8;
 constexpr std::size_t kOtherRowsOfChoice = 3;  // against more a canary would hardly ever be heard
 constexpr std::size_t kPublicRows = 3;         // opposed_public_rows
@@ -274,7 +304,9 @@ Verdict audit_many_runs(const AuditOptions& options) {
       const std::size_t most_trials =
           std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
       verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
-      add_reading(verdict, fit, files, pair.with, trials, terms.error, folder);
+      if (method_entry(fit.method).trains) {
+        add_reading(verdict, fit, files, pair.with, trials, terms.error, folder);
+      }
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.take(proven);
@@ -455,7 +487,7 @@ CommandEntry audit_command() {
   table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options->fit.output.format);
   declare_config(table);
-  table.put_first("--method", "whose claim: mean, ls, fc, gd, ...");
+  table.put_first("--method", "whose claim: mean, ls, fc, gd, ...; or evaluate, of a private evaluation");
   table.put_first("--epsilon", "the claim, with --delta");
   table.put_first("--delta", "goes with --epsilon");
   table.put_first("--mu", "or the claim in Gaussian DP");

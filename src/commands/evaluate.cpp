@@ -6,6 +6,8 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,12 +42,15 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::size_t kMostGroups = 10000;
+
 struct EvaluateOptions {
   FitOptions run;                    // its training rows are the test rows
   std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
   bool is_private = false;           // figures with noise, charged on a ledger
+  std::string class_groups;          // a file: one group a class
   std::string metrics;               // of a private evaluation; empty: the usual ones
 
   const RowFiles& rows() const { return run.data.train; }
@@ -60,7 +65,11 @@ void require_private_or_not(const EvaluateOptions& options) {
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume}, std::pair{"--test-person", options.run.data.has_units()},
+        std::pair{"--resume", privacy.resume}, std::pair{"--class-groups", !options.class_groups.empty()},
+        std::pair{"--max-labels", options.run.data.max_labels.has_value()},
+        std::pair{"--group", !options.rows().group.empty()},
+        std::pair{"--model twice", options.run.evaluation.files.size() > 1},
+        std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
     if (is_given && !options.is_private) throw UsageError(fmt::format("{}: only with --private", name));
   }
@@ -69,22 +78,49 @@ void require_private_or_not(const EvaluateOptions& options) {
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
   const bool has_silos = options.run.silos.secure_aggregation;
-  if (options.threshold && !has_silos) {
-    throw UsageError("--threshold with --private: figures are about rows of one class");
+  if (options.threshold && !has_silos && !options.run.data.max_labels) {
+    throw UsageError("--threshold with --private: it is about rows of several classes; add --max-labels");
   }
   require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
 
+std::vector<std::size_t> read_class_groups(const std::string& path) {
+  ShardedArray file({path}, ArrayRole::kLabels);
+  std::vector<std::int32_t> groups(file.columns() == 1 ? file.rows() : 0);
+  if (!groups.empty()) file.read_labels(0, groups.size(), groups.size(), groups);
+  return {groups.begin(), groups.end()};
+}
+
+// Groups are a public list: of the column alone, which is private, nothing is told.
+void take_groups(RowFiles& rows) {
+  if (rows.groups == 0) rows.groups = rows.group_names.size();
+  if (rows.group.empty() != (rows.groups == 0)) {
+    throw UsageError("--group goes with --groups G or --group-names FILE, which say what groups there are");
+  }
+  if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
+    throw UsageError(fmt::format("--group-names: {} for {} groups", rows.group_names.size(), rows.groups));
+  }
+  if (rows.groups > kMostGroups) {
+    throw UsageError(fmt::format("--groups {}: must be from 1 to {}", rows.groups, kMostGroups));
+  }
+}
+
 EvaluateOptions validated(EvaluateOptions options) {
+  take_groups(options.run.data.train);
   require_valid_label_set_terms(options.top_k, options.threshold);
   require_private_or_not(options);
   if (options.top_k && options.is_private) {
     options.run.evaluation.terms.top_k = *options.top_k;
     options.run.method.top_k = options.top_k;
   }
-  if (options.threshold && options.is_private) {
+  if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
+    options.run.evaluation.terms.threshold = options.threshold;
+  } else if (options.threshold && options.is_private) {
     options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
   }
+  if (!options.class_groups.empty())
+    options.run.evaluation.terms.class_groups = read_class_groups(options.class_groups);
+  if (options.run.data.max_labels) options.run.evaluation.terms.metrics = {EvaluationMetric::kF1};
   if (!options.metrics.empty()) options.run.evaluation.terms.metrics = metrics_of(options.metrics);
   if (options.is_private && options.top_k && !options.run.evaluation.terms.has(EvaluationMetric::kTopK)) {
     throw UsageError("--top-k with --private goes with --metrics topk");
@@ -202,25 +238,34 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
   const nlohmann::json& metrics = report["metrics"];
   for (const auto& [name, key] :
-       {std::pair{"accuracy", "accuracy"}, std::pair{"balanced accuracy", "balanced_accuracy"},
-        std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"}, std::pair{"log loss", "log_loss"},
-        std::pair{"Brier score", "brier"}}) {
+       {std::pair{"accuracy", "accuracy"}, std::pair{"accuracy of second", "accuracy_b"},
+        std::pair{"second less first", "difference"}, std::pair{"largest gap of groups", "largest_gap"},
+        std::pair{"balanced accuracy", "balanced_accuracy"}, std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"},
+        std::pair{"micro F1", "micro_f1"}, std::pair{"log loss", "log_loss"},
+        std::pair{"calibration error", "calibration_error"}, std::pair{"Brier score", "brier"}}) {
     if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
   }
+  if (metrics.contains("difference")) {
+    fmt::print("the second model is the better one with probability {:.3g}\n",
+               metrics["difference"]["b_is_better"].get<double>());
+  }
   constexpr std::size_t kMostToList = 20;
-  for (const char* key : {"recall", "precision"}) {
+  for (const auto& [key, of, names] :
+       {std::tuple{"by_group", "group", "group_names"}, std::tuple{"recall", "class", "class_names"},
+        std::tuple{"precision", "class", "class_names"}, std::tuple{"f1", "class", "class_names"}}) {
     if (!metrics.contains(key)) continue;
     if (metrics[key].size() > kMostToList) {
-      fmt::print("{} of {} classes is in the JSON report\n", key, metrics[key].size());
+      fmt::print("{} of {} is in the JSON report\n", key, metrics[key].size());
       continue;
     }
     for (const nlohmann::json& figure : metrics[key]) {
       const std::string name =
-          name_of_class(report.value("class_names", std::vector<std::string>{}), figure["class"].get<std::size_t>());
-      fmt::print("{:<22} {}\n", fmt::format("{} of {}", key, name), figure_text(figure));
+          name_of_class(report.value(names, std::vector<std::string>{}), figure[of].get<std::size_t>());
+      fmt::print("{:<22} {}\n", fmt::format("{} of {}", of == std::string_view("group") ? "accuracy" : key, name),
+                 figure_text(figure));
     }
   }
-  if (metrics.contains("confusion") || metrics.contains("calibration")) {
+  if (metrics.contains("confusion") || metrics.contains("calibration") || metrics.contains("roc")) {
     fmt::print("tables are in the JSON report\n");
   }
 }
@@ -376,9 +421,24 @@ CommandEntry evaluate_command() {
   run_options.data.train.role = "test";
   OutputOptions& output = run_options.output;
   RowFiles& rows = run_options.data.train;
-  table.files("--model", run_options.evaluation.files, "written by fit").required().said(SaidBy::kAllOfFiles);
+  table.files("--model", run_options.evaluation.files, "written by fit; with --private two, to tell which is better")
+      .required()
+      .said(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().said(SaidBy::kParty);
   table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().said(SaidBy::kParty);
+  table.files("--group", rows.group, "with --private, the group of each row, whose accuracy is told as well")
+      .of_own_rows()
+      .said(SaidBy::kParty);
+  table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
+      .typed("G")
+      .defaults_to("");
+  table
+      .add({.names = "--group-names",
+            .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
+            .type = "FILE",
+            .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
+            .list_in_file = read_class_names})
+      .of_command_alone(SaidBy::kParty);
   table.files("--train-y", options->train_y,
               "training labels, to tell the smallest 25 % of classes (private: for the owner)");
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
@@ -392,8 +452,28 @@ CommandEntry evaluate_command() {
   table
       .text("--metrics", options->metrics,
             "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
-            "brier, calibration, auc; default: accuracy,recall")
+            "brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall")
       .typed("LIST");
+  table
+      .file("--class-groups", options->class_groups,
+            "a group, from 0, for each class in order: confusion is told by these groups; public")
+      .said(SaidBy::kAllOfFiles);
+  table.count("--max-labels", run_options.data.max_labels,
+              "with --private, k: classes a row may have, where labels are n x K zeros and ones; public");
+  table
+      .count("--max-predicted", run_options.evaluation.terms.most_predicted,
+             "m: classes of a row that count as predicted, those of the largest scores from the model's threshold on; "
+             "default: k")
+      .typed("M")
+      .defaults_to("");
+  table
+      .count("--positive", run_options.evaluation.terms.positive,
+             "the class against the rest of auc and roc; default: 1 of two")
+      .typed("CLASS");
+  table
+      .number("--expected-rows", run_options.method.expected_rows,
+              "about how many test rows there are, where that is public: auc and roc have finer bins above 10,000")
+      .typed("N");
   table.number("--level", run_options.evaluation.level, "with --private: probability with which each interval holds")
       .typed("P");
   declare_private_evaluation(table, run_options);

@@ -15,15 +15,50 @@
 
 namespace dpreduce {
 
+namespace {
+
+// One model, or two for the same rows.
+std::vector<Classifier> models_of(const std::vector<std::string>& files) {
+  if (files.size() > 2) throw UsageError(fmt::format("--model: {} models; name one, or two to compare", files.size()));
+  std::vector<Classifier> models;
+  for (const std::string& file : files) models.push_back(load_classifier(file));
+  const Classifier& first = models.front();
+  const Classifier& last = models.back();
+  if (first.input_dim() != last.input_dim() || first.classes() != last.classes() ||
+      first.parts().class_names != last.parts().class_names) {
+    throw BadInput(
+        fmt::format("--model {}: for {} features and {} classes, but {} is for {} and {}; compare models of "
+                    "the same features and the same classes, by the same names",
+                    files.back(), last.input_dim(), last.classes(), files.front(), first.input_dim(), first.classes()));
+  }
+  return models;
+}
+
+}  // namespace
+
 FitOptions evaluation_of(FitOptions options) {
   EvaluationOptions& asked = options.evaluation;
-  const Classifier model = load_classifier(asked.files.front());
-  const std::vector<std::byte> bytes = to_bytes(model);
-  asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  const std::vector<Classifier> models = models_of(asked.files);
+  const Classifier& model = models.front();
+  asked.models.clear();
+  for (const Classifier& each : models) {
+    const std::vector<std::byte> bytes = to_bytes(each);
+    asked.models.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  asked.terms.has_pair = models.size() == 2;
+  asked.terms.groups = options.data.train.groups;
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
   if (!options.method.top_k) asked.terms.top_k = std::min(asked.terms.top_k, asked.terms.classes);
+  asked.terms.most_labels = options.data.max_labels.value_or(0);
+  if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
+  if (!asked.terms.threshold) asked.terms.threshold = model.parts().threshold;
+  if (asked.terms.most_labels > 0 && !asked.terms.threshold) {
+    throw UsageError("--metrics f1: the model has no threshold for its scores; say one with --threshold");
+  }
+  constexpr double kManyRows = 10000;
+  asked.terms.score_bins = options.method.expected_rows.value_or(0.0) > kManyRows ? 64 : 16;
   require_valid(asked.terms);
   options.method = MethodOptions{.name = std::string(evaluate_method().name)};
   options.rows.normalize = Normalize::kNone;  // the model prepares rows
@@ -37,6 +72,7 @@ FitOptions evaluation_of(FitOptions options) {
 ReleaseWatcher EvaluationObserver::watcher() {
   return [this](const WatchedRelease& watched) {
     const double rows_alike = static_cast<double>(options_.data.bounded_rows());
+    if (watched.name == "positives") return add_positives(*figures_, watched.release, rows_alike);
     figures_ = private_figures(watched.release, options_.evaluation.terms, options_.evaluation.level, rows_alike);
   };
 }
@@ -55,6 +91,7 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";
+  if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   return report;
 }

@@ -12,98 +12,79 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kDeviationsOfNoise = 6.0;
-constexpr double kMostCountsInEach = 160.0;
-constexpr int kPoints = 300;
-constexpr double kMany = 200.0;
-constexpr double kManyDeviations = 30.0;
+constexpr double kRounding = 0.28867513459481287;  // sqrt(1 / 12): noise is rounded to whole numbers
+constexpr double kTie = 0.2;                       // of a count that each tail has more, since counts are whole numbers
+constexpr double kFarthestBelow = 2.0;  // in s: a count that noise has taken further below 0 is taken to be there
+constexpr double kNegligibleSkewness = 0.02;
+constexpr double kFarthestTerm = 9.0;  // in deviations, of a binomial sum
 
-// Every so many counts are looked at: a quarter of the noise, and a third of what sampling moves counts by.
-double step_between(const NoisedCounts& counts) {
-  const double rows = std::max(counts.right + counts.wrong, 0.0);
-  return std::max(1.0, std::floor(std::min(counts.sigma / 4.0, std::sqrt(rows) / 3.0)));
-}
+// What is observed, and the law of T(p) for any p.
+class Pivot {
+ public:
+  explicit Pivot(const NoisedCounts& counts)
+      : sigma_(std::hypot(counts.sigma, kRounding)),
+        right_(std::max(counts.right, -kFarthestBelow * sigma_)),
+        wrong_(std::max(counts.wrong, -kFarthestBelow * sigma_)),
+        rows_(std::max({std::round(right_ + wrong_), std::round(sigma_), 1.0})) {}
 
-// Counts within 6 s of the released one.
-std::vector<double> possible_counts(double released, double sigma, double step) {
-  const double first = std::max(0.0, std::floor(released - kDeviationsOfNoise * sigma));
-  const double last = std::max(first, std::ceil(released + kDeviationsOfNoise * sigma));
-  step = std::max(step, std::ceil((last - first) / kMostCountsInEach));
-  std::vector<double> counts;
-  for (double count = first; count <= last; count += step) counts.push_back(count);
-  return counts;
-}
+  double rows() const { return rows_; }
+  double share() const { return std::clamp(right_ / rows_, 0.0, 1.0); }
 
-// log C(R + W, R) - ((r - R)^2 + (w - W)^2) / (2 s^2) of all pairs.
-struct WeighedPair {
-  double right;
-  double wrong;
-  double log_weight;
+  // The parts of alpha for T that is too large, and too small: all for one side where p is so near an end that noise
+  // hides whether it is there.
+  double part_above(double p) const {
+    const double above = std::min(1.0, (1.0 - p) * rows_ / (2.0 * sigma_));
+    const double below = std::min(1.0, p * rows_ / (2.0 * sigma_));
+    return above / (above + below);
+  }
+
+  // P(T(p) >= t(p)), t what is observed, moved by that part of a count.
+  double tail_above(double p, double moved) const {
+    const double t = (1.0 - p) * right_ - p * wrong_ + moved * std::hypot(p, 1.0 - p);
+    const double noise = sigma_ * std::hypot(p, 1.0 - p);
+    const double sampling = rows_ * p * (1.0 - p);
+    const double deviation = std::hypot(noise, std::sqrt(sampling));
+    if (sampling * std::abs(1.0 - 2.0 * p) < kNegligibleSkewness * std::pow(deviation, 3)) {
+      return normal_above(t / deviation);
+    }
+    return sum_above(p, t, noise);
+  }
+
+ private:
+  static double normal_above(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
+
+  // sum_k P(Bin(n, p) = k) P(N(0, noise^2) >= t - (k - n p))
+  double sum_above(double p, double t, double noise) const {
+    const double mean = rows_ * p;
+    const double reach = kFarthestTerm * std::sqrt(mean * (1.0 - p)) + kFarthestTerm;
+    const double first = std::max(0.0, std::floor(mean - reach));
+    const double last = std::min(rows_, std::ceil(mean + reach));
+    double mass = std::exp(std::lgamma(rows_ + 1.0) - std::lgamma(first + 1.0) - std::lgamma(rows_ - first + 1.0) +
+                           first * std::log(p) + (rows_ - first) * std::log1p(-p));
+    double sum = 0.0;
+    for (double k = first; k <= last; ++k) {
+      sum += mass * normal_above((t - (k - mean)) / noise);
+      mass *= (rows_ - k) / (k + 1.0) * p / (1.0 - p);
+    }
+    return sum;
+  }
+
+  double sigma_;
+  double right_;
+  double wrong_;
+  double rows_;
 };
 
-std::vector<WeighedPair> weighed_pairs(const NoisedCounts& counts) {
-  const double sigma = std::max(counts.sigma, 1e-3);
-  std::vector<WeighedPair> pairs;
-  const double step = step_between(counts);
-  for (const double right : possible_counts(counts.right, sigma, step)) {
-    for (const double wrong : possible_counts(counts.wrong, sigma, step)) {
-      const double off = std::hypot(counts.right - right, counts.wrong - wrong) / sigma;
-      pairs.push_back(
-          {right, wrong,
-           std::lgamma(right + wrong + 1.0) - std::lgamma(right + 1.0) - std::lgamma(wrong + 1.0) - 0.5 * off * off});
-    }
+// Where `is_held` ends between `inside`, which it holds, and `end`.
+template <typename IsHeld>
+double end_of(double inside, double end, const IsHeld& is_held) {
+  if (is_held(end)) return end;
+  constexpr int kHalvings = 40;
+  for (int step = 0; step < kHalvings; ++step) {
+    const double middle = 0.5 * (inside + end);
+    (is_held(middle) ? inside : end) = middle;
   }
-  return pairs;
-}
-
-// Where theta may lie: p within 10 deviations of what was released.
-std::pair<double, double> range_of_theta(const NoisedCounts& counts) {
-  const double rows = std::max(counts.right + counts.wrong, 1.0);
-  const double share = std::clamp(counts.right / rows, 0.0, 1.0);
-  const double reach = 10.0 * (std::sqrt(share * (1.0 - share) / rows) + 1.5 * counts.sigma / rows + 1.0 / rows);
-  const auto theta = [](double p) { return std::asin(std::sqrt(std::clamp(p, 0.0, 1.0))); };
-  return {theta(share - reach), theta(share + reach)};
-}
-
-// Precondition: 0 < theta < pi / 2.
-double log_density(const std::vector<WeighedPair>& pairs, double theta) {
-  constexpr double kNothing = 40.0;  // below the largest term, in logs
-  const double log_p = 2.0 * std::log(std::sin(theta));
-  const double log_q = 2.0 * std::log(std::cos(theta));
-  const auto log_term = [&](const WeighedPair& pair) {
-    return pair.log_weight + pair.right * log_p + pair.wrong * log_q;
-  };
-  double largest = -INFINITY;
-  for (const WeighedPair& pair : pairs) largest = std::max(largest, log_term(pair));
-  double sum = 0.0;
-  for (const WeighedPair& pair : pairs) {
-    const double below = log_term(pair) - largest;
-    if (below > -kNothing) sum += std::exp(below);
-  }
-  return largest + std::log(sum);
-}
-
-// The theta below which there is that share of `mass`, one entry a cell of thetas.
-double quantile(const std::vector<double>& thetas, const std::vector<double>& mass, double share) {
-  double below = 0.0;
-  for (std::size_t cell = 0; cell < mass.size(); ++cell) {
-    if (below + mass[cell] >= share) {
-      const double part = mass[cell] > 0.0 ? (share - below) / mass[cell] : 0.0;
-      return thetas[cell] + part * (thetas[cell + 1] - thetas[cell]);
-    }
-    below += mass[cell];
-  }
-  return thetas.back();
-}
-
-// Where both counts are large, theta's posterior is normal.
-Estimate estimate_of_many(const NoisedCounts& counts, double level) {
-  const double rows = counts.right + counts.wrong;
-  const double share = counts.right / rows;
-  const double noise = std::hypot(share, 1.0 - share) * counts.sigma / rows;
-  const double deviation = std::hypot(noise, std::sqrt(share * (1.0 - share) / rows));
-  const double reach = two_sided_quantile(level) * deviation;
-  return {share, share - reach, share + reach, noise, deviation};
+  return 0.5 * (inside + end);
 }
 
 }  // namespace
@@ -114,37 +95,18 @@ double two_sided_quantile(double level) {
 
 Estimate estimate_share(const NoisedCounts& counts, double level) {
   DPREDUCE_ASSERT(level > 0.0 && level < 1.0 && counts.sigma >= 0.0);
-  if (std::min(counts.right, counts.wrong) >= kMany + kManyDeviations * counts.sigma) {
-    return estimate_of_many(counts, level);
-  }
-  const std::vector<WeighedPair> pairs = weighed_pairs(counts);
-  const auto [first, last] = range_of_theta(counts);
-  std::vector<double> thetas;
-  std::vector<double> mass;  // of the cell between two neighbors: the density at its middle
-  double largest = -INFINITY;
-  for (int point = 0; point <= kPoints; ++point) {
-    thetas.push_back(first + (last - first) * point / kPoints);
-    if (point == 0) continue;
-    mass.push_back(log_density(pairs, 0.5 * (thetas[thetas.size() - 2] + thetas.back())));
-    largest = std::max(largest, mass.back());
-  }
-  double total = 0.0;
-  for (double& entry : mass) total += entry = std::exp(entry - largest);
-  double mean = 0.0;
-  double square = 0.0;
-  for (std::size_t cell = 0; cell < mass.size(); ++cell) {
-    mass[cell] /= total;
-    const double p = std::pow(std::sin(0.5 * (thetas[cell] + thetas[cell + 1])), 2);
-    mean += mass[cell] * p;
-    square += mass[cell] * p * p;
-  }
-  const auto share_at = [&](double part) { return std::pow(std::sin(quantile(thetas, mass, part)), 2); };
-  const double rows = std::max(counts.right + counts.wrong, 1.0);
-  return {.value = mean,
-          .low = share_at(0.5 - 0.5 * level),
-          .high = share_at(0.5 + 0.5 * level),
-          .noise = std::hypot(mean, 1.0 - mean) * counts.sigma / rows,
-          .deviation = std::sqrt(std::max(square - mean * mean, 0.0))};
+  const Pivot pivot(counts);
+  const double alpha = 1.0 - level;
+  const double share = pivot.share();
+  const double low =
+      end_of(share, 0.0, [&](double p) { return pivot.tail_above(p, -kTie) > alpha * pivot.part_above(p); });
+  const double high = end_of(
+      share, 1.0, [&](double p) { return 1.0 - pivot.tail_above(p, kTie) > alpha * (1.0 - pivot.part_above(p)); });
+  return {.value = share,
+          .low = low,
+          .high = high,
+          .noise = std::hypot(share, 1.0 - share) * counts.sigma / pivot.rows(),
+          .deviation = 0.5 * (high - low) / two_sided_quantile(level)};
 }
 
 Estimate estimate_mean(double sum, double sum_sigma, double rows, double rows_sigma, double most, double level) {

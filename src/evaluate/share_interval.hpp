@@ -1,14 +1,16 @@
 // How large a share is, where both counts that it is made of were noised: an interval that holds the noise, which is
 // known, and the sampling of rows.
 //
-// Legend: R of n rows are right, R ~ Bin(n, p); r = R + N(0, s^2) and w = n - R + N(0, s^2) were released. n is
-// unknown, with a flat prior; p has Jeffreys' prior, which is flat in theta = asin(sqrt(p)). The posterior of theta is
+// Legend: R of n rows are right, R ~ Bin(n, p); r = R + N(0, s^2) and w = n - R + N(0, s^2) were released. For the true
+// p, whatever it is,
 //
-//     f(theta) ~ sum_{R, W} C(R + W, R) p^R (1 - p)^W exp(-((r - R)^2 + (w - W)^2) / (2 s^2)),
+//     T(p) = (1 - p) r - p w = R - n p + N(0, s^2 (p^2 + (1 - p)^2))
 //
-// over R and W within 6 s of what was released. Its quantiles are the interval's ends. Intervals of the form value +-
-// z deviation fail where counts are few or noise leaves [0, 1]. Where both counts are large, value +- z deviation
-// is the same. Source: [brown2001], Jeffreys' interval; the noise is integrated out.
+// has mean 0, and a law that depends on p and n alone. The interval is of all p for which T is neither too large nor
+// too small, with probability alpha together, n taken to be r + w: exact but for that, and continuous, as noise is.
+// Where noise hides whether p is at an end of [0, 1], nothing is beyond it, and alpha goes to the other side: so that
+// no interval is empty, and none holds p more often than it says. Value +- z deviation fails where counts are few or
+// noise leaves [0, 1]. Sources: Fieller's pivot of a ratio; [feldman1998] for the sides.
 #pragma once
 
 namespace dpreduce {
@@ -32,7 +34,8 @@ struct Estimate {
   bool says_nothing(double range = 1.0) const { return high - low > 0.8 * range; }
 };
 
-/// p, from 0 to 1, at that level (0.95). Cost: up to some 10^6 exponentials, 20 ms; of large counts none.
+/// p, from 0 to 1, at that level (0.95). `deviation` is what a normal interval of that width has. Cost: at most some
+/// 10^5 error functions, a few ms; of large counts or large noise 80.
 Estimate estimate_share(const NoisedCounts& counts, double level);
 
 /// The mean of a loss in [0, most]: `sum` of it, with noise `sum_sigma`, over about `rows` rows, with noise

@@ -14,6 +14,23 @@
 namespace dpreduce {
 namespace {
 
+// The group of each of the worker's rows, where there are groups.
+void read_groups(WorkerRows& rows, const RowFiles& options, std::size_t worker) {
+  if (options.group.empty()) return;
+  if (paths_are_per_worker(options.group) != paths_are_per_worker(options.x)) {
+    throw UsageError(fmt::format("{}: groups and features must both use {{rank}}, or neither", options.group.front()));
+  }
+  ShardedArray column(expand_paths(options.group, worker), ArrayRole::kLabels, named_classes(options.group_names));
+  if (column.rows() != rows.features().rows() || column.columns() > 1) {
+    throw BadInput(fmt::format("groups ({}) have {} rows of {} but features have {} rows; give one group a row{}",
+                               options.group.front(), column.rows(), column.columns(), rows.features().rows(),
+                               kForOwnerOnly));
+  }
+  std::vector<std::int32_t> groups(rows.range().count);
+  column.read_labels(rows.range().first, groups.size(), options.groups, groups);
+  rows.set_groups(std::move(groups));
+}
+
 bool has_rows(const Communicator& ranks, RowsOfSilos whose) {
   return ranks.silos() == nullptr || ranks.is_coordinator() == (whose == RowsOfSilos::kCoordinator);
 }
@@ -66,9 +83,10 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
   ranks.together([&] {
     if (is_shared) require_no_file_left_out(options, ranks);
     if (!has_some) return;
-    rows.emplace(WorkerRows::open(options.x, options.y, is_shared ? static_cast<std::size_t>(ranks.rank()) : 0,
-                                  is_shared ? static_cast<std::size_t>(ranks.size()) : 1,
+    const std::size_t worker = is_shared ? static_cast<std::size_t>(ranks.rank()) : 0;
+    rows.emplace(WorkerRows::open(options.x, options.y, worker, is_shared ? static_cast<std::size_t>(ranks.size()) : 1,
                                   named_classes(options.class_names)));
+    read_groups(*rows, options, worker);
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
   if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);

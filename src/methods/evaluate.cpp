@@ -1,4 +1,9 @@
 // An evaluation with noise: a model on rows that are private, which trains nothing.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -10,9 +15,43 @@
 namespace dpreduce {
 namespace {
 
+// Noised counts of negatives by bins of their scores.
+std::vector<double> negatives_of(const Release& release, const EvaluationTerms& terms) {
+  const bool has_scores = terms.has(EvaluationMetric::kRoc);
+  const auto counts = release.block(has_scores ? "scores" : "negatives").values();
+  std::vector<double> negatives;
+  for (std::size_t e = has_scores ? 1 : 0; e < counts.size(); e += has_scores ? 2 : 1) {
+    negatives.push_back(static_cast<double>(counts[e]));
+  }
+  return negatives;
+}
+
+// What the blocks of a release use of mu^2, sum_b D_b sqrt(W_b), where that is divided for the least loss.
+double part_of(const ReleaseRequest& request) {
+  double part = 0.0;
+  for (std::size_t block = 0; block < request.blocks.size(); ++block) {
+    part +=
+        std::sqrt(static_cast<double>(request.profiles.front().squared_l2[block]) * request.blocks[block].loss_weight);
+  }
+  return part;
+}
+
+// The share of negatives below each bin and half of it; of no negatives one half.
+std::vector<double> curve_of(const std::vector<double>& negatives) {
+  const double all = std::accumulate(negatives.begin(), negatives.end(), 0.0);
+  std::vector<double> curve;
+  double below = 0.0;
+  for (const double in_bin : negatives) {
+    curve.push_back(all > 0.0 ? std::clamp((below + in_bin / 2.0) / all, 0.0, 1.0) : 0.5);
+    below += in_bin;
+  }
+  return curve;
+}
+
 class EvaluateMethod : public TrainingMethod {
  public:
-  explicit EvaluateMethod(const FitOptions& options) : asked_(options.evaluation) {}
+  explicit EvaluateMethod(const FitOptions& options)
+      : asked_(options.evaluation), group_names_(options.data.train.group_names) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != asked_.input_dim) {
@@ -20,7 +59,13 @@ class EvaluateMethod : public TrainingMethod {
                                  terms.dim, asked_.input_dim));
     }
     terms.evaluation = asked_.terms;
-    return {registered_statistic("evaluation").request(terms, 1.0)};
+    if (!asked_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
+    // As if all blocks were of one release: three quarters for positives where the AUC is all that is asked.
+    ReleaseRequest all = registered_statistic("evaluation").request(terms, 1.0);
+    ReleaseRequest positives = registered_statistic("positives").request(terms, 1.0);
+    all.share = part_of(all);
+    positives.share = part_of(positives);
+    return {std::move(all), std::move(positives)};
   }
 
   nlohmann::json settings() const override {
@@ -28,6 +73,17 @@ class EvaluateMethod : public TrainingMethod {
     for (const EvaluationMetric metric : asked_.terms.metrics) settings["metrics"].push_back(to_string(metric));
     for (const std::string& model : asked_.models) settings["models"].push_back(to_hex(sha256(model)));
     if (asked_.terms.has(EvaluationMetric::kTopK)) settings["top_k"] = asked_.terms.top_k;
+    if (asked_.terms.is_about_one_class()) {
+      settings["positive"] = asked_.terms.positive_class();
+      settings["score_bins"] = asked_.terms.score_bins;
+    }
+    if (!asked_.terms.class_groups.empty()) settings["class_groups"] = asked_.terms.class_groups;
+    if (asked_.terms.most_labels > 0) {
+      settings["most_predicted"] = asked_.terms.most_predicted;
+      settings["threshold"] = *asked_.terms.threshold;
+    }
+    if (asked_.terms.groups > 0) settings["groups"] = asked_.terms.groups;
+    if (!group_names_.empty()) settings["group_names"] = group_names_;
     return settings;
   }
 
@@ -39,12 +95,20 @@ class EvaluateMethod : public TrainingMethod {
         models.push_back(classifier_from_bytes(std::as_bytes(std::span(model)), "--model"));
       }
     });
-    run.release("evaluation", ModelsPoint{models, asked_.terms});
+    const Release release = run.release("evaluation", ModelsPoint{models, asked_.terms});
+    if (!asked_.terms.has(EvaluationMetric::kAuc)) return {};
+    std::vector<double> curve(asked_.terms.score_bins, 0.0);
+    run.ranks().together([&] {
+      if (run.ranks().is_coordinator()) curve = curve_of(negatives_of(release, asked_.terms));
+    });
+    run.ranks().broadcast(curve);
+    run.release("positives", ModelsPoint{models, asked_.terms, curve});
     return {};
   }
 
  private:
   EvaluationOptions asked_;
+  std::vector<std::string> group_names_;
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ enum class TakenAt {
   kRows,     ///< std::monostate
   kWeights,  ///< GradientPoint
   kBalls,    ///< ClassBalls
-  kModels    ///< ModelsPoint: once
+  kModels    ///< ModelsPoint
 };
 
 /// What becomes of a statistic where units are clipped.

@@ -38,10 +38,12 @@ struct ClassBalls {
   std::vector<double> radii;    ///< K, above 0
 };
 
-/// Models that rows are scored by, and what is asked of their scores. Both outlive the point.
+/// Models that rows are scored by, and what is asked of their scores; of positives alone the curve, in [0, 1], from
+/// each bin of their scores. All outlive the point.
 struct ModelsPoint {
   std::span<const Classifier> models;
   const EvaluationTerms& terms;
+  std::span<const double> curve{};
 };
 
 /// The point of a statistic; std::monostate where that is of the rows alone.

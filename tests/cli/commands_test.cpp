@@ -1,6 +1,7 @@
 // Every command but fit: what it prints and writes, alone and on several ranks.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <sstream>
@@ -231,6 +232,118 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsNearTheExactOneAndIsCharged) {
   EXPECT_NE(spent["metrics"]["accuracy"]["value"], again["metrics"]["accuracy"]["value"]) << "noise of its own";
 }
 
+TEST_F(ModelCommandsTest, TwoModelsAreComparedOnTheSameRows) {
+  succeed(
+      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 9 --out b.safetensors");
+  const std::string rows = " --test-x test_x.npy --test-y test_y.npy --format json ";
+  const auto accuracy_of = [&](const std::string& model) {
+    return succeed("evaluate --model " + model + rows).json()["accuracy"].get<double>();
+  };
+  const double first = accuracy_of("model.safetensors");
+  const double second = accuracy_of("b.safetensors");
+  const std::string both = "evaluate --model model.safetensors --model b.safetensors --metrics accuracy" + rows +
+                           "--private --mu 5 --seed 3 --ledger pair.jsonl";
+  const json alone = succeed(both).json();
+  const json& metrics = alone["metrics"];
+  EXPECT_NEAR(metrics["accuracy"]["value"].get<double>(), first, 0.05);
+  EXPECT_NEAR(metrics["accuracy_b"]["value"].get<double>(), second, 0.05);
+  EXPECT_LE(metrics["difference"]["low"].get<double>(), second - first);
+  EXPECT_GE(metrics["difference"]["high"].get<double>(), second - first);
+  EXPECT_EQ(succeed(both, 3).json()["metrics"], metrics);
+  expect_refused("evaluate --model model.safetensors --model b.safetensors" + rows, 2,
+                 "--model twice: only with --private");
+  expect_refused(
+      "evaluate --model model.safetensors --model b.safetensors --model model.safetensors --private --mu 1" + rows, 2,
+      "name one, or two");
+}
+
+// By groups that a file of their own has, whole or by rank, as numbers or names; a group that no row is in says so.
+TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
+  std::ofstream(folder_ / "names.txt") << "oak\nelm\nash\nfir\nnowhere\n";
+  const std::string all = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json ";
+  const json exact = succeed(all).json();
+  // Each class is a group, so that a group's accuracy is the class's recall.
+  const std::string asked =
+      all + "--private --mu 5 --seed 3 --ledger groups.jsonl --group test_y.npy --group-names names.txt";
+  const json alone = succeed(asked).json();
+  EXPECT_EQ(succeed(asked, 3).json()["metrics"], alone["metrics"]);
+  const json& groups = alone["metrics"]["by_group"];
+  ASSERT_EQ(groups.size(), 5U);
+  for (std::size_t g = 0; g < 4; ++g) {
+    EXPECT_LE(groups[g]["low"].get<double>(), exact["per_class"][g].get<double>());
+    EXPECT_GE(groups[g]["high"].get<double>(), exact["per_class"][g].get<double>());
+  }
+  EXPECT_TRUE(groups[4]["value"].is_null());
+  EXPECT_TRUE(alone["metrics"]["largest_gap"].contains("high"));
+  EXPECT_EQ(alone["group_names"][1], "elm");
+  expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
+  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group: only with --private");
+  expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
+  EXPECT_FALSE(has("no.jsonl"));
+}
+
+// In two releases, the second at what the first has told; for one class against the rest, on any number of ranks, and
+// of persons.
+TEST_F(ModelCommandsTest, TheAreaUnderTheCurveIsToldInTwoReleases) {
+  succeed(
+      "fit --method fc --rounds 2 --loss softmax --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 4 --seed "
+      "1 --out fc.safetensors");
+  const std::string asked =
+      "evaluate --model fc.safetensors --test-x test_x.npy --test-y test_y.npy --format json --private --metrics "
+      "auc,roc ";
+  const json alone = succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger auc.jsonl").json();
+  EXPECT_EQ(succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger auc3.jsonl", 3).json()["metrics"], alone["metrics"]);
+  const json& metrics = alone["metrics"];
+  EXPECT_GT(metrics["auc"]["value"].get<double>(), 0.7);
+  EXPECT_NEAR(metrics["auc"]["value"].get<double>(), metrics["roc"]["auc"]["value"].get<double>(), 0.15);
+  ASSERT_EQ(alone["privacy"]["releases"].size(), 2U);
+  EXPECT_EQ(alone["privacy"]["releases"][1]["release"], "positives");
+  const json persons =
+      succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger p.jsonl --test-person test_y.npy --rows-per-person 1")
+          .json();
+  EXPECT_EQ(persons["privacy"]["unit"], "person");
+  expect_refused(asked + "--mu 4 --ledger no.jsonl", 2, "--positive CLASS");
+  expect_refused(asked + "--positive 4 --mu 4 --ledger no.jsonl", 2, "--positive 4");
+  EXPECT_FALSE(has("no.jsonl"));
+}
+
+// With one seed, so that noise is the same: what is told beside the figures is the same of any rows, however many.
+TEST_F(ModelCommandsTest, APrivateEvaluationTellsNothingOfRowsButItsFigures) {
+  const auto told_of = [&](const std::string& rows) {
+    json report =
+        succeed("evaluate --model model.safetensors --private --mu 2 --seed 3 --format json --ledger " + rows +
+                ".jsonl --metrics accuracy,recall,confusion --test-x " + rows + "_x.npy --test-y " + rows + "_y.npy")
+            .json();
+    EXPECT_TRUE(report["metrics"].contains("confusion"));
+    report.erase("metrics");
+    report.erase("ledger");  // each run has a name
+    return report;
+  };
+  EXPECT_EQ(told_of("test"), told_of("train"));
+}
+
+// Rows of several classes have one figure: F1.
+TEST_F(ModelCommandsTest, LabelSetsHavePrivateF1) {
+  succeed("synth --kind gaussian-mixture --rows 900 --test-rows 600 --dim 20 --classes 4 --max-labels 2 --out sets");
+  succeed(
+      "fit --method gd --rounds 8 --train-x sets/train_x.npy --train-y sets/train_y.npy --classes 4 --max-labels 2 "
+      "--mu 4 "
+      "--seed 1 --out sets.safetensors");
+  const std::string rows =
+      "evaluate --model sets.safetensors --test-x sets/test_x.npy --test-y sets/test_y.npy --format json ";
+  const double exact = succeed(rows + "--threshold 0.4").json()["micro_f1"].get<double>();
+  const std::string asked = rows + "--private --mu 4 --seed 3 --max-labels 2 --max-predicted 4 --threshold 0.4 ";
+  const json alone = succeed(asked + "--ledger sets.jsonl").json();
+  EXPECT_EQ(succeed(asked + "--ledger sets3.jsonl", 3).json()["metrics"], alone["metrics"]);
+  EXPECT_LE(alone["metrics"]["micro_f1"]["low"].get<double>(), exact);
+  EXPECT_GE(alone["metrics"]["micro_f1"]["high"].get<double>(), exact);
+  EXPECT_EQ(alone["metrics"]["f1"].size(), 4U);
+  expect_refused(rows + "--private --mu 1 --ledger no.jsonl", 2, "--max-labels");
+  expect_refused(rows + "--private --mu 1 --max-labels 1 --threshold 0.4 --ledger no.jsonl", 3, "--max-labels 1");
+  expect_refused(rows + "--private --mu 1 --max-labels 2 --metrics accuracy --ledger no.jsonl", 2,
+                 "--metrics f1 goes with");
+}
+
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
   for (const auto& [options, code, said] :
@@ -239,6 +352,7 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
         std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
         std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is none"},
         std::tuple{"--private --mu 1 --metrics auc", 2, "this model has none"},
+        std::tuple{"--private --mu 1 --positive 1", 2, "--positive goes with"},
         std::tuple{"--private --mu 1 --metrics topk --top-k 9", 2, "--top-k 9"},
         std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},
         std::tuple{"--private --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4, "budget"}}) {

@@ -1,6 +1,10 @@
 // Figures of releases without noise are the exact ones; of noised ones they have intervals.
 #include "evaluate/private_figures.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/testing.hpp"
@@ -25,8 +29,67 @@ TEST(PrivateFigures, AccuracyTakesBothOfItsNoisedVersions) {
   EXPECT_NEAR(figures.recall[0].value, 0.92, 1e-3);
   EXPECT_NEAR(figures.recall[1].value, 0.88, 1e-3);
   EXPECT_NEAR(figures.balanced_accuracy->value, 0.9, 1e-3);
+  const PrivateFigures loud =
+      private_figures(release_of({{"totals", {9000, 1000}}, {"by_class", {46, 4, 44, 6}}}, 200.0), terms, 0.95);
+  EXPECT_TRUE(loud.balanced_accuracy->says_nothing());
   EXPECT_NEAR(figures.balanced_accuracy->deviation,
               std::hypot(figures.recall[0].deviation, figures.recall[1].deviation) / 2, 1e-12);
+}
+
+TEST(PrivateFigures, OfTwoModelsTheDifferenceHasAnIntervalAndASign) {
+  const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 2, .has_pair = true};
+  const PrivateFigures figures = private_figures(release_of({{"pairs", {7000, 1500, 1000, 500}}}, 4.0), terms, 0.95);
+  EXPECT_NEAR(figures.accuracy->value, 0.8, 1e-3);
+  EXPECT_NEAR(figures.pair->accuracy_of_second.value, 0.85, 1e-3);
+  EXPECT_NEAR(figures.pair->difference.value, 0.05, 1e-12);
+  EXPECT_NEAR(figures.pair->difference.noise, 4.0 * std::sqrt(2.01) / 10000, 1e-9);
+  EXPECT_NEAR(figures.pair->difference.deviation, std::sqrt((0.25 - 0.0025) / 10000), 1e-4);
+  EXPECT_GT(figures.pair->second_is_better, 0.999);
+  const PrivateFigures alike = private_figures(release_of({{"pairs", {70, 11, 11, 8}}}, 4.0), terms, 0.95);
+  EXPECT_EQ(alike.pair->second_is_better, 0.5);
+}
+
+// Two models of equal accuracy, by noise and sampling: in 95 of 100 runs the interval holds 0.
+TEST(PrivateFigures, TheIntervalOfADifferenceHoldsTheTruth) {
+  std::mt19937_64 engine(38);
+  for (const double sigma : {1.0, 15.0}) {
+    std::normal_distribution<double> noise(0.0, sigma);
+    int held = 0;
+    for (int run = 0; run < 2000; ++run) {
+      std::vector<double> counts(4, 0.0);
+      std::discrete_distribution<std::size_t> cell({0.8, 0.08, 0.05, 0.07});
+      for (int row = 0; row < 1000; ++row) ++counts[cell(engine)];
+      for (double& count : counts) count += noise(engine);
+      const Estimate difference = estimate_difference(counts, sigma, 0.95);
+      held += difference.low <= 0.03 && 0.03 <= difference.high ? 1 : 0;
+    }
+    EXPECT_NEAR(held / 2000.0, 0.95, 0.015) << sigma;
+  }
+}
+
+TEST(PrivateFigures, OfGroupsTheLargestGapHasAnIntervalThatAllOfThemAllow) {
+  const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 2, .groups = 3};
+  const PrivateFigures figures = private_figures(
+      release_of({{"totals", {8000, 2000}}, {"by_group", {3600, 400, 2800, 700, 1600, 900}}}, 4.0), terms, 0.95);
+  ASSERT_EQ(figures.by_group.size(), 3U);
+  EXPECT_NEAR(figures.by_group[1].value, 0.8, 1e-3);
+  EXPECT_NEAR(figures.largest_gap->value, 0.26, 1e-3);
+  EXPECT_LT(figures.largest_gap->low, 0.25);
+  EXPECT_GT(figures.largest_gap->low, 0.22);
+  EXPECT_LT(figures.largest_gap->high, 0.30);
+  const Estimate none = estimate_largest_gap({{90, 10, 2}, {91, 9, 2}}, 0.95);
+  EXPECT_EQ(none.low, 0.0);
+  EXPECT_TRUE(estimate_largest_gap({{90, 10, 20}, {1, 1, 20}}, 0.95).says_nothing());
+}
+
+TEST(PrivateFigures, F1IsOfTheShareOfClassesInBothSets) {
+  const EvaluationTerms terms{.metrics = {M::kF1}, .classes = 2, .most_labels = 2, .most_predicted = 2};
+  const PrivateFigures figures = private_figures(
+      release_of({{"sets", {6000, 2000}}, {"sets_by_class", {4000, 1000, 2000, 1000}}}, 2.0), terms, 0.95);
+  EXPECT_NEAR(figures.micro_f1->value, 12.0 / 14.0, 1e-9);
+  EXPECT_NEAR(figures.f1[0].value, 8.0 / 9.0, 1e-9);
+  EXPECT_LT(figures.f1[1].low, 0.8);
+  EXPECT_GT(figures.f1[1].high, 0.8);
 }
 
 TEST(PrivateFigures, LossesAreMeansOverNoisedRows) {
@@ -49,10 +112,84 @@ TEST(PrivateFigures, TheAreaUnderTheCurveOfHistogramsCountsTiesHalf) {
   EXPECT_LT(noised.low, noised.value);
 }
 
+// Few positives: noise is that of sums over them, not of bins.
+TEST(PrivateFigures, TheAreaUnderTheCurveOfRarePositivesIsAShareOfTheirSums) {
+  const Estimate some = estimate_auc(NoisedCounts{40, 10, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95);
+  EXPECT_NEAR(some.value, 0.8, 1e-12);
+  EXPECT_NEAR(some.noise, std::hypot(5.3 * std::hypot(0.8, 0.2) / 50, 5.3 * 4 / std::sqrt(3.0) / 950), 1e-12);
+  EXPECT_LT(some.noise, 0.12);
+  EXPECT_TRUE(estimate_auc(NoisedCounts{2, 1, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95).says_nothing());
+}
+
+// Scores are N(0, 1) of negatives and N(1, 1) of positives, whose area is 0.7602, in log-odds.
+TEST(PrivateFigures, TheIntervalOfAnAreaHoldsTheTruth) {
+  constexpr double kArea = 0.7602499;
+  constexpr std::size_t kBins = 16;
+  std::mt19937_64 engine(38);
+  std::normal_distribution<double> normal;
+  for (const double sigma : {0.5, 5.0}) {
+    int held = 0;
+    for (int run = 0; run < 1000; ++run) {
+      const auto bin_of = [&](double mean) { return score_bin(1.0 / (1.0 + std::exp(-mean - normal(engine))), kBins); };
+      std::vector<double> negatives(kBins, 0.0);
+      for (int row = 0; row < 950; ++row) ++negatives[bin_of(-0.5)];
+      for (double& count : negatives) count += sigma * normal(engine);
+      double all = 0.0;
+      for (const double count : negatives) all += count;
+      std::vector<double> curve;
+      double below = 0.0;
+      for (const double count : negatives) {
+        curve.push_back(std::clamp((below + count / 2) / all, 0.0, 1.0));
+        below += count;
+      }
+      NoisedCounts sums{sigma * normal(engine), sigma * normal(engine), sigma};
+      for (int row = 0; row < 50; ++row) {
+        const double above = curve[bin_of(0.5)];
+        sums.right += above;
+        sums.wrong += 1.0 - above;
+      }
+      const Estimate area = estimate_auc(sums, NoisedNegatives{all, sigma, kBins}, 0.95);
+      held += area.low <= kArea && kArea <= area.high ? 1 : 0;
+    }
+    EXPECT_GE(held, 925) << sigma;
+    EXPECT_LE(held, 985) << sigma;
+  }
+}
+
+// Of a calibrated model noise alone would tell an error of 0.8 of its deviation in every bin.
+TEST(PrivateFigures, TheCalibrationErrorIsFreeOfTheBiasOfNoise) {
+  std::mt19937_64 engine(38);
+  std::normal_distribution<double> normal;
+  for (const double error : {0.0, 0.02, 0.1}) {
+    double mean = 0.0;
+    int held = 0;
+    constexpr int kRuns = 1000;
+    for (int run = 0; run < kRuns; ++run) {
+      std::vector<double> gaps;
+      std::vector<double> rows;
+      for (std::size_t bin = 0; bin < kCalibrationBins; ++bin) {
+        const double p = (static_cast<double>(bin) + 0.5) / kCalibrationBins;
+        rows.push_back(500.0);
+        gaps.push_back((bin % 2 == 0 ? 500.0 : -500.0) * error +
+                       normal(engine) * std::hypot(12.0, std::sqrt(500 * p * (1 - p))));
+      }
+      const Estimate estimate = estimate_calibration_error(gaps, 12.0, rows, 7500.0, 0.95);
+      mean += estimate.value / kRuns;
+      held += estimate.low <= error && error <= estimate.high ? 1 : 0;
+      EXPECT_LE(estimate.low, estimate.value);
+      EXPECT_GE(estimate.high, estimate.value);
+    }
+    EXPECT_NEAR(mean, error, 0.009) << error;
+    EXPECT_GE(held, 940) << error;
+  }
+}
+
 TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EvaluationTerms terms;
   terms.metrics.clear();
-  for (const auto& [spelling, metric] : spellings<M>) terms.metrics.push_back(metric);
+  for (const auto& [spelling, metric] : spellings<M>) {
+    if (metric != M::kF1) terms.metrics.push_back(metric);
+  }
   terms.classes = 2;
   terms.top_k = 1;
   terms.has_probabilities = true;
@@ -62,11 +199,17 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
                                       {"confusion", {45, 5, 5, 45}},
                                       {"top_k", {90, 10}},
                                       {"calibration", std::vector<std::int64_t>(2 * kCalibrationBins, 3)},
-                                      {"scores", std::vector<std::int64_t>(2 * kScoreBins, 3)},
+                                      {"calibration_gaps", std::vector<std::int64_t>(kCalibrationBins, kLossUnits)},
+                                      {"scores", std::vector<std::int64_t>(32, 30)},
                                       {"log_loss", {900000}},
                                       {"brier", {900000}}},
                                      1.0);
-  const nlohmann::json json = to_json(private_figures(release, terms, 0.9), terms);
+  PrivateFigures figures = private_figures(release, terms, 0.9);
+  add_positives(figures, release_of({{"above_negatives", {40 * kLossUnits, 10 * kLossUnits}}}, 32768.0));
+  const nlohmann::json json = to_json(figures, terms);
+  EXPECT_EQ(json["roc"]["points"].size(), 15U);
+  EXPECT_NEAR(json["roc"]["auc"]["value"].get<double>(), 0.5, 1e-9);
+  EXPECT_NEAR(json["auc"]["value"].get<double>(), 0.8, 1e-9);
   for (const char* name : {"accuracy", "balanced_accuracy", "top_k", "auc", "log_loss", "brier"}) {
     for (const char* member : {"value", "low", "high", "noise"}) {
       EXPECT_TRUE(json.at(name).contains(member)) << name << " " << member;
@@ -78,6 +221,9 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EXPECT_EQ(json["precision"][1]["class"], 1);
   EXPECT_EQ(json["confusion"]["counts"][1][0], 5.0);
   EXPECT_EQ(json["confusion"]["noise"], 1.0);
+  EXPECT_NEAR(json["confusion"]["low"][1][0].get<double>(), 5.0 - 1.6449 * std::sqrt(7.0), 1e-3);
+  EXPECT_NEAR(json["confusion"]["high"][0][0].get<double>(), 45.0 + 1.6449 * std::sqrt(47.0), 1e-3);
+  EXPECT_TRUE(json["calibration_error"].contains("high"));
   EXPECT_EQ(json["calibration"].size(), kCalibrationBins);
   const Release loud = release_of({{"totals", {3, -2}}}, 50.0);
   const nlohmann::json nothing = to_json(private_figures(loud, {.metrics = {M::kAccuracy}, .classes = 2}, 0.95),

@@ -9,12 +9,12 @@
 
 namespace dpreduce::share_interval_test {
 
-TEST(ShareInterval, WithoutNoiseIsJeffreysInterval) {
+TEST(ShareInterval, WithoutNoiseIsNearJeffreysInterval) {
   // Beta(8.5, 2.5) quantiles at 0.025 and 0.975.
   const Estimate estimate = estimate_share({8, 2, 0.0}, 0.95);
-  EXPECT_NEAR(estimate.low, 0.4991, 0.003);
-  EXPECT_NEAR(estimate.high, 0.9555, 0.003);
-  EXPECT_NEAR(estimate.value, 8.5 / 11.0, 0.002);
+  EXPECT_NEAR(estimate.low, 0.4991, 0.04);
+  EXPECT_NEAR(estimate.high, 0.9555, 0.04);
+  EXPECT_NEAR(estimate.value, 0.8, 1e-12);
   const Estimate all = estimate_share({50, 0, 0.0}, 0.95);
   EXPECT_GT(all.low, 0.93);
   EXPECT_LE(all.high, 1.0);
@@ -26,8 +26,8 @@ TEST(ShareInterval, OfManyCountsIsTheNormalOneAndBothMeet) {
   const double p = 900.0 / 1300.0;
   const double noise = std::hypot(p, 1 - p) * sigma / 1300.0;
   EXPECT_NEAR(many.noise, noise, 1e-12);
-  EXPECT_NEAR(many.high - many.low, 2 * 1.95996 * std::hypot(noise, std::sqrt(p * (1 - p) / 1300.0)), 1e-4);
-  const Estimate few = estimate_share({900, 310, sigma}, 0.95);  // by the grid
+  EXPECT_NEAR(many.high - many.low, 2 * 1.95996 * std::hypot(noise, std::sqrt(p * (1 - p) / 1300.0)), 5e-4);
+  const Estimate few = estimate_share({900, 310, sigma}, 0.95);  // by the sum
   const double q = 900.0 / 1210.0;
   const double deviation = std::hypot(std::hypot(q, 1 - q) * sigma / 1210.0, std::sqrt(q * (1 - q) / 1210.0));
   EXPECT_NEAR(few.deviation / deviation, 1.0, 0.02);
@@ -41,24 +41,24 @@ TEST(ShareInterval, NoiseThatHidesTheRowsSaysNothing) {
             estimate_share({900, 100, 5.0}, 0.95).high - estimate_share({900, 100, 5.0}, 0.95).low);
 }
 
-// 95 % intervals, 400 draws a cell: 0.95 within 4 standard errors of 0.011 below; Jeffreys' intervals hold more often
-// near 1.
+// 95 % intervals, 3,000 draws a cell: within 4 standard errors of 0.004 of 0.94 to 0.97. Also where noise hides the
+// wrong rows.
 TEST(ShareInterval, HoldsAsOftenAsItSays) {
   std::mt19937_64 random(8);
-  for (const auto& [p, n, sigma] :
-       {std::tuple{0.9, 100, 3.7}, std::tuple{0.99, 1000, 0.6}, std::tuple{0.9, 5000, 30.0}}) {
+  for (const auto& [p, n, sigma] : {std::tuple{0.9, 100, 3.7}, std::tuple{0.99, 1000, 0.6}, std::tuple{0.9, 5000, 30.0},
+                                    std::tuple{0.99, 100, 37.0}, std::tuple{0.01, 100, 3.7}}) {
     std::binomial_distribution<long> right_of(n, p);
     std::normal_distribution<double> noise(0.0, sigma);
     int held = 0;
-    constexpr int kDraws = 400;
+    constexpr int kDraws = 3000;
     for (int draw = 0; draw < kDraws; ++draw) {
       const auto right = static_cast<double>(right_of(random));
       const NoisedCounts counts{std::round(right + noise(random)), std::round(n - right + noise(random)), sigma};
       const Estimate estimate = estimate_share(counts, 0.95);
       held += estimate.low <= p && p <= estimate.high ? 1 : 0;
     }
-    EXPECT_GE(held, 0.906 * kDraws) << p << " " << n;
-    EXPECT_LE(held, 0.99 * kDraws) << p << " " << n;
+    EXPECT_GE(held, 0.924 * kDraws) << p << " " << n;
+    EXPECT_LE(held, 0.982 * kDraws) << p << " " << n;
   }
 }
 

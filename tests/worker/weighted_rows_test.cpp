@@ -95,15 +95,18 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
   for (double& entry_of_center : centers) entry_of_center *= 0.01;
-  const std::vector<Classifier> models{scoring_model(kWeighedDim, kWeighedClasses)};
-  const EvaluationTerms asked = usual_terms(kWeighedClasses);
+  const std::vector<Classifier> models{scoring_model(kWeighedDim, kWeighedClasses),
+                                       scoring_model(kWeighedDim, kWeighedClasses, 1.1)};
+  const EvaluationTerms asked = all_terms(kWeighedClasses);
+  const std::vector<double> curve = straight_curve(asked.score_bins);
+  const auto at = entry.name == "positives" ? std::span(curve) : std::span<const double>();
   return of_persons(
       persons, rows_per_person, transform,
       [&](StatisticInputs inputs) {
         if (entry.taken_at == TakenAt::kWeights)
           inputs.point.emplace<GradientPoint>(GradientPoint{weights, Loss::kSoftmax});
         if (entry.taken_at == TakenAt::kBalls) inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
-        if (entry.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked});
+        if (entry.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked, at});
         return entry.compute(request, inputs);
       },
       bound, threads, 4096, counted);
@@ -144,7 +147,7 @@ ReleaseTerms terms_of(const RowTransform& transform) {
   ReleaseTerms terms{.classes = kWeighedClasses, .dim = transform.output_dim()};
   terms.metric = Metric::kEuclidean;
   terms.has_units = true;
-  terms.evaluation = usual_terms(kWeighedClasses);
+  terms.evaluation = all_terms(kWeighedClasses);
   return terms;
 }
 
@@ -211,7 +214,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
     }
   };
   EXPECT_EQ(for_each_request(transform, Adjacency::kAddRemove, check),
-            by == UnitBound::kClip ? 11u : registered_statistics().size());
+            by == UnitBound::kClip ? 12u : registered_statistics().size());
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times

@@ -1,6 +1,7 @@
 // Which rows to read.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ struct RowFiles {
   BadRows bad_rows = BadRows::kFail;
   std::vector<std::string> person{};         ///< whose each row is; empty: every row is a record of its own
   std::vector<std::string> weight{};         ///< what each row counts for; empty: all count alike
+  std::vector<std::string> group{};          ///< the public group of each row; empty: rows have none
+  std::size_t groups = 0;                    ///< G; public
+  std::vector<std::string> group_names{};    ///< name g is that of group g; public; empty: none
   std::vector<std::string> class_names{};    ///< name k is that of class k; public, never taken from rows; empty: none
   std::vector<std::string> feature_names{};  ///< name a is that of feature a; public; empty: none
   std::string role = "train";                ///< of the options that name them: --train-x
@@ -36,6 +40,6 @@ struct RowFiles {
   std::string option(std::string_view part) const { return "--" + role + "-" + std::string(part); }
 };
 
-DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, weight, class_names, feature_names, role)
+DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, weight, group, groups, group_names, class_names, feature_names, role)
 
 }  // namespace dpreduce

@@ -85,6 +85,12 @@ void WorkerRows::keep(std::vector<std::uint64_t> places) {
     for (const std::uint64_t place : places) kept.push_back(weight(place));
     weights_ = std::move(kept);
   }
+  if (groups_) {
+    std::vector<std::int32_t> kept;
+    kept.reserve(places.size());
+    for (const std::uint64_t place : places) kept.push_back(group(place));
+    groups_ = std::move(kept);
+  }
   if (units_) {
     std::vector<std::uint32_t> kept;
     kept.reserve(places.size());
@@ -98,13 +104,13 @@ void WorkerRows::keep(std::vector<std::uint64_t> places) {
 }
 
 void WorkerRows::keep_share(std::size_t worker, std::size_t workers) {
-  DPREDUCE_ASSERT(!weights_);
+  DPREDUCE_ASSERT(!weights_ && !groups_);
   const RowRange share = even_share(all_.count, worker, workers);
   range_ = {all_.first + share.first, share.count};
 }
 
 void WorkerRows::keep_all() {
-  DPREDUCE_ASSERT(!weights_);
+  DPREDUCE_ASSERT(!weights_ && !groups_);
   range_ = all_;
   if (labels_) labels_->keep_all();
   features_.keep_all();
@@ -118,6 +124,16 @@ void WorkerRows::set_weights(std::vector<RowWeight> weights) {
 RowWeight WorkerRows::weight(std::uint64_t row) const {
   DPREDUCE_ASSERT(weights_ && row >= range_.first && row < range_.end());
   return (*weights_)[row - range_.first];
+}
+
+void WorkerRows::set_groups(std::vector<std::int32_t> groups) {
+  DPREDUCE_ASSERT(groups.size() == range_.count);
+  groups_ = std::move(groups);
+}
+
+std::int32_t WorkerRows::group(std::uint64_t row) const {
+  DPREDUCE_ASSERT(groups_ && row >= range_.first && row < range_.end());
+  return (*groups_)[row - range_.first];
 }
 
 void WorkerRows::set_units(RowUnits units) {
@@ -168,7 +184,7 @@ void WorkerRows::order_by_unit() {
 }
 
 void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
-  DPREDUCE_ASSERT(labels_ && others_.features.empty() && range_.count == all_.count);
+  DPREDUCE_ASSERT(labels_ && !groups_ && others_.features.empty() && range_.count == all_.count);
   DPREDUCE_ASSERT(own.empty() || (own.front() >= range_.first && own.back() < range_.end()));
   const std::uint64_t first = features_.rows();
   const std::uint64_t end = first + others.features.size() / dim();

@@ -79,6 +79,12 @@ class WorkerRows {
   /// The weight of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
   RowWeight weight(std::uint64_t row) const;
 
+  /// The group of each row of range(), from here on. Precondition (asserted): one group a row; nothing was left out
+  /// before.
+  void set_groups(std::vector<std::int32_t> groups);
+  /// That of row `row` of features(). Preconditions (asserted): rows have groups; the row is in range().
+  std::int32_t group(std::uint64_t row) const;
+
   /// Whose each row of range() is, from here on. Precondition (asserted): one unit a row, each of them numbered.
   void set_units(RowUnits units);
   bool has_units() const { return units_.has_value(); }
@@ -126,11 +132,12 @@ class WorkerRows {
   OtherRows others_;  // what arrays in memory look at
   ShardedArray features_;
   std::optional<ShardedArray> labels_;
-  RowRange all_;                                   // of the files
-  RowRange range_;                                 // of what is kept of them
-  std::optional<std::vector<RowWeight>> weights_;  // of the rows of range_
-  std::optional<RowUnits> units_;                  // of the same
-  std::vector<std::uint64_t> by_unit_;             // places of these, where units are whole
+  RowRange all_;                                     // of the files
+  RowRange range_;                                   // of what is kept of them
+  std::optional<std::vector<RowWeight>> weights_;    // of the rows of range_
+  std::optional<std::vector<std::int32_t>> groups_;  // of the same
+  std::optional<RowUnits> units_;                    // of the same
+  std::vector<std::uint64_t> by_unit_;               // places of these, where units are whole
   std::vector<std::uint64_t> ends_of_units_;
   std::size_t largest_unit_ = 0;
 };

@@ -37,20 +37,47 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
 }
 
 void require_valid(const EvaluationTerms& terms) {
-  if (terms.needs_probabilities() && !terms.has_probabilities) {
-    throw UsageError("--metrics: logloss, brier, calibration and auc are about probabilities, and this model has none");
+  if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
+    throw UsageError("--metrics f1 goes with --max-labels k and labels that are n x K zeros and ones");
   }
-  if (terms.has(EvaluationMetric::kAuc) && terms.classes != 2) {
-    throw UsageError(fmt::format("--metrics auc: the model has {} classes; it is for two", terms.classes));
+  if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
+    throw UsageError("--max-labels with --private: f1, of one model, is the only figure of label sets");
+  }
+  if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
+    throw UsageError(fmt::format("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
+                                 terms.most_labels, terms.most_predicted, terms.classes));
+  }
+  if (terms.needs_probabilities() && !terms.has_probabilities) {
+    throw UsageError(
+        "--metrics: logloss, brier, calibration, auc and roc are about probabilities, and this model has none");
+  }
+  if (terms.positive && !terms.is_about_one_class()) throw UsageError("--positive goes with --metrics auc and roc");
+  if (terms.is_about_one_class() && terms.classes != 2 && !terms.positive) {
+    throw UsageError(
+        fmt::format("--metrics auc, roc: the model has {} classes; name the one against the rest with "
+                    "--positive CLASS",
+                    terms.classes));
+  }
+  if (terms.positive_class() >= terms.classes) {
+    throw UsageError(fmt::format("--positive {}: must be a class, from 0 to {}", *terms.positive, terms.classes - 1));
   }
   if (terms.has(EvaluationMetric::kTopK) && !(terms.top_k >= 1 && terms.top_k <= terms.classes)) {
     throw UsageError(
         fmt::format("--top-k {}: must be from 1 to the number of classes, {}", terms.top_k, terms.classes));
   }
-  if (terms.has(EvaluationMetric::kConfusion) && terms.classes > kMostClassesOfConfusion) {
+  if (!terms.class_groups.empty() &&
+      (!terms.has(EvaluationMetric::kConfusion) || terms.class_groups.size() != terms.classes)) {
     throw UsageError(
-        fmt::format("--metrics confusion: {} classes make {} cells, most of them noise; for at most {} classes",
-                    terms.classes, terms.classes * terms.classes, kMostClassesOfConfusion));
+        fmt::format("--class-groups: groups of {} classes, but the model has {}; give one group a class, "
+                    "with --metrics confusion",
+                    terms.class_groups.size(), terms.classes));
+  }
+  const std::size_t groups = terms.confusion_groups();
+  if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {
+    throw UsageError(fmt::format(
+        "--metrics confusion: {} classes make {} cells, most of them noise; for at most {}, or groups of classes "
+        "(--class-groups)",
+        groups, groups * groups, kMostClassesOfConfusion));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,7 +23,9 @@ enum class EvaluationMetric {
   kLogLoss,
   kBrier,
   kCalibration,
-  kAuc
+  kAuc,
+  kRoc,  ///< the curve
+  kF1    ///< of label sets, their only figure
 };
 template <>
 inline constexpr std::array spellings<EvaluationMetric>{
@@ -34,32 +37,50 @@ inline constexpr std::array spellings<EvaluationMetric>{
     std::pair{std::string_view{"logloss"}, EvaluationMetric::kLogLoss},
     std::pair{std::string_view{"brier"}, EvaluationMetric::kBrier},
     std::pair{std::string_view{"calibration"}, EvaluationMetric::kCalibration},
-    std::pair{std::string_view{"auc"}, EvaluationMetric::kAuc}};
+    std::pair{std::string_view{"auc"}, EvaluationMetric::kAuc},
+    std::pair{std::string_view{"roc"}, EvaluationMetric::kRoc},
+    std::pair{std::string_view{"f1"}, EvaluationMetric::kF1}};
 
 struct EvaluationTerms {
   std::vector<EvaluationMetric> metrics{EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};  ///< rising
   std::size_t classes = 0;                                                                        ///< K
-  std::size_t top_k = 5;           ///< with kTopK; at most K
-  bool has_probabilities = false;  ///< whether the model makes some of its scores
+  std::size_t top_k = 5;                    ///< with kTopK; at most K
+  bool has_probabilities = false;           ///< whether the model makes some of its scores
+  std::optional<std::size_t> positive{};    ///< the class against the rest, of kAuc and kRoc; of two classes 1
+  std::size_t score_bins = 16;              ///< B, of its scores
+  std::vector<std::size_t> class_groups{};  ///< of each class, from 0, of confusion by groups; empty: by classes
+  std::size_t most_labels = 0;              ///< k, of label sets; 0: a row has one class
+  std::optional<double> threshold{};        ///< from which on scores of a set's classes count; there with k
+  std::size_t most_predicted = 0;           ///< m, the most classes of a set that count as predicted; with k
+  std::size_t groups = 0;                   ///< G, of rows that have a group; 0: none have
+  bool has_pair = false;                    ///< whether a second model is asked about the same rows
   bool operator==(const EvaluationTerms&) const = default;
 
   bool has(EvaluationMetric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
+  /// Whether right and wrong rows are counted on their own; of a pair of models, whose counts tell as much, never.
+  bool has_totals() const { return !has_pair && (has(EvaluationMetric::kAccuracy) || has_losses()); }
   bool has_losses() const { return has(EvaluationMetric::kLogLoss) || has(EvaluationMetric::kBrier); }
+  /// Rows and columns of the confusion matrix, and that of a class.
+  std::size_t confusion_groups() const { return class_groups.empty() ? classes : std::ranges::max(class_groups) + 1; }
+  std::size_t confusion_group(std::size_t c) const { return class_groups.empty() ? c : class_groups[c]; }
+  std::size_t positive_class() const { return positive.value_or(1); }
+  bool is_about_one_class() const { return has(EvaluationMetric::kAuc) || has(EvaluationMetric::kRoc); }
   /// Whether a metric is about probabilities.
   bool needs_probabilities() const {
-    return has_losses() || has(EvaluationMetric::kCalibration) || has(EvaluationMetric::kAuc);
+    return has_losses() || has(EvaluationMetric::kCalibration) || is_about_one_class();
   }
   /// Whether a metric is about more of a row's scores than which is largest.
-  bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK); }
+  bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK) || most_labels > 0; }
 };
 
-DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities)
+DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, positive, score_bins, class_groups,
+                 most_labels, threshold, most_predicted, groups, has_pair)
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words);
 
-/// Throws UsageError where a metric does not go with the model: probabilities without a link, AUC with other than two
-/// classes, k above K, confusion of more than 1,000 classes.
+/// Throws UsageError where a metric does not go with the model: probabilities without a link, AUC of one of several
+/// classes that is not named, k above K, confusion of more than 1,000 classes or groups of them.
 void require_valid(const EvaluationTerms& terms);
 
 }  // namespace dpreduce

@@ -1,4 +1,8 @@
 // Release "evaluation": what test rows say of a model, in counts and sums of bounded losses (metric_counts.hpp).
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "common/base/error.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/statistics/metric_counts.hpp"
@@ -10,18 +14,25 @@ namespace evaluation_entry {
 class ScoredChunk {
  public:
   ScoredChunk(const ModelsPoint& point, const StatisticInputs& inputs)
-      : model_(point.models.front()), terms_(point.terms), inputs_(inputs) {}
+      : models_(point.models), terms_(point.terms), inputs_(inputs) {}
 
   void count(const RowChunk& chunk, std::span<const float> features, MetricCounts& counts) {
-    const std::size_t classes = model_.classes();
+    const Classifier& model = models_.front();
+    const std::size_t classes = model.classes();
     std::vector<double> scores;
     std::vector<std::int32_t> predicted;
     if (terms_.needs_scores()) {
-      scores = model_.predict_scores(features, inputs_.plan.threads);
+      scores = model.predict_scores(features, inputs_.plan.threads);
     } else {
-      predicted = model_.predict_labels(features, inputs_.plan.threads);
+      predicted = model.predict_labels(features, inputs_.plan.threads);
     }
+    std::vector<std::int32_t> by_second;
+    if (terms_.has_pair) by_second = models_.back().predict_labels(features, inputs_.plan.threads);
     for (std::size_t row = 0; row < chunk.rows; ++row) {
+      if (terms_.most_labels > 0) {
+        count_set(chunk, row, std::span(scores).subspan(row * classes, classes), counts);
+        continue;
+      }
       ScoredRow scored{.label = chunk.labels[row], .predicted = 0};
       if (inputs_.rows.has_weights()) scored.weight = inputs_.rows.weight(chunk.first_row + row);
       if (terms_.needs_scores()) {
@@ -32,24 +43,56 @@ class ScoredChunk {
       }
       if (terms_.needs_probabilities()) {
         probabilities_.assign(scored.scores.begin(), scored.scores.end());
-        model_.to_probabilities(probabilities_);
+        model.to_probabilities(probabilities_);
         scored.probabilities = probabilities_;
       }
+      if (terms_.groups > 0) scored.group = inputs_.rows.group(chunk.first_row + row);
+      if (terms_.has_pair) scored.predicted_by_second = by_second[row];
       counts.add(scored);
     }
   }
 
  private:
-  const Classifier& model_;
+  // A row of more than k classes stops the run, or counts nowhere.
+  void count_set(const RowChunk& chunk, std::size_t row, std::span<const double> scores, MetricCounts& counts) {
+    const std::uint64_t place = chunk.first_row + row;
+    const std::span<const std::int32_t> labels = chunk.classes_of(row);
+    if (labels.size() > terms_.most_labels) {
+      if (inputs_.plan.bad_rows == BadRows::kZero) return;
+      refuse_surplus_labels(inputs_.rows.where_labels(place), labels.size(), terms_.most_labels);
+    }
+    const double threshold = terms_.threshold.value();
+    predicted_.clear();
+    for (std::size_t c = 0; c < scores.size(); ++c) {
+      if (scores[c] >= threshold) predicted_.push_back(static_cast<std::int32_t>(c));
+    }
+    if (predicted_.size() > terms_.most_predicted) {
+      const auto end = predicted_.begin() + static_cast<std::ptrdiff_t>(terms_.most_predicted);
+      const auto score_of = [&](std::int32_t c) { return scores[static_cast<std::size_t>(c)]; };
+      std::ranges::nth_element(predicted_, end, [&](std::int32_t a, std::int32_t b) {
+        return std::pair(-score_of(a), a) < std::pair(-score_of(b), b);
+      });
+      predicted_.erase(end, predicted_.end());
+      std::ranges::sort(predicted_);
+    }
+    counts.add({.label = 0,
+                .predicted = 0,
+                .weight = inputs_.rows.has_weights() ? inputs_.rows.weight(place) : kWholeRow,
+                .labels = labels,
+                .predicted_labels = predicted_});
+  }
+
+  std::span<const Classifier> models_;
   const EvaluationTerms& terms_;
   const StatisticInputs& inputs_;
   std::vector<double> probabilities_;
+  std::vector<std::int32_t> predicted_;
 };
 
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const auto* const point = std::get_if<ModelsPoint>(&inputs.point);
   DPREDUCE_ASSERT(point != nullptr && !point->models.empty());
-  MetricCounts counts(point->terms, request);
+  MetricCounts counts(point->terms, request, point->curve);
   if (inputs.rows.is_none()) return std::move(counts).take();
   ScoredChunk scored(*point, inputs);
   for_each_feature_chunk(
@@ -67,6 +110,9 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace evaluation_entry
 
 namespace statistics {
+extern constinit const StatisticEntry positives{
+    "positives",      TakenAt::kModels, positives_request, evaluation_entry::compute, evaluation_entry::cost_of,
+    UnitClip::kWeight};
 extern constinit const StatisticEntry evaluation{
     "evaluation",     TakenAt::kModels, evaluation_request, evaluation_entry::compute, evaluation_entry::cost_of,
     UnitClip::kWeight};

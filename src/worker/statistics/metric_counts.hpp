@@ -2,27 +2,47 @@
 //
 //     block              elements    what a row of class y, whose largest score is of class p, adds
 //     totals             2           1 to right, or to wrong                          (accuracy; rows of losses)
+//     pairs              4           of two models: 1 to both, second only, first only or none right; for totals
+//     by_group           2 G         of rows in groups: 1 to right or wrong of the group
 //     by_class           2 K         1 to right or wrong of class y                     (recall)
 //     by_prediction      2 K         1 to right or wrong of class p                     (precision)
-//     confusion          K^2         1 to (y, p)
+//     confusion          K^2         1 to (y, p); with G groups of classes G^2, 1 to the groups of y and p
 //     top_k              2           1 to right where y is among the k largest scores, else to wrong
 //     calibration        2 B         1 to right or wrong of the bin of the largest probability; B = 15
-//     scores             2 B         two classes: 1 to class 1 or 0 of the bin of the probability of class 1; B = 16
-//     (AUC) log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
+//     calibration_gaps   B           floor(2^15 (1 - q)), or of a wrong row -floor(2^15 q), to that bin; q is the
+//     probability scores (ROC)       2 B         1 to positive or negative of the bin of its score (score_bin)
+//     negatives (AUC)    B           of negatives alone: 1 to the bin of its score; where there are no scores
+//     log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
+//
+// Of label sets, of which a row has at most k classes Y, and at most m predicted ones P, those of the largest scores
+// from the threshold on:
+//
+//     sets               2           |Y n P| and the number of other classes of Y u P: micro F1 = 2 r / (2 r + w)
+//     sets_by_class      2 K         each class of Y u P: 1 to right where it is in both, else to wrong
+//
+// A row moves them, squared, by (k + m)^2 and min(k + m, K); exchanged by min(k, m)^2 + (k + m)^2, and twice as many
+// cells.
+//
+// A second release, "positives", is taken at the curve F that the negatives' counts give, F_b the share of negatives
+// with scores below those of bin b, and half of those in it. Of positives alone a row of bin b adds 2^15 F_b and 2^15
+// (1 - F_b): sums of which the AUC is the share of the first. Its sensitivity, squared, is 2^30; of replace-one 2^31,
+// between two positives.
 //
 // A row's terms are a function of that row and the model alone.
 //
 // Of persons with several rows, a row counts for its weight, and so does its loss (weighted_rows.hpp).
 //
 // Sensitivity, squared: a row moves one cell of each count by 1, and a loss by 2^15 at most: {1, ..., 2^30}.
-// Replace-one {2, ..., 2^30}: two cells, and a loss between two values in [0, 2^15]. All blocks are one release: their
-// joint change is that of one row. Never rows and right ones, which move together.
+// Replace-one {2, ..., 2^30}: two cells, and a loss between two values in [0, 2^15]. Calibration gaps are losses of two
+// bins, 2^31 there; of one bin the probabilities are so near that they change by 2^15 (1 + 1 / B) + 1 at most. All
+// blocks are one release: their joint change is that of one row. Never rows and right ones, which move together.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "common/data/row_weights.hpp"
 #include "common/plan/evaluation_terms.hpp"
@@ -33,7 +53,6 @@
 namespace dpreduce {
 
 inline constexpr std::size_t kCalibrationBins = 15;
-inline constexpr std::size_t kScoreBins = 16;
 inline constexpr double kLargestBrier = 2.0;
 inline constexpr std::int64_t kLossUnits = std::int64_t{1} << 15;
 
@@ -44,6 +63,15 @@ double largest_log_loss(std::size_t classes);
 /// is about least where every figure counts the same. Precondition (asserted): there is a metric.
 ReleaseRequest evaluation_request(const ReleaseTerms& terms, double share);
 
+/// The release "positives" of terms.evaluation.
+ReleaseRequest positives_request(const ReleaseTerms& terms, double share);
+
+/// The bin, of 0 .. bins - 1, of a probability p: of its log-odds z the bins are equally wide in asinh(z), from -8 to
+/// 8, so that they are narrow in the middle and tell rare classes' small probabilities apart.
+std::size_t score_bin(double probability, std::size_t bins);
+/// The probability from which on scores are in that bin.
+double lower_edge_of_bin(std::size_t bin, std::size_t bins);
+
 /// A row as it is counted. Each part is there where a metric needs it.
 struct ScoredRow {
   std::int32_t label;                       ///< its class, from 0 to K - 1
@@ -51,19 +79,29 @@ struct ScoredRow {
   std::span<const double> scores{};         ///< K
   std::span<const double> probabilities{};  ///< K
   RowWeight weight = kWholeRow;
+  std::int32_t group = 0;                            ///< from 0 to G - 1
+  std::span<const std::int32_t> labels{};            ///< of label sets, rising
+  std::span<const std::int32_t> predicted_labels{};  ///< of the same, rising
+  std::int32_t predicted_by_second = 0;              ///< of a pair of models
 };
 
-/// The blocks of evaluation_request, row by row.
+/// The blocks of evaluation_request, or of positives_request at a curve, row by row.
 class MetricCounts {
  public:
-  MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request);
+  MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve = {});
   /// Preconditions (asserted): classes below K, and K probabilities where they are needed.
   void add(const ScoredRow& row);
   Statistic take() && { return std::move(statistic_); }
 
  private:
+  void add_positive(const ScoredRow& row);
+  void add_set(const ScoredRow& row);
+  void add_probabilities(const ScoredRow& row);
+  void add_to(const char* name, std::size_t cell, RowWeight weight);  // a row of that weight, in a block of counts
+
   EvaluationTerms terms_;
   Statistic statistic_;
+  std::vector<std::int64_t> curve_;  // in units of 2^-15; empty: not of positives alone
 };
 
 }  // namespace dpreduce

@@ -5,8 +5,9 @@
 
 #include "common/base/error.hpp"
 
-// One line for each statistic: the entry of that name is defined in the file of that name. The release that the entry
-// declares may have another name: ledgers, reports and noise depend on that one, so it stays as it first was.
+// One line for each statistic: the entry of that name is defined in the file of that name; positives beside evaluation.
+// The release that the entry declares may have another name: ledgers, reports and noise depend on that one, so it stays
+// as it first was.
 #define DPREDUCE_STATISTICS(STATISTIC) \
   STATISTIC(center)                    \
   STATISTIC(class_means)               \
@@ -22,7 +23,8 @@
   STATISTIC(adaptive_gradient)         \
   STATISTIC(class_sizes)               \
   STATISTIC(isotropy)                  \
-  STATISTIC(evaluation)
+  STATISTIC(evaluation)                \
+  STATISTIC(positives)
 
 namespace dpreduce {
 namespace statistics {

@@ -16,10 +16,11 @@ EvaluationTerms all_metrics(std::size_t classes) {
   EvaluationTerms terms;
   terms.metrics.clear();
   for (const auto& [spelling, metric] : spellings<M>) {
-    if (metric != M::kAuc || classes == 2) terms.metrics.push_back(metric);
+    if (metric != M::kF1) terms.metrics.push_back(metric);
   }
   terms.classes = classes;
   terms.top_k = 2;
+  terms.positive = classes - 1;
   terms.has_probabilities = true;
   return terms;
 }
@@ -56,6 +57,11 @@ TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   bins[2 * 7 + 1] = 1;  // 0.5
   bins[2 * 9 + 1] = 1;  // 0.6
   EXPECT_EQ(block(statistic, "calibration"), bins);
+  std::vector<std::int64_t> gaps(kCalibrationBins, 0);
+  gaps[10] = static_cast<std::int64_t>(std::floor(32768.0 * (1.0 - 0.7)));
+  gaps[7] = -16384;
+  gaps[9] = -static_cast<std::int64_t>(std::floor(32768.0 * 0.6));
+  EXPECT_EQ(block(statistic, "calibration_gaps"), gaps);
   double log_loss = 0.0;
   for (const double p : {0.7, 0.4, 0.2}) log_loss += std::floor(32768.0 * -std::log(p) / std::log(30.0));
   EXPECT_EQ(block(statistic, "log_loss"), (std::vector<std::int64_t>{static_cast<std::int64_t>(log_loss)}));
@@ -63,14 +69,88 @@ TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
 }
 
-TEST(MetricCounts, OfTwoClassesScoresAreCountedByTheirBins) {
-  EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
+TEST(MetricCounts, ConfusionByGroupsOfClassesCountsTheirGroups) {
+  const EvaluationTerms terms{.metrics = {M::kConfusion}, .classes = 3, .class_groups = {0, 1, 0}};
+  MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
+  for (const auto& [y, p] : {std::pair{0, 2}, {2, 2}, {1, 0}, {2, 1}}) counts.add({.label = y, .predicted = p});
+  EXPECT_EQ(block(std::move(counts).take(), "confusion"), (std::vector<std::int64_t>{2, 1, 1, 0}));
+}
+
+TEST(MetricCounts, OfLabelSetsEachClassOfEitherSetIsCountedOnce) {
+  const EvaluationTerms terms{.metrics = {M::kF1}, .classes = 4, .most_labels = 2, .most_predicted = 2};
+  const ReleaseRequest request = evaluation_request({.evaluation = terms}, 1.0);
+  EXPECT_EQ(request.profiles.front().squared_l2, (std::vector<std::uint64_t>{16, 4}));
+  const ReleaseRequest exchanged = evaluation_request({.adjacency = Adjacency::kReplaceOne, .evaluation = terms}, 1.0);
+  EXPECT_EQ(exchanged.profiles.front().squared_l2, (std::vector<std::uint64_t>{20, 8}));
+  MetricCounts counts(terms, request);
+  const std::vector<std::int32_t> some{0, 2};
+  const std::vector<std::int32_t> others{1, 2};
+  counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = others});
+  counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = {}});
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(block(statistic, "sets"), (std::vector<std::int64_t>{1, 4}));
+  // The farthest that an exchange goes: nothing in common, and all of it.
+  MetricCounts none(terms, exchanged);
+  MetricCounts all(terms, exchanged);
+  const std::vector<std::int32_t> first{0, 1};
+  const std::vector<std::int32_t> last{2, 3};
+  none.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = last});
+  all.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = first});
+  EXPECT_EQ(block(std::move(none).take(), "sets"), (std::vector<std::int64_t>{0, 4}));
+  EXPECT_EQ(block(std::move(all).take(), "sets"), (std::vector<std::int64_t>{2, 0}));  // 2^2 + 4^2 = 20
+  EXPECT_EQ(block(statistic, "sets_by_class"), (std::vector<std::int64_t>{0, 2, 0, 1, 1, 1, 0, 0}));
+}
+
+TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
+  const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 3, .has_pair = true};
+  MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
+  for (const auto& [first, second] : {std::pair{1, 1}, {1, 1}, {0, 1}, {0, 1}, {2, 1}, {1, 0}, {0, 2}}) {
+    counts.add({.label = 1, .predicted = first, .predicted_by_second = second});
+  }
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(statistic.shape().size(), 1U);
+  EXPECT_EQ(block(statistic, "pairs"), (std::vector<std::int64_t>{2, 3, 1, 1}));
+}
+
+// Narrow bins in the middle, wide ones where scores are nearly certain, and every edge in the bin above it.
+TEST(MetricCounts, BinsOfScoresPartTheLogOdds) {
+  for (const std::size_t bins : {std::size_t{16}, std::size_t{64}}) {
+    EXPECT_EQ(score_bin(0.0, bins), 0U);
+    EXPECT_EQ(score_bin(std::nan(""), bins), 0U);
+    EXPECT_EQ(score_bin(1e-300, bins), 0U);
+    EXPECT_EQ(score_bin(1.0, bins), bins - 1);
+    EXPECT_EQ(score_bin(1.0 - 1e-16, bins), bins - 1);
+    for (std::size_t bin = 1; bin < bins; ++bin) {
+      EXPECT_EQ(score_bin(lower_edge_of_bin(bin, bins) * (1.0 + 1e-9), bins), bin);
+      EXPECT_EQ(score_bin(lower_edge_of_bin(bin, bins) * (1.0 - 1e-9), bins), bin - 1);
+    }
+  }
+  EXPECT_LT(lower_edge_of_bin(9, 16), 0.6);
+}
+
+// Of positives alone, by the share of negatives below them.
+TEST(MetricCounts, OfPositivesTheSharesOfNegativesBelowAndAboveAreSummedUp) {
+  const EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
+  std::vector<double> curve(terms.score_bins, 0.25);
+  curve.back() = 1.0;
+  MetricCounts counts(terms, positives_request({.evaluation = terms}, 1.0), curve);
+  const std::vector<double> high{0.0, 1.0};
+  const std::vector<double> low{0.5, 0.5};
+  counts.add({.label = 1, .predicted = 1, .scores = high, .probabilities = high});
+  counts.add({.label = 1, .predicted = 1, .scores = low, .probabilities = low});
+  counts.add({.label = 0, .predicted = 1, .scores = high, .probabilities = high});
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(block(statistic, "above_negatives"), (std::vector<std::int64_t>{40960, 24576}));
+}
+
+TEST(MetricCounts, ScoresAreCountedByTheirBins) {
+  EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
   const Statistic statistic =
       statistic_of(terms, {{1, {0, 1}, {0.0, 1.0}}, {0, {1, 0}, {1.0, 0.0}}, {0, {0, 1}, {0.2, 0.8}}});
-  std::vector<std::int64_t> bins(2 * kScoreBins, 0);
+  std::vector<std::int64_t> bins(2 * terms.score_bins, 0);
   bins[2 * 15] = 1;
   bins[1] = 1;
-  bins[2 * 12 + 1] = 1;
+  bins[2 * score_bin(0.8, terms.score_bins) + 1] = 1;
   EXPECT_EQ(block(statistic, "scores"), bins);
 }
 
@@ -135,11 +215,15 @@ TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   terms.has_probabilities = false;
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("this model has none"));
   terms = {.metrics = {M::kAuc}, .classes = 3, .has_probabilities = true};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("has 3 classes"));
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("name the one against the rest"));
   terms = {.metrics = {M::kTopK}, .classes = 3, .top_k = 4};
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("--top-k 4"));
   terms = {.metrics = {M::kConfusion}, .classes = 1001};
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("1002001 cells"));
+  terms.class_groups = {0, 1};
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("one group a class"));
+  terms.class_groups.assign(1001, 3);
+  EXPECT_NO_THROW(require_valid(terms));
 }
 
 }  // namespace dpreduce::metric_counts_test
