@@ -32,6 +32,7 @@
 #include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
+#include "fit/validated_options.hpp"
 #include "report/plan_report.hpp"
 
 namespace dpreduce {
@@ -247,7 +248,7 @@ class PrivateEvaluation {
     FitOptions options;
     ranks_.together([&] {
       require_silos(asked, ranks_);
-      options = evaluation_of(asked);
+      options = validated(evaluation_of(asked));
     });
     return options;
   }
@@ -342,11 +343,15 @@ CommandEntry evaluate_command() {
   run_options.data.train.role = "test";
   OutputOptions& output = run_options.output;
   RowFiles& rows = run_options.data.train;
-  table.files("--model", run_options.evaluation.files, "written by fit").required().said(SaidBy::kAllOfFiles);
-  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().said(SaidBy::kParty);
-  table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().said(SaidBy::kParty);
-  table.files("--train-y", options->train_y,
-              "training labels, to tell the smallest 25 % of classes (private: for the owner)");
+  table.files("--model", run_options.evaluation.files, "written by fit")
+      .required()
+      .of_command_alone(SaidBy::kAllOfFiles);
+  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
+  table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().of_command_alone(SaidBy::kParty);
+  table
+      .files("--train-y", options->train_y,
+             "training labels, to tell the smallest 25 % of classes (private: for the owner)")
+      .of_command_alone();
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
   table.number(
@@ -365,8 +370,9 @@ CommandEntry evaluate_command() {
   declare_private_evaluation(table, run_options);
   table.file("--report", output.report, "JSON report, up to 1024 classes with the confusion matrix")
       .written()
-      .said(SaidBy::kCoordinator);
-  table.flag("--overwrite", output.overwrite, "replace a report that is there already").said(SaidBy::kCoordinator);
+      .of_command_alone(SaidBy::kCoordinator);
+  table.flag("--overwrite", output.overwrite, "replace a report that is there already")
+      .of_command_alone(SaidBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);
   command.footer =

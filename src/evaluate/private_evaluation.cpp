@@ -1,7 +1,9 @@
 #include "evaluate/private_evaluation.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,17 +11,20 @@
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
 #include "report/plan_report.hpp"
 
 namespace dpreduce {
 
+std::string text_of(const Classifier& model) {
+  const std::vector<std::byte> bytes = to_bytes(model);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 FitOptions evaluation_of(FitOptions options) {
   EvaluationOptions& asked = options.evaluation;
-  const Classifier model = load_classifier(asked.files.front());
-  const std::vector<std::byte> bytes = to_bytes(model);
-  asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  if (asked.models.empty()) asked.models = {text_of(load_classifier(asked.files.front()))};
+  const Classifier model = classifier_from_bytes(std::as_bytes(std::span(asked.models.front())), "--model");
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
@@ -31,7 +36,7 @@ FitOptions evaluation_of(FitOptions options) {
   options.data.classes = model.classes();
   options.data.train.role = "test";
   options.data.train.class_names = model.parts().class_names;
-  return validated(std::move(options));
+  return options;
 }
 
 ReleaseWatcher EvaluationObserver::watcher() {
@@ -48,12 +53,12 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
                         {"metrics", to_json(figures, options.evaluation.terms)},
                         {"level", options.evaluation.level},
                         {"privacy", privacy_json(plan, options)},
-                        {"ledger", {{"run", run.releaser->run_id()}}},
                         {"ranks", ranks},
                         {"version", version()}};
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";
+  if (!run.folder) report["ledger"] = {{"run", run.releaser->run_id()}};
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   return report;
 }
