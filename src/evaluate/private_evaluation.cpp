@@ -55,6 +55,7 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
                         {"privacy", privacy_json(plan, options)},
                         {"ranks", ranks},
                         {"version", version()}};
+  report["privacy"].erase("selections");
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";

@@ -148,8 +148,11 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
   return Classifier(std::move(parts));
 }
 
-Classifier evaluated_model(const EvaluationOptions& evaluation) {
-  return classifier_from_bytes(std::as_bytes(std::span(evaluation.models.front())), "--model");
+// What was trained; of an evaluation the model that was evaluated.
+Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing) {
+  const FitOptions& options = fit.options();
+  if (method_entry(options.method).trains) return fitted_classifier(fit, std::move(scores), preprocessing);
+  return classifier_from_bytes(std::as_bytes(std::span(options.evaluation.models.front())), "--model");
 }
 
 }  // namespace
@@ -201,9 +204,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
     });
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier = method_entry(fit->options().method).trains
-                                  ? fitted_classifier(*fit, std::move(scores), run.rows().preprocessing())
-                                  : evaluated_model(fit->options().evaluation);
+      Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
                                .preprocessing = run.rows().preprocessing(),
