@@ -254,13 +254,18 @@ class PrivateEvaluation {
   }
 
   // Its name is held from here on: what is paid for is not lost to another run with that name.
-  void open_report(const FitAccount& account) {
+  void open_report(FitAccount& account) {
     ranks_.together([&] {
       const OutputOptions& output = options_.output;
       if (!open_.training.is_none()) require_not_read(std::array{NamedPath{"--report", output.report}}, open_.training);
       if (!ranks_.is_coordinator() || output.report.empty()) return;
-      if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
-      report_.emplace(output.report, output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep);
+      try {
+        if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
+        report_.emplace(output.report, output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep);
+      } catch (const Error&) {
+        if (account.journal.is_new()) account.journal.destroy();
+        throw;
+      }
     });
   }
 

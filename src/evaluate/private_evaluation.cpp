@@ -12,6 +12,7 @@
 #include "common/base/version.hpp"
 #include "common/model/classifier_file.hpp"
 #include "methods/registry.hpp"
+#include "report/fit_report.hpp"
 #include "report/plan_report.hpp"
 
 namespace dpreduce {
@@ -59,7 +60,7 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";
-  if (!run.folder) report["ledger"] = {{"run", run.releaser->run_id()}};
+  if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   return report;
 }

@@ -283,7 +283,8 @@ RunTerms ResolvedFit::terms() const {
           .delta = is_stated ? budget.delta : std::nullopt,
           .config_digest = plan_.config_digest,
           .version = version(),
-          .forfeits = beside_seed(plan_.forfeits)};
+          .forfeits = beside_seed(plan_.forfeits),
+          .data_set = options_.privacy.data_set};
 }
 
 StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,

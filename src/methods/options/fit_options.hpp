@@ -88,11 +88,12 @@ struct PrivacyOptions {
   std::string ledger = "ledger.jsonl";
   std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
   std::optional<double> limit_delta{};
-  bool resume = false;  ///< go on with a killed run, where there is one
+  bool resume = false;     ///< go on with a killed run, where there is one
+  std::string data_set{};  ///< whose records the run is about (RunTerms); empty: those of any data set
   bool operator==(const PrivacyOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
+DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume, data_set)
 
 /// Throw UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
 /// becomes noise.)
