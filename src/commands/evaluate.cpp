@@ -28,6 +28,7 @@
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "evaluate/private_evaluation.hpp"
+#include "fit/files_once.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
@@ -58,7 +59,8 @@ void require_private_or_not(const EvaluateOptions& options) {
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume}, std::pair{"--test-person", options.run.data.has_units()},
+        std::pair{"--train-x", !options.run.evaluation.train_x.empty()}, std::pair{"--resume", privacy.resume},
+        std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
     if (is_given && !options.is_private) throw UsageError(fmt::format("{}: only with --private", name));
   }
@@ -67,6 +69,9 @@ void require_private_or_not(const EvaluateOptions& options) {
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
   const bool has_silos = options.run.silos.secure_aggregation;
+  if (has_silos && !options.run.evaluation.train_x.empty()) {
+    throw UsageError("--train-x with --secure-aggregation: each silo compares its own files; leave it out");
+  }
   if (options.threshold && !has_silos) {
     throw UsageError("--threshold with --private: figures are about rows of one class");
   }
@@ -232,6 +237,7 @@ class PrivateEvaluation {
   void run() {
     ranks_.together([&] { require_on_roster(options_, open_.training.dim()); });
     tell_of_rows(open_.training, ranks_);
+    require_own_data_set();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
     open_report(*account);
     EvaluationObserver observer(open_.fit->options());
@@ -251,6 +257,21 @@ class PrivateEvaluation {
       options = validated(evaluation_of(asked));
     });
     return options;
+  }
+
+  // Rows that training has read are no other data set than training's.
+  void require_own_data_set() {
+    const std::vector<std::string>& files = options_.evaluation.train_x;
+    if (files.empty()) return;
+    WorkerRows trained_on = open_ranked_rows({files, {}, options_.data.train.bad_rows}, ranks_);
+    const std::string found = training_rows_among({"test", &open_.training}, trained_on, {}, ranks_);
+    ranks_.together([&] {
+      if (found.empty() || options_.privacy.data_set.empty()) return;
+      throw BadInput(fmt::format(
+          "{}: --data-set {} would say that test rows are other records; leave it out for both runs, so that "
+          "they add up",
+          found, options_.privacy.data_set));
+    });
   }
 
   // Its name is held from here on: what is paid for is not lost to another run with that name.
@@ -357,6 +378,11 @@ CommandEntry evaluate_command() {
       .files("--train-y", options->train_y,
              "training labels, to tell the smallest 25 % of classes (private: for the owner)")
       .of_command_alone();
+  table
+      .files("--train-x", run_options.evaluation.train_x,
+             "with --private: features that the model was trained on; test rows among them are no --data-set of their "
+             "own")
+      .of_command_alone(SaidBy::kAllOfFiles);
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
   table.number(

@@ -273,6 +273,23 @@ TEST_F(ModelCommandsTest, RecordsOfOneDataSetCostTheLargestOfThem) {
   expect_refused(evaluate + limit + "--data-set 'a\"b'", 2, "data set must be");
 }
 
+TEST_F(ModelCommandsTest, TestRowsThatTrainingHasReadAreNoDataSetOfTheirOwn) {
+  const std::string evaluate =
+      "evaluate --private --model model.safetensors --test-y test_y.npy --mu 1 --train-x test_x.npy --ledger "
+      "seen.jsonl ";
+  std::filesystem::copy(folder_ / "test_x.npy", folder_ / "copy_x.npy");
+  for (const int ranks : {0, 3}) {
+    for (const char* rows : {"--test-x test_x.npy", "--test-x copy_x.npy"}) {
+      expect_refused(evaluate + rows + " --data-set test", 3, "--data-set test would say that test rows are other",
+                     ranks);
+    }
+  }
+  succeed(evaluate + "--test-x copy_x.npy");  // added up
+  succeed(
+      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --mu 1 --train-x "
+      "train_x.npy --data-set test --ledger seen.jsonl");
+}
+
 // Its report cannot be written: what was paid for is told all the same, by the next start, the same each time.
 TEST_F(ModelCommandsTest, APrivateEvaluationThatStoppedTellsTheSameAtNoCharge) {
   const std::string evaluate =
