@@ -15,7 +15,7 @@ import sys
 
 PAGE = "reference/python.md"
 MODULES = ("privacy", "silos", "dask")
-MADE_BY_CALLS = {"FittedRun", "PartialSum", "PersonCounts", "Session", "Model"}  # nobody makes one by its class
+MADE_BY_CALLS = {"FittedRun", "Evaluation", "PartialSum", "PersonCounts", "Session", "Model"}  # nobody makes one by its class
 HEAD = """<!-- written by docs/generator/python_page.py -->
 # The Python package
 
@@ -140,11 +140,22 @@ def described(name, node, classes, source, shown, level=2):
     return out
 
 
+def classes_of(package, module):
+    """{name: node} of a module's classes, and of what it imports as private ones."""
+    found = {}
+    for node in tree_of(package, module)[0].body:
+        if isinstance(node, ast.ImportFrom) and any(re.match("_[A-Z]", name.name) for name in node.names):
+            found |= classes_of(package, node.module)
+        if isinstance(node, ast.ClassDef):
+            found[node.name] = node
+    return found
+
+
 def page(package):
     out, errors, shown = [HEAD.strip()], [], set()
     for name, module in public_names(package).items():
         tree, source = tree_of(package, module)
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        classes = classes_of(package, module)
         node = next(node for node in tree.body if getattr(node, "name", None) == name)
         if module == "errors":
             errors.append((name, ", ".join(f"`{ast.unparse(base)}`" for base in node.bases), " ".join(docstring(node, name).split())))
@@ -155,7 +166,7 @@ def page(package):
     for module in MODULES:
         tree, source = tree_of(package, module)
         out += [f"## dpreduce.{module}", as_markdown(docstring(tree, f"dpreduce.{module}"))]
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        classes = classes_of(package, module)
         for node in filter(is_public, tree.body):
             out += described(f"dpreduce.{module}.{node.name}", node, classes, source, shown, 3)
     return "\n\n".join(out) + "\n"

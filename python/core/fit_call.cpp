@@ -11,12 +11,14 @@
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/keyword_options.hpp"
+#include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/interpreter.hpp"
+#include "evaluate/private_evaluation.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
 #include "report/fit_report.hpp"
@@ -100,6 +102,14 @@ class Onlooker {
   std::chrono::steady_clock::time_point last_;
 };
 
+// The account on the run's ledger, beside its report, where there is one.
+std::string with_account(nlohmann::json told, const FittedRun& run) {
+  if (told["report"].contains("ledger")) {
+    told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
+  }
+  return json_text(told);
+}
+
 std::string told_of(const FittedRun& run, Communicator& ranks) {
   std::string text;
   ranks.together([&] {
@@ -108,19 +118,62 @@ std::string told_of(const FittedRun& run, Communicator& ranks) {
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
     nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
     if (!options.method.asked.empty()) report["adaptive"] = adaptive_json(options.method);
-    nlohmann::json told{{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}};
-    if (report.contains("ledger")) {
-      told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
-    }
-    text = json_text(told);
+    text = with_account({{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}}, run);
   });
   return ranks.broadcast_message(std::move(text));
 }
 
-Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, PythonError& error,
-                    std::string& way_to_resume) {
+FitOptions evaluation_of_call(const std::vector<TomlItem>& keywords, const Classifier& model) {
+  std::vector<TomlItem> items = keywords;
+  items.push_back({.section = {}, .key = "private", .values = {"true"}});
+  FitOptions options = run_of_call(evaluate_command(), items).target<FitCommand>()->options;
+  options.evaluation.models = {text_of(model)};
+  return evaluation_of(std::move(options));
+}
+
+// What rank 0 has made of the run, on every rank; the run is finished.
+std::string finished_evaluation(FittedRun& run, const EvaluationObserver& observer, Communicator& ranks) {
+  std::string text;
+  ranks.together([&] {
+    if (ranks.is_coordinator()) {
+      text = with_account({{"report", private_report(run, observer.figures(), ranks.size())}}, run);
+    }
+  });
+  text = ranks.broadcast_message(std::move(text));
+  run.finish();
+  return text;
+}
+
+// What a call works with, whose errors come back to Python.
+struct CallState {
+  Given given{};
+  PythonError error{};
+  std::string way_to_resume{};
+
+  Warn keep() {
+    return [this](const std::string& line) { way_to_resume = "; " + line; };
+  }
+};
+
+std::string evaluate_unlocked(const FitCall& call, const Classifier& model, Communicator& ranks, CallState& state) {
+  const Unlocked unlocked;
+  FitOptions options;
+  ranks.together([&] {
+    state.error.guard([&] { state.given = given_by(call.arrays); });
+    options = evaluation_of_call(call.keywords, model);
+  });
+  Onlooker onlooker(call.on_progress, state.error);
+  EvaluationObserver observer(options);
+  FittedRun run = fit(options, state.given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
+                      {.progress = onlooker.of_passes(), .observer = observer.watcher(), .warn = state.keep()});
+  return finished_evaluation(run, observer, ranks);
+}
+
+Fitted fit_unlocked(const FitCall& call, Communicator& ranks, CallState& state) {
   const Unlocked unlocked;
   const KeptBlasThreads kept;
+  Given& given = state.given;
+  PythonError& error = state.error;
   FitOptions options;
   ranks.together([&] {
     error.guard([&] { given = given_by(call.arrays); });
@@ -131,10 +184,23 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
     options.data.train.feature_names = given.feature_names;
   });
   Onlooker onlooker(call.on_progress, error);
-  const Warn keep = [&](const std::string& line) { way_to_resume = "; " + line; };
   FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
-                      {.progress = onlooker.of_passes(), .warn = keep});
+                      {.progress = onlooker.of_passes(), .warn = state.keep()});
   return finished(run, ranks);
+}
+
+// What `work` returns. Throws what Python raised, in the place of the error that it ended the work with.
+template <typename Work>
+auto with_errors_of_python(const Work& work) {
+  CallState state;
+  try {
+    return work(state);
+  } catch (const PeerFailed& failure) {  // what this rank has failed at itself is not what the ranks agreed on
+    throw Error(failure.code(), fmt::format("{}; its own exception says why{}", failure.what(), state.way_to_resume));
+  } catch (const Error& failure) {
+    state.error.rethrow(failure);
+    throw;
+  }
 }
 
 }  // namespace
@@ -152,17 +218,11 @@ Fitted finished(FittedRun& run, Communicator& ranks) {
 }
 
 Fitted fit_arrays(const FitCall& call, Communicator& ranks) {
-  Given given;
-  PythonError error;
-  std::string way_to_resume;
-  try {
-    return fit_unlocked(call, ranks, given, error, way_to_resume);
-  } catch (const PeerFailed& failure) {  // what this rank has failed at itself is not what the ranks agreed on
-    throw Error(failure.code(), fmt::format("{}; its own exception says why{}", failure.what(), way_to_resume));
-  } catch (const Error& failure) {
-    error.rethrow(failure);
-    throw;
-  }
+  return with_errors_of_python([&](CallState& state) { return fit_unlocked(call, ranks, state); });
+}
+
+std::string evaluate_arrays(const FitCall& call, const Classifier& model, Communicator& ranks) {
+  return with_errors_of_python([&](CallState& state) { return evaluate_unlocked(call, model, ranks, state); });
 }
 
 }  // namespace dpreduce::python

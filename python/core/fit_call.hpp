@@ -43,6 +43,11 @@ struct Fitted {
 /// Collective. Throws as FittedRun::finish.
 Fitted finished(FittedRun& run, Communicator& ranks);
 
+/// What the model is on private rows: JSON, the same on every rank, {"report", "account"} as of a fit, the report being
+/// that of `dpreduce evaluate --private`. Only training arrays are looked at, which are the test rows; keywords are
+/// options of that command. Collective. Throws as fit_arrays.
+std::string evaluate_arrays(const FitCall& call, const Classifier& model, Communicator& ranks);
+
 /// The whole fit, finished: the journal of its noise is destroyed. The interpreter's lock is released while rows are
 /// read; signals are looked after between chunks of them. Collective. Throws as fit(), and what Python raised.
 Fitted fit_arrays(const FitCall& call, Communicator& ranks);

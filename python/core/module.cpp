@@ -240,6 +240,17 @@ void declare_fit(py::module_& module) {
       },
       py::arg("arrays"), py::arg("keywords"), py::arg("has_ledger"), py::arg("ranks"), py::arg("on_progress"));
   module.def(
+      "evaluate",
+      [](const Classifier& model, py::object arrays, const std::vector<Keyword>& keywords, bool has_ledger,
+         Communicator& ranks) {
+        return evaluate_arrays({.arrays = std::move(arrays),
+                                .keywords = items_of(keywords),
+                                .has_ledger = has_ledger,
+                                .on_progress = py::none()},
+                               model, ranks);
+      },
+      py::arg("model"), py::arg("arrays"), py::arg("keywords"), py::arg("has_ledger"), py::arg("ranks"));
+  module.def(
       "check_fit_keywords", [](const std::vector<Keyword>& keywords) { fit_options_of(items_of(keywords)); },
       py::arg("keywords"));
   module.def("fit_keywords", [] {

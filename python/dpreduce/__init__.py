@@ -14,6 +14,8 @@ choose_kernels()
 _NAMES = {
     "fit": "fitting",
     "FittedRun": "fitting",
+    "Evaluation": "evaluation",
+    "DPScore": "evaluation",
     "Plan": "plans",
     "PartialSum": "plans",
     "PersonCounts": "plans",
@@ -43,7 +45,7 @@ _NAMES = {
     "DataDependentClassesWarning": "errors",
     "RepeatedFitWarning": "errors",
 }
-_MODULES = {"commands", "errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
+_MODULES = {"commands", "errors", "estimators", "evaluation", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
 
 __all__ = [*_NAMES, "privacy"]
 

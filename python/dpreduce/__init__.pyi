@@ -19,6 +19,8 @@ from .errors import ResumeMismatch as ResumeMismatch
 from .errors import UsageError as UsageError
 from .estimators import DPClassifier as DPClassifier
 from .estimators import DPMeanClassifier as DPMeanClassifier
+from .evaluation import DPScore as DPScore
+from .evaluation import Evaluation as Evaluation
 from .fitting import FittedRun as FittedRun
 from .fitting import fit as fit
 from .ledger import read_ledger as read_ledger

@@ -2,8 +2,10 @@
 import atexit
 import functools
 import os
+import threading
 
 _MPI_LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
+one_at_a_time = threading.Lock()  # of the calls on the ranks of this process's job
 
 
 @functools.cache

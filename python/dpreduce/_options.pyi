@@ -50,6 +50,7 @@ class EstimatorOptions(typing.TypedDict, total=False):
     adjacency: typing.Literal["add-remove", "replace-one"] | None
     budget_epsilon: float | None
     budget_delta: float | None
+    data_set: float | None
     resume: bool | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: float | None

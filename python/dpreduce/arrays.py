@@ -121,3 +121,29 @@ def indices_of(labels, classes, name):
 def rows_to_score(classifier, value):
     """Features for a classifier of the core, whose names of columns must be those that it was trained on, if both have some."""
     return rows_like(classifier.feature_names, "in the model", value, "X")
+
+
+def names_of(class_names):
+    """`class_names` as a list, or None. Throws UsageError where they are no strings: numbers would be taken for indices."""
+    if class_names is None:
+        return None
+    names = [] if isinstance(class_names, (str, bytes)) else list(class_names)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UsageError("class_names: give the names of all classes, a list of strings; labels that are numbers are indices, "
+                         "0 to K-1, and need classes=K alone")
+    return [str(name) for name in names]
+
+
+def labels_of(value, name, class_names):
+    """Labels as fit() takes them: indices, or names that `class_names` lists."""
+    import numpy as np
+    labels = as_labels(value, name)
+    if class_names is None or labels.dtype.kind not in "US":
+        return labels
+    order = np.argsort(class_names)
+    names = np.asarray(class_names)[order]
+    try:
+        words = labels.astype(str)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name}: labels are bytes that are no ASCII text; decode them to strings first") from error
+    return order[indices_of(words.reshape(-1), names, name)]

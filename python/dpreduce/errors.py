@@ -2,6 +2,8 @@
 it exits with."""
 import functools
 import re
+import sys
+import warnings
 
 from . import _library
 from .keywords import parameter_of
@@ -84,8 +86,8 @@ _BY_EXIT_CODE = {own.exit_code: own for own in (UsageError, BadInput, BudgetRefu
                                                 ResumeMismatch, ClaimRefuted)}
 
 
-# What has another name in Python than as an option, or none as a keyword of fit.
-_NAMES = {"train-x": "X", "train-y": "y", "train-person": "person", "train-weight": "sample_weight"}
+# What has another name in Python than as an option, or none as a keyword.
+_NAMES = {"train-x": "X", "train-y": "y", "train-person": "person", "train-weight": "sample_weight", "test-x": "X", "test-y": "y", "test-person": "person"}
 _FLAGS = {"overwrite"}
 _IN_MEMORY = re.compile(r"--((?:train|public|validation)-(?:[xy]|person|weight)) "
                         r"(?:(?:training|public|validation) (?:features|labels|rows)|identifiers of persons|weights of rows) in memory")
@@ -133,3 +135,11 @@ def error_of(code, words, name=""):
     if name:
         return globals()[name](words)
     return _BY_EXIT_CODE.get(code, InternalError)(words)
+
+
+def warn_of(words):
+    """Warns of a fit that is paid for. A filter that makes warnings errors must not throw that away: then it is printed."""
+    try:
+        warnings.warn(words, PrivacyWarning, stacklevel=5)
+    except PrivacyWarning:
+        print(f"PrivacyWarning: {words}", file=sys.stderr)

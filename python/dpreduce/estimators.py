@@ -19,6 +19,7 @@ from . import _library, privacy
 from .arrays import as_labels, as_persons, as_rows, as_weights, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays, save_model
+from .evaluation import _Evaluated
 from .keywords import parameter_of
 from .model import linear_in_features
 from .promise import Privacy, at_most, method_of
@@ -169,12 +170,12 @@ _joining = threading.RLock()
 def _join_scikit_learn():
     """Makes scikit-learn's classes the bases of the estimators, as if they had been from the beginning."""
     with _joining:
-        if _PrivateClassifier.__bases__ != (_ScikitLearn,):
+        if _ScikitLearn not in _PrivateClassifier.__bases__:
             return
         from sklearn.base import BaseEstimator, ClassifierMixin
         from sklearn.utils.metaestimators import available_if
         _PrivateClassifier.predict_proba = available_if(_has_probabilities)(_PrivateClassifier.predict_proba)
-        _PrivateClassifier.__bases__ = (ClassifierMixin, BaseEstimator)
+        _PrivateClassifier.__bases__ = (_Evaluated, ClassifierMixin, BaseEstimator)
         for joined in (_PrivateClassifier, DPClassifier, DPMeanClassifier):
             super(joined, joined).__init_subclass__()  # as each was made without them
 
@@ -183,13 +184,13 @@ class _Joining(type):
     """Of a class that has a base's attributes as soon as one of them is asked for."""
 
     def __getattr__(cls, name):
-        if name.startswith("__") or _PrivateClassifier.__bases__ != (_ScikitLearn,):
+        if name.startswith("__") or _ScikitLearn not in _PrivateClassifier.__bases__:
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         _join_scikit_learn()
         return getattr(cls, name)
 
 
-class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
+class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
     """fit, predict and what is promised."""
 
     def __getstate__(self):
@@ -307,6 +308,13 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     def _rows_to_predict(self, X):
         self._check_is_fitted()
         return _checked_rows(self, X, reset=False)
+
+    def _classifier_to_evaluate(self):
+        self._check_is_fitted()
+        return self.classifier_
+
+    def _indices_of_labels(self, y):
+        return indices_of(as_labels(y, "y"), self.classes_, "y")
 
     def predict(self, X: ArrayLike) -> NDArray[typing.Any]:
         """The class of each row of X, as `classes_` has it."""

@@ -3,14 +3,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
 import typing
-import warnings
 
 from . import _library
-from .arrays import as_labels, as_persons, as_rows, as_weights, indices_of, rows_like, rows_to_score
-from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
+from .arrays import as_persons, as_rows, as_weights, labels_of, names_of, rows_like, rows_to_score
+from .errors import in_keywords, warn_of
+from .evaluation import _Evaluated
 from .keywords import words_of
 from .promise import Privacy, at_most, privacy_of, method_of
 
@@ -22,10 +20,8 @@ if typing.TYPE_CHECKING:
     from . import _core
     from ._options import FitOptions
 
-_one_at_a_time = threading.Lock()  # of the fits on the ranks of this process's job
 
-
-class FittedRun:
+class FittedRun(_Evaluated):
     """What a fit made. The same on every rank."""
 
     def __init__(self, classifier: _core.Classifier, report: dict[str, typing.Any], account: dict[str, typing.Any] | None,
@@ -62,6 +58,9 @@ class FittedRun:
     def probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K, the model's own word. Throws UsageError where scores of the method only rank classes."""
         return self.classifier.probabilities(rows_to_score(self.classifier, X))
+
+    def _classifier_to_evaluate(self):
+        return self.classifier
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Writes the model, byte for byte as `dpreduce fit --out` does. A file that is there stays, and BadInput is thrown,
@@ -106,32 +105,6 @@ class _Bar:
     def close(self):
         if self.bar is not None:
             self.bar.close()
-
-
-def names_of(class_names):
-    """`class_names` as a list, or None. Throws UsageError where they are no strings: numbers would be taken for indices."""
-    if class_names is None:
-        return None
-    names = [] if isinstance(class_names, (str, bytes)) else list(class_names)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise UsageError("class_names: give the names of all classes, a list of strings; labels that are numbers are indices, "
-                         "0 to K-1, and need classes=K alone")
-    return [str(name) for name in names]
-
-
-def labels_of(value, name, class_names):
-    """Labels as fit() takes them: indices, or names that `class_names` lists."""
-    import numpy as np
-    labels = as_labels(value, name)
-    if class_names is None or labels.dtype.kind not in "US":
-        return labels
-    order = np.argsort(class_names)
-    names = np.asarray(class_names)[order]
-    try:
-        words = labels.astype(str)
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{name}: labels are bytes that are no ASCII text; decode them to strings first") from error
-    return order[indices_of(words.reshape(-1), names, name)]
 
 
 def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
@@ -198,20 +171,12 @@ def fit_arrays(arrays, ledger, comm, progress, options):
         if ranks.size == 1:
             classifier, told = core.fit(arrays, keywords, path is not None, ranks, bar)
         else:
-            with _one_at_a_time:
+            with _library.one_at_a_time:
                 classifier, told = core.fit(arrays, keywords, path is not None, ranks, bar)
     finally:
         if bar is not None:
             bar.close()
     return fitted_run(classifier, told, path, ranks.rank)
-
-
-def warn_of(words):
-    """Warns of a fit that is paid for. A filter that makes warnings errors must not throw that away: then it is printed."""
-    try:
-        warnings.warn(words, PrivacyWarning, stacklevel=5)
-    except PrivacyWarning:
-        print(f"PrivacyWarning: {words}", file=sys.stderr)
 
 
 def fitted_run(classifier, words, ledger, rank):

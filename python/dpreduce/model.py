@@ -14,6 +14,7 @@ import numpy
 from . import _library
 from .arrays import rows_to_score
 from .errors import UsageError
+from .evaluation import _Evaluated
 from .promise import at_most
 
 if typing.TYPE_CHECKING:
@@ -44,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     return Model(_library.core().load(os.fspath(path)))
 
 
-class Model:
+class Model(_Evaluated):
     """A classifier, read from a file.
 
     Attributes
@@ -95,6 +96,9 @@ class Model:
         if self.privacy.get("unit") == "person":
             promise += " of one person"
         return f"<dpreduce model: {self.method}, {len(self.classes)} classes, {self.n_features} features, {promise}>"
+
+    def _classifier_to_evaluate(self):
+        return self._classifier
 
     def decision_function(self, x: ArrayLike) -> NDArray[numpy.float64]:
         """scores(x), n x K: what `dpreduce predict --scores` writes, in double precision.

@@ -25,9 +25,9 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons, rows_like
+from .arrays import as_persons, labels_of, names_of, rows_like
 from .errors import UsageError
-from .fitting import FittedRun, fitted_run, labels_of, names_of
+from .fitting import FittedRun, fitted_run
 from .keywords import words_of
 
 if typing.TYPE_CHECKING:

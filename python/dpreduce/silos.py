@@ -23,9 +23,9 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons
+from .arrays import as_persons, labels_of
 from .errors import AggregationAborted, Error, UsageError
-from .fitting import FittedRun, labels_of
+from .fitting import FittedRun
 from .plans import Plan
 
 if typing.TYPE_CHECKING:

@@ -31,10 +31,12 @@
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "evaluate/private_evaluation.hpp"
+#include "fit/files_once.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
+#include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/prediction_memory.hpp"
 #include "report/plan_report.hpp"
@@ -69,6 +71,7 @@ void require_private_or_not(const EvaluateOptions& options) {
         std::pair{"--max-labels", options.run.data.max_labels.has_value()},
         std::pair{"--group", !options.rows().group.empty()},
         std::pair{"--model twice", options.run.evaluation.files.size() > 1},
+        std::pair{"--train-x", !options.run.evaluation.train_x.empty()},
         std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
     if (is_given && !options.is_private) throw UsageError(fmt::format("{}: only with --private", name));
@@ -78,6 +81,9 @@ void require_private_or_not(const EvaluateOptions& options) {
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
   const bool has_silos = options.run.silos.secure_aggregation;
+  if (has_silos && !options.run.evaluation.train_x.empty()) {
+    throw UsageError("--train-x with --secure-aggregation: each silo compares its own files; leave it out");
+  }
   if (options.threshold && !has_silos && !options.run.data.max_labels) {
     throw UsageError("--threshold with --private: it is about rows of several classes; add --max-labels");
   }
@@ -279,6 +285,7 @@ class PrivateEvaluation {
   void run() {
     ranks_.together([&] { require_on_roster(options_, open_.training.dim()); });
     tell_of_rows(open_.training, ranks_);
+    require_own_data_set();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
     open_report(*account);
     EvaluationObserver observer(open_.fit->options());
@@ -295,20 +302,40 @@ class PrivateEvaluation {
     FitOptions options;
     ranks_.together([&] {
       require_silos(asked, ranks_);
-      options = evaluation_of(asked);
+      options = validated(evaluation_of(asked));
     });
     require_consent(options, ranks_);
     return options;
   }
 
+  // Rows that training has read are no other data set than training's.
+  void require_own_data_set() {
+    const std::vector<std::string>& files = options_.evaluation.train_x;
+    if (files.empty()) return;
+    WorkerRows trained_on = open_ranked_rows({files, {}, options_.data.train.bad_rows}, ranks_);
+    const std::string found = training_rows_among({"test", &open_.training}, trained_on, {}, ranks_);
+    ranks_.together([&] {
+      if (found.empty() || options_.privacy.data_set.empty()) return;
+      throw BadInput(fmt::format(
+          "{}: --data-set {} would say that test rows are other records; leave it out for both runs, so that "
+          "they add up",
+          found, options_.privacy.data_set));
+    });
+  }
+
   // Its name is held from here on: what is paid for is not lost to another run with that name.
-  void open_report(const FitAccount& account) {
+  void open_report(FitAccount& account) {
     ranks_.together([&] {
       const OutputOptions& output = options_.output;
       if (!open_.training.is_none()) require_not_read(std::array{NamedPath{"--report", output.report}}, open_.training);
       if (!ranks_.is_coordinator() || output.report.empty()) return;
-      if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
-      report_.emplace(output.report, output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep);
+      try {
+        if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
+        report_.emplace(output.report, output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep);
+      } catch (const Error&) {
+        if (account.journal.is_new()) account.journal.destroy();
+        throw;
+      }
     });
   }
 
@@ -423,12 +450,12 @@ CommandEntry evaluate_command() {
   RowFiles& rows = run_options.data.train;
   table.files("--model", run_options.evaluation.files, "written by fit; with --private two, to tell which is better")
       .required()
-      .said(SaidBy::kAllOfFiles);
-  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().said(SaidBy::kParty);
-  table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().said(SaidBy::kParty);
+      .of_command_alone(SaidBy::kAllOfFiles);
+  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
+  table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().of_command_alone(SaidBy::kParty);
   table.files("--group", rows.group, "with --private, the group of each row, whose accuracy is told as well")
       .of_own_rows()
-      .said(SaidBy::kParty);
+      .of_command_alone(SaidBy::kParty);
   table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
       .typed("G")
       .defaults_to("");
@@ -439,8 +466,15 @@ CommandEntry evaluate_command() {
             .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
             .list_in_file = read_class_names})
       .of_command_alone(SaidBy::kParty);
-  table.files("--train-y", options->train_y,
-              "training labels, to tell the smallest 25 % of classes (private: for the owner)");
+  table
+      .files("--train-y", options->train_y,
+             "training labels, to tell the smallest 25 % of classes (private: for the owner)")
+      .of_command_alone();
+  table
+      .files("--train-x", run_options.evaluation.train_x,
+             "with --private: features that the model was trained on; test rows among them are no --data-set of their "
+             "own")
+      .of_command_alone(SaidBy::kAllOfFiles);
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
   table.number(
@@ -479,8 +513,9 @@ CommandEntry evaluate_command() {
   declare_private_evaluation(table, run_options);
   table.file("--report", output.report, "JSON report, up to 1024 classes with the confusion matrix")
       .written()
-      .said(SaidBy::kCoordinator);
-  table.flag("--overwrite", output.overwrite, "replace a report that is there already").said(SaidBy::kCoordinator);
+      .of_command_alone(SaidBy::kCoordinator);
+  table.flag("--overwrite", output.overwrite, "replace a report that is there already")
+      .of_command_alone(SaidBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);
   command.footer =

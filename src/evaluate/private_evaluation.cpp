@@ -1,7 +1,9 @@
 #include "evaluate/private_evaluation.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,19 +11,24 @@
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
+#include "report/fit_report.hpp"
 #include "report/plan_report.hpp"
 
 namespace dpreduce {
 
 namespace {
 
-// One model, or two for the same rows.
-std::vector<Classifier> models_of(const std::vector<std::string>& files) {
-  if (files.size() > 2) throw UsageError(fmt::format("--model: {} models; name one, or two to compare", files.size()));
+// One model, or two for the same rows: in memory, or in files.
+std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   std::vector<Classifier> models;
-  for (const std::string& file : files) models.push_back(load_classifier(file));
+  for (const std::string& model : asked.models) {
+    models.push_back(classifier_from_bytes(std::as_bytes(std::span(model)), "--model"));
+  }
+  if (models.empty()) {
+    for (const std::string& file : asked.files) models.push_back(load_classifier(file));
+  }
+  if (models.size() > 2) throw UsageError(fmt::format("--model: {} models; name one, or two to compare", models.size()));
   const Classifier& first = models.front();
   const Classifier& last = models.back();
   if (first.input_dim() != last.input_dim() || first.classes() != last.classes() ||
@@ -29,21 +36,25 @@ std::vector<Classifier> models_of(const std::vector<std::string>& files) {
     throw BadInput(
         fmt::format("--model {}: for {} features and {} classes, but {} is for {} and {}; compare models of "
                     "the same features and the same classes, by the same names",
-                    files.back(), last.input_dim(), last.classes(), files.front(), first.input_dim(), first.classes()));
+                    asked.files.empty() ? "2" : asked.files.back(), last.input_dim(), last.classes(),
+                    asked.files.empty() ? "1" : asked.files.front(), first.input_dim(), first.classes()));
   }
   return models;
 }
 
 }  // namespace
 
+std::string text_of(const Classifier& model) {
+  const std::vector<std::byte> bytes = to_bytes(model);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 FitOptions evaluation_of(FitOptions options) {
   EvaluationOptions& asked = options.evaluation;
-  const std::vector<Classifier> models = models_of(asked.files);
+  const std::vector<Classifier> models = models_of(asked);
   const Classifier& model = models.front();
-  asked.models.clear();
-  for (const Classifier& each : models) {
-    const std::vector<std::byte> bytes = to_bytes(each);
-    asked.models.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (asked.models.empty()) {
+    for (const Classifier& each : models) asked.models.push_back(text_of(each));
   }
   asked.terms.has_pair = models.size() == 2;
   asked.terms.groups = options.data.train.groups;
@@ -66,7 +77,7 @@ FitOptions evaluation_of(FitOptions options) {
   options.data.classes = model.classes();
   options.data.train.role = "test";
   options.data.train.class_names = model.parts().class_names;
-  return validated(std::move(options));
+  return options;
 }
 
 ReleaseWatcher EvaluationObserver::watcher() {
@@ -84,13 +95,13 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
                         {"metrics", to_json(figures, options.evaluation.terms)},
                         {"level", options.evaluation.level},
                         {"privacy", privacy_json(plan, options)},
-                        {"ledger", {{"run", run.releaser->run_id()}}},
                         {"ranks", ranks},
                         {"version", version()}};
   report["privacy"].erase("selections");
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";
+  if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   return report;

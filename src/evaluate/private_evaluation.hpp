@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,9 +12,12 @@
 
 namespace dpreduce {
 
-/// `options`, whose rows are those of data.train, as a run that evaluates the models of evaluation.files: read, and
-/// with what follows from them. Throws BadInput where one cannot be read; UsageError where metrics and model do not go
-/// together; as validated.
+/// A model's bytes, as evaluation.models has them.
+std::string text_of(const Classifier& model);
+
+/// `options`, whose rows are those of data.train, as a run that evaluates the models of evaluation.models, or where
+/// there are none those of evaluation.files: read, and with what follows from them; not validated. Throws BadInput
+/// where one cannot be read; UsageError where metrics and model do not go together.
 FitOptions evaluation_of(FitOptions options);
 
 /// Sees the run's release, and makes figures of it; at the coordinator (TrainingTerms::observer).

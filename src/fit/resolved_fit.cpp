@@ -285,7 +285,8 @@ RunTerms ResolvedFit::terms() const {
           .config_digest = plan_.config_digest,
           .version = version(),
           .forfeits = beside_seed(plan_.forfeits),
-          .asked = options_.method.asked};
+          .asked = options_.method.asked,
+          .data_set = options_.privacy.data_set};
 }
 
 StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,

@@ -41,6 +41,10 @@ void add_figures(nlohmann::json& report, const ReleaseFigures& figures);
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);
 
+/// Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut
+/// off since; and what it has spent. At the coordinator.
+nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy);
+
 /// What all runs on the run's ledger have spent together, in words (balance_text). At the coordinator. Precondition:
 /// its releases are charged to a ledger.
 std::string ledger_balance(const FittedRun& run);

@@ -33,10 +33,13 @@ std::vector<double> deltas_of_runs(const LedgerState& state);
 /// which says no less of any of them; where none states one, kDeltaToTell.
 double delta_to_tell(const LedgerState& state);
 
-/// What ledger show --format json prints: {"releases", "runs", "mu", "rho", "deltas_of_runs", "open_runs"}, with
-/// sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each with what it and all
-/// before it have spent together ("so_far"), if all were about the same records; epsilons are told at `delta`, by
-/// default delta_to_tell, sums for neighbors by `adjacency` (data_set_budget.hpp).
+/// How costs of runs come to that of a ledger, and on whose word.
+const char* composition_rule(const LedgerState& state);
+
+/// What ledger show --format json prints: {"releases", "rule", "runs", "mu", "rho", "deltas_of_runs", "open_runs"},
+/// with sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each with what it
+/// and all before it have spent together ("so_far"), if all were about the same records, but for other data sets';
+/// epsilons are told at `delta`, by default delta_to_tell, sums for neighbors by `adjacency` (data_set_budget.hpp).
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                               Adjacency adjacency = Adjacency::kAddRemove);
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "common/data/sharded_array.hpp"
+#include "common/files/atomic_file.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::commands_test {
@@ -360,6 +361,82 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   }
   expect_refused(rows + "--private --ledger untouched.jsonl", 2, "no privacy budget", 3);
   EXPECT_FALSE(has("untouched.jsonl"));
+}
+
+// Epsilon 2 for training rows and 1 for test rows: 2 of each record where the user says that they are other records.
+TEST_F(ModelCommandsTest, RecordsOfOneDataSetCostTheLargestOfThem) {
+  const std::string fit =
+      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --epsilon 2 --delta 1e-5 --quiet ";
+  const std::string evaluate =
+      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 ";
+  const std::string limit = "--budget-epsilon 2.0001 --budget-delta 1e-5 --ledger both.jsonl ";
+  succeed(fit + limit + "--overwrite --data-set train");
+  expect_refused(evaluate + limit, 4, "the runs on file about data set train have epsilon 2");
+  expect_refused(evaluate + limit + "--data-set train", 4, "about data set train");
+  succeed(evaluate + limit + "--data-set test --report e.json");
+  const json ledger = document("e.json")["ledger"];
+  EXPECT_EQ(ledger["data_set"], "test");
+  EXPECT_EQ(ledger["spent"]["rule"], "max over data sets, on the user's word: --data-set");
+  EXPECT_NEAR(ledger["spent"]["epsilon"].get<double>(), 2, 1e-6);
+  const json shown = succeed("ledger show --ledger both.jsonl --format json").json();
+  EXPECT_EQ(shown["rule"], ledger["spent"]["rule"]);
+  EXPECT_EQ(shown["runs"][1]["data_set"], "test");
+  EXPECT_NEAR(shown["runs"][1]["so_far"]["epsilon"].get<double>(), 1, 1e-6);
+  EXPECT_THAT(succeed("ledger show --ledger both.jsonl").out,
+              testing::ContainsRegex("by the user's word .*:\n    test: epsilon 1 .*\n    train: epsilon 2 "));
+  expect_refused(evaluate + limit + "--data-set 'a\"b'", 2, "data set must be");
+}
+
+TEST_F(ModelCommandsTest, TestRowsThatTrainingHasReadAreNoDataSetOfTheirOwn) {
+  const std::string evaluate =
+      "evaluate --private --model model.safetensors --test-y test_y.npy --mu 1 --train-x test_x.npy --ledger "
+      "seen.jsonl ";
+  std::filesystem::copy(folder_ / "test_x.npy", folder_ / "copy_x.npy");
+  for (const int ranks : {0, 3}) {
+    for (const char* rows : {"--test-x test_x.npy", "--test-x copy_x.npy"}) {
+      expect_refused(evaluate + rows + " --data-set test", 3, "--data-set test would say that test rows are other",
+                     ranks);
+    }
+  }
+  succeed(evaluate + "--test-x copy_x.npy");  // added up
+  succeed(
+      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --mu 1 --train-x "
+      "train_x.npy --data-set test --ledger seen.jsonl");
+}
+
+// Its report cannot be written: what was paid for is told all the same, by the next start, the same each time.
+TEST_F(ModelCommandsTest, APrivateEvaluationThatStoppedTellsTheSameAtNoCharge) {
+  const std::string evaluate =
+      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 "
+      "--ledger stopped.jsonl ";
+  const ProgramRun stopped = run(evaluate + "--report /dev/full");
+  EXPECT_EQ(stopped.exit_code, 3);
+  EXPECT_THAT(stopped.err, HasSubstr("--resume"));
+  const auto kept = [](const std::string& name) { return name.starts_with("stopped.jsonl"); };
+  std::filesystem::create_directory(folder_ / "kept");
+  for (const std::string& name : folder_.names()) {
+    if (kept(name)) std::filesystem::copy(folder_ / name, folder_ / ("kept/" + name));
+  }
+  const json told = succeed(evaluate + "--resume --format json").json();
+  for (const std::string& name : folder_.names()) {
+    if (kept(name)) std::filesystem::remove(folder_ / name);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "kept")) {
+    std::filesystem::copy(entry.path(), folder_ / entry.path().filename().string());
+  }
+  succeed(evaluate + "--resume --report e.json", 3);
+  EXPECT_EQ(document("e.json")["metrics"], told["metrics"]);
+  const json shown = succeed("ledger show --ledger stopped.jsonl --format json").json();
+  EXPECT_EQ(shown["releases"].size(), 1U);
+  EXPECT_TRUE(shown["open_runs"].empty());
+}
+
+TEST_F(ModelCommandsTest, ARaceForOneReportIsLostBeforeItIsPaidFor) {
+  const AtomicFile of_another_run(folder_ / "e.json", Existing::kKeep);
+  expect_refused(
+      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 "
+      "--ledger raced.jsonl --report e.json",
+      2, "e.json: another process is writing it");
 }
 
 TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {

@@ -68,7 +68,7 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --method fisher --select 6 --select-by t",
       fit + " --method prototypes --auto --public-x p.npy",
       fit + " --accountant zcdp",
-      "fit --train-x a.npy --train-y c.npy --mu 0.3" + names,
+      "fit --train-x a.npy --train-y c.npy --mu 0.3 --data-set d" + names,
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --methods mean --epsilons 1 --delta 1e-8 "
       "--out o" +
           names,
@@ -97,7 +97,8 @@ std::vector<std::string> lines_of_all_options() {
       "evaluate --model m --test-x a.npy --test-y b.npy --top-k 3 --threshold 0.25",
       "evaluate --model m --test-x a.npy --test-y b.npy --private --mu 1 --metrics accuracy --level 0.9 --adjacency "
       "replace-one --seed 3 --ledger l --budget-epsilon 3 --budget-delta 1e-7 --accountant zcdp",
-      "evaluate --model m --test-x a.npy --test-y b.npy --private --epsilon 1 --delta 1e-6",
+      "evaluate --model m --test-x a.npy --test-y b.npy --private --epsilon 1 --delta 1e-6 --data-set d --train-x "
+      "c.npy",
       "evaluate --model m --test-x a.npy --test-y b.npy --private --rho 0.1 --delta 1e-6",
       "privacy calibrate --epsilon 2 --delta 1e-6 --accountant pld --sensitivity 3 --steps 5 --sampling-rate 0.2 "
       "--format json",

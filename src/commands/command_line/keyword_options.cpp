@@ -91,6 +91,11 @@ std::vector<KeywordHelp> fit_keywords() {
   return keywords;
 }
 
+RunnableCommand run_of_call(CommandEntry command, std::span<const TomlItem> keywords) {
+  read_keywords(command.options, command.name, keywords, command.name + "()");
+  return command.chosen({.options = command.options});
+}
+
 std::string result_of_call(CommandEntry command, std::span<const TomlItem> keywords) {
   const std::string call = command.name + "()";
   read_keywords(command.options, command.name, keywords, call);

@@ -45,6 +45,10 @@ struct KeywordHelp {
 /// about silos, or about how a command prints.
 std::vector<KeywordHelp> fit_keywords();
 
+/// What `command` runs with these options, on rows and files that the program has in their place. Throws UsageError as
+/// fit_options_of, and as the command does.
+RunnableCommand run_of_call(CommandEntry command, std::span<const TomlItem> keywords);
+
 /// The result of `command`, one that programs call, with these options: JSON. Throws UsageError as fit_options_of,
 /// where a required option is missing, and as the command does.
 std::string result_of_call(CommandEntry command, std::span<const TomlItem> keywords);

@@ -99,6 +99,7 @@ void members_of(RunTerms& terms, Members& members) {
   members.optional("forfeited_by", !terms.forfeits.empty(), terms.forfeits);
   members.optional("silos", terms.silos.has_value(), terms.silos);
   members("unit", terms.unit);
+  members.optional("data_set", !terms.data_set.empty(), terms.data_set);
   members("epsilon", terms.epsilon);
   members("delta", terms.delta);
   members("config_digest", terms.config_digest);

@@ -58,6 +58,7 @@ std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   if (reserved.accountant != terms.accountant) return "accountant";
   if (reserved.is_private != terms.is_private || reserved.forfeits != terms.forfeits) return "private";
   if (reserved.unit != terms.unit) return "unit";
+  if (reserved.data_set != terms.data_set) return "data set";
   if (reserved.epsilon != terms.epsilon) return "epsilon";
   if (reserved.delta != terms.delta) return "delta";
   if (reserved.config_digest != terms.config_digest) return "config digest";
@@ -85,6 +86,7 @@ std::string fault_of(const RunTerms& terms) {
   std::string fault = name_fault("method", terms.method);
   if (fault.empty() && !terms.asked.empty()) fault = name_fault("method asked for", terms.asked);
   if (fault.empty()) fault = name_fault("version", terms.version);
+  if (fault.empty() && !terms.data_set.empty()) fault = name_fault("data set", terms.data_set);
   if (fault.empty() && terms.epsilon.has_value() != terms.delta.has_value()) {
     fault = "epsilon and delta must be given together or not at all";
   }

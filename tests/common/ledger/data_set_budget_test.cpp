@@ -39,6 +39,36 @@ TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
   EXPECT_GE(spending_of(state.charges(), Adjacency::kAddRemove).mu, 5);
 }
 
+LedgerEntry about(const std::string& data_set, LedgerEntry entry) {
+  entry.terms.data_set = data_set;
+  return entry;
+}
+
+// 3 for all, then 4 for one data set and 6 for another: sqrt(9 + 36), and not sqrt(9 + 16 + 36).
+TEST(DataSetBudget, RecordsAreInOneDataSetAndInRunsWithoutOne) {
+  const LedgerState state =
+      charged({gaussian("run-1/a", 3), about("train", gaussian("run-2/a", 4)), about("test", gaussian("run-3/a", 6)),
+               about("seen", seeded(gaussian("run-4/a", 100)))});
+  EXPECT_EQ(state.data_sets(), (std::vector<std::string>{"test", "train"}));
+  EXPECT_NEAR(spending_in("train", state, Adjacency::kAddRemove).mu, 5, 1e-14);
+  EXPECT_NEAR(largest_spending(state, Adjacency::kAddRemove, kDelta).mu, std::sqrt(45.0), 1e-14);
+  EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, std::nullopt, kDelta),
+              testing::HasSubstr(upper_figure(gdp_epsilon(std::sqrt(45.0), kDelta))));
+}
+
+// A new name has the room that runs without a name leave; a run without a name needs room in every data set.
+TEST(DataSetBudget, ARunNeedsRoomInEachDataSetThatItCountsIn) {
+  const LedgerState state = charged({gaussian("run-1/a", 0.3), about("train", gaussian("run-2/a", 0.4))});
+  const auto needs = [&](const std::string& data_set, double mu, double limit_mu) {
+    require_room(state, reservation_for(about(data_set, gaussian("run-9/a", mu))),
+                 {gdp_epsilon(limit_mu, kDelta) * (1 + 1e-9), kDelta}, "ledger.jsonl");
+  };
+  EXPECT_NO_THROW(needs("test", 0.4, 0.5));
+  EXPECT_THROW(needs("test", 0.5, 0.5), BudgetRefused);
+  EXPECT_THROW(needs("train", 0.1, 0.5), BudgetRefused);
+  EXPECT_THROW(needs("", 0.1, 0.5), BudgetRefused);
+}
+
 TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
   const LedgerState state =
       charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", SelectionMechanism::kExponential, 2),

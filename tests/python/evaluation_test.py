@@ -1,0 +1,149 @@
+"""evaluate() and DPScore: what `dpreduce evaluate --private` prints, of models and rows in memory."""
+import copy
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import dpreduce
+from conftest import CLASSES, labeled_rows
+
+TERMS = {"mu": 3, "seed": 5}
+
+
+@pytest.fixture(scope="module")
+def run():
+    return dpreduce.fit(*labeled_rows(2000), classes=CLASSES, method="mean", mu=2, seed=1)
+
+
+@pytest.fixture
+def test_rows():
+    return labeled_rows(900, seed=2)
+
+
+def test_figures_are_the_commands(run, test_rows, program, tmp_path):
+    x, y = test_rows
+    run.save(tmp_path / "m.safetensors")
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    printed = json.loads(program("evaluate", "--private", "--model", "m.safetensors", "--test-x", "x.npy", "--test-y", "y.npy", "--mu", 3,
+                                 "--seed", 5, "--metrics", "accuracy,recall,topk", "--top-k", 2, "--level", 0.9, "--format", "json"))
+    terms = {**TERMS, "metrics": ["accuracy", "recall", "topk"], "top_k": 2, "level": 0.9}
+    for model in (run, dpreduce.load(tmp_path / "m.safetensors"), copy.deepcopy(run)):
+        made = model.evaluate(x, y, **terms, ledger=tmp_path / "own.jsonl")
+        assert made.metrics == printed["metrics"]
+        made.report["ledger"] = printed["ledger"]
+        assert made.report == printed
+    assert made.accuracy == made.metrics["accuracy"] and made.account["runs"] == 3
+    assert made.accuracy["low"] <= np.mean(run.predict(x) == y) <= made.accuracy["high"]
+    assert repr(made).startswith(f"<dpreduce.Evaluation: accuracy {made.accuracy['value']:.3f} (") and "not private" in repr(made)
+    with pytest.raises(AttributeError, match="no 'auc'; it has accuracy"):
+        made.auc
+
+
+def test_without_a_ledger_the_caller_keeps_the_account_and_each_call_has_noise_of_its_own(run, test_rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one, other = (run.evaluate(*test_rows, epsilon=1, delta=1e-5) for _ in range(2))
+    assert one.report["private"] and one.account is None and "ledger" not in one.report
+    assert one.accuracy["value"] != other.accuracy["value"]
+    assert "epsilon 1 at delta 1e-05" in repr(one)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_unit_is_a_person_and_a_limit_holds(run, test_rows, tmp_path):
+    x, y = test_rows
+    persons = [f"p{row // 3}" for row in range(len(y))]
+    terms = {"epsilon": 1, "delta": 1e-5, "ledger": tmp_path / "l.jsonl", "budget_epsilon": 1.2, "budget_delta": 1e-5}
+    made = run.evaluate(x, y, person=persons, rows_per_person=3, **terms)
+    assert made.report["privacy"]["unit"] == "person" and made.report["privacy"]["rows_per_person"] == 3
+    with pytest.raises(dpreduce.BudgetRefused):
+        run.evaluate(x, y, person=persons, rows_per_person=3, **terms)
+
+
+def test_data_sets_cost_the_largest_of_them(rows, test_rows, tmp_path):
+    terms = {"epsilon": 1, "delta": 1e-5, "ledger": tmp_path / "both.jsonl", "budget_epsilon": 1.2, "budget_delta": 1e-5}
+    trained = dpreduce.fit(*rows, classes=CLASSES, method="mean", data_set="train", **terms)
+    with pytest.raises(dpreduce.BudgetRefused, match="data set train"):
+        trained.evaluate(*test_rows, **terms)
+    made = trained.evaluate(*test_rows, data_set="test", **terms)
+    assert made.report["ledger"]["data_set"] == "test" and made.report["ledger"]["spent"]["rule"].startswith("max over data sets")
+
+
+def test_refusals_are_before_the_charge(run, test_rows, tmp_path):
+    x, y = test_rows
+    ledger = tmp_path / "untouched.jsonl"
+    for kind, words, change in [
+            (dpreduce.UsageError, "no privacy budget", {"mu": None}),
+            (dpreduce.UsageError, "'f2' is none", {"metrics": "accuracy,f2"}),
+            (dpreduce.UsageError, "this model has none", {"metrics": "auc"}),
+            (dpreduce.UsageError, "level", {"level": 1.5}),
+            (dpreduce.UsageError, "'rounds' is not an option of evaluate", {"rounds": 3}),
+            (dpreduce.UsageError, "option of the command alone", {"report": "r.json"}),
+            (dpreduce.BadInput, "17 features", {"X": np.zeros((len(y), 17))}),
+            (dpreduce.BadInput, "label", {"y": y + 1}),
+            (dpreduce.BadInput, "person", {"person": ["p"]})]:
+        terms = {"X": x, "y": y, "mu": 1, **change}
+        with pytest.raises(kind, match=words):
+            run.evaluate(terms.pop("X"), terms.pop("y"), ledger=ledger, **terms)
+    assert not ledger.exists()
+
+
+def test_names_of_classes_are_labels(test_rows):
+    x, y = labeled_rows(2000)
+    names = ["ant", "bee", "cat", "dog"]
+    named = dpreduce.fit(x, np.array(names)[y], class_names=names, method="mean", mu=2, seed=1)
+    x, y = test_rows
+    assert named.evaluate(x, np.array(names)[y], **TERMS).metrics == named.evaluate(x, y, **TERMS).metrics
+    estimator = dpreduce.DPMeanClassifier(mu=2, random_state=1, classes=names).fit(*labeled_rows(2000)[:1], np.array(names)[labeled_rows(2000)[1]])
+    assert estimator.evaluate(x, np.array(names)[y], **TERMS).metrics == named.evaluate(x, y, **TERMS).metrics
+
+
+@pytest.mark.filterwarnings("ignore::dpreduce.RepeatedFitWarning")
+def test_a_score_of_n_splits_is_n_charges(rows, tmp_path):
+    from sklearn.model_selection import cross_val_score
+    score = dpreduce.DPScore(epsilon=2, delta=1e-5, ledger=tmp_path / "scores.jsonl")
+    estimator = dpreduce.DPMeanClassifier(epsilon=4, delta=1e-6, classes=CLASSES)
+    values = cross_val_score(estimator, *rows, cv=3, scoring=score, error_score="raise")
+    assert values.shape == (3,) and (values > 0.7).all()
+    assert score.last_evaluation.accuracy["value"] == values[-1]
+    assert len(dpreduce.read_ledger(tmp_path / "scores.jsonl")["releases"]) == 3
+
+
+def test_scores(run, test_rows):
+    x, y = test_rows
+    balanced = dpreduce.DPScore(run, metric="balanced_accuracy", **TERMS)
+    assert balanced(None, x, y) == run.evaluate(x, y, metrics="recall", **TERMS).balanced_accuracy["value"]
+    softmax = dpreduce.fit(*labeled_rows(2000), classes=CLASSES, method="gd", mu=2, seed=1)
+    assert dpreduce.DPScore(metric="neg_log_loss", **TERMS)(softmax, x, y) == -softmax.evaluate(x, y, metrics="logloss", **TERMS).log_loss["value"]
+    with pytest.warns(dpreduce.PrivacyWarning, match="too little data"):
+        assert math.isnan(dpreduce.DPScore(mu=0.01, seed=1)(run, x[:9], y[:9]))
+
+
+def test_a_score_is_of_dpreduces_own_models(run, test_rows):
+    from sklearn.dummy import DummyClassifier
+    from sklearn.pipeline import make_pipeline
+    for other in (DummyClassifier(), make_pipeline(dpreduce.DPMeanClassifier(classes=CLASSES))):
+        with pytest.raises(dpreduce.UsageError, match="none of dpreduce's"):
+            dpreduce.DPScore(mu=1)(other, *test_rows)
+    with pytest.raises(dpreduce.UsageError, match="give one, or DPScore a model"):
+        dpreduce.DPScore(run, mu=1)(run, *test_rows)
+    with pytest.raises(dpreduce.UsageError, match="'f1' is none of accuracy"):
+        dpreduce.DPScore(mu=1, metric="f1")
+
+
+def test_ranks_get_the_figures_of_one(run, test_rows, tmp_path, on_ranks):
+    x, y = test_rows
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    run.save(tmp_path / "m.safetensors")
+    said = on_ranks(3, """
+from mpi4py import MPI
+import dpreduce, numpy as np
+rank = MPI.COMM_WORLD.rank
+x, y = np.load("x.npy")[rank::3], np.load("y.npy")[rank::3]
+made = dpreduce.load("m.safetensors").evaluate(x, y, mu=3, seed=5, ledger="l.jsonl", comm=MPI.COMM_WORLD)
+print(made.metrics["accuracy"], file=open(f"said.{rank}", "a"))
+""")
+    assert said == [str(run.evaluate(x, y, **TERMS).accuracy)] * 3
