@@ -29,6 +29,7 @@ _NAMES = {
     "audit": "commands",
     "load": "model",
     "Model": "model",
+    "Statistics": "statistics",
     "Error": "errors",
     "UsageError": "errors",
     "BadInput": "errors",
@@ -43,7 +44,7 @@ _NAMES = {
     "DataDependentClassesWarning": "errors",
     "RepeatedFitWarning": "errors",
 }
-_MODULES = {"commands", "errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
+_MODULES = {"commands", "errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos", "statistics"}
 
 __all__ = [*_NAMES, "privacy"]
 

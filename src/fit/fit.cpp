@@ -201,7 +201,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
     });
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier = method_entry(fit->options().method).trains
+      Classifier classifier = fit->options().evaluation.models.empty()
                                   ? fitted_classifier(*fit, std::move(scores), run.rows().preprocessing())
                                   : evaluated_model(fit->options().evaluation);
       fitted.emplace(FittedRun{.fit = fit,
