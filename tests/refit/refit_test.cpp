@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
                         fit.rows.select_by = SelectBy::kT;
                       },
                       {.method = RefitMethod::kFisher, .select = 4, .select_by = SelectBy::kT}}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& tested) { return tested.param.name; });
 
 class RefitTest : public testing::Test {
  protected:
