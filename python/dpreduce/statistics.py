@@ -27,19 +27,7 @@ __all__ = ["Statistics"]
 
 
 class Statistics:
-    """Noised sums of rows, public.
-
-    Attributes
-    ----------
-    classes, dim : int
-        K, and the entries of a row as it was summed, an intercept among them.
-    blocks : dict of str to numpy.ndarray
-        Noised sums in lattice units, int64; `gram` as a full d x d matrix, `class_grams` as K of them.
-    sigma : dict of str to float
-        The standard deviation of the noise of an entry; beside the diagonal of matrices 1 / sqrt(2) of it.
-    metadata : dict of str to str
-        As the file has it: scale (lattice units to a feature unit), privacy, how rows were prepared, names.
-    """
+    """Noised sums of rows, public."""
 
     def __init__(self, own: _core.Statistics) -> None:
         self._own = own
@@ -50,6 +38,7 @@ class Statistics:
         return cls(_library.core().Statistics.load(os.fspath(path)))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the file. Raises BadInput where there is one already, unless `overwrite` says so."""
         self._own.save(os.fspath(path), overwrite)
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -61,22 +50,27 @@ class Statistics:
 
     @property
     def classes(self) -> int:
+        """K."""
         return self._own.classes
 
     @property
     def dim(self) -> int:
+        """d: the entries of a row as it was summed, an intercept among them."""
         return self._own.dim
 
     @property
     def sigma(self) -> dict[str, float]:
+        """The standard deviation of the noise of an entry; beside the diagonal of matrices 1 / sqrt(2) of it."""
         return self._own.sigma
 
     @property
     def metadata(self) -> dict[str, str]:
+        """As the file has it: scale (lattice units to a unit of features), privacy, how rows were prepared, names."""
         return self._own.metadata
 
     @property
     def blocks(self) -> dict[str, NDArray[numpy.int64]]:
+        """Noised sums in lattice units: `gram` as a d x d matrix, `class_grams` as K of them, `class_sums` K x d."""
         return {name: self._whole(name, values) for name, values in self._own.blocks.items()}
 
     def refit(self, **options: typing.Any) -> Model:

@@ -38,7 +38,7 @@ inline constexpr std::array spellings<IntervalKind>{std::pair{std::string_view{"
                                                     std::pair{std::string_view{"none"}, IntervalKind::kNone}};
 
 inline constexpr double kMostKappaOfFormula = 0.15;
-inline constexpr double kMostKappa = 0.5;
+inline constexpr double kMostKappa = 0.35;
 
 struct IntervalTerms {
   double ridge = 0.0;                     ///< R >= 0, in units of feature^2
