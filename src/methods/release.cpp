@@ -29,11 +29,11 @@ class ReleaseMethod : public TrainingMethod {
     if (intercept_ > 0.0) ++terms.dim;
     const double sizes = releases_sizes_apart() ? kSizesShare : 0.0;
     std::vector<ReleaseRequest> requests;
+    if (releases_sizes_apart()) {
+      requests.push_back(registered_statistic("class_sizes").request(terms, main_release().empty() ? 1.0 : sizes));
+    }
     if (!main_release().empty()) {
       requests.push_back(registered_statistic(main_release()).request(terms, 1.0 - sizes));
-    }
-    if (releases_sizes_apart()) {
-      requests.push_back(registered_statistic("class_sizes").request(terms, requests.empty() ? 1.0 : sizes));
     }
     return requests;
   }
@@ -49,13 +49,13 @@ class ReleaseMethod : public TrainingMethod {
   /// What it makes of rows is its releases, which the run's observer is shown; all scores are 0.
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(intercept_);
+    if (releases_sizes_apart()) run.release("class_sizes");  // what is made in parts comes last
     const std::string_view name = main_release();
     if (name == "class_least_squares") {
       release_grams(run);
     } else if (!name.empty()) {
       run.release(name);
     }
-    if (releases_sizes_apart()) run.release("class_sizes");
     run.end_phase("sums");
     const std::size_t classes = run.rows().classes();
     return {std::vector<double>(classes * run.rows().preprocessing().dim()), std::vector<double>(classes)};
