@@ -199,7 +199,7 @@ void declare_classifier(py::module_& module) {
       .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })
       .def_property_readonly("feature_names", [](const Classifier& own) { return own.parts().feature_names; })
       .def_property_readonly("parts", &parts_of)
-      .def_property_readonly("metadata", &metadata_of)
+      .def_property_readonly("metadata", [](const Classifier& own) { return metadata_of(own); })
       .def_property_readonly("threshold", [](const Classifier& own) { return own.parts().threshold; })
       .def_property_readonly("has_probabilities", [](const Classifier& own) { return own.parts().link.has_value(); })
       .def("labels", &labels, py::arg("x"))

@@ -78,7 +78,10 @@ bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
 
 ReleasedBlock sum_of(const ReleasedBlock& one, const ReleasedBlock& other) {
   std::vector<std::int64_t> sums(one.values().size());
-  std::ranges::transform(one.values(), other.values(), sums.begin(), std::plus<>());
+  // Files may hold anything: a sum that wraps around is no error of the program.
+  std::ranges::transform(one.values(), other.values(), sums.begin(), [](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  });
   return {one.name(), std::move(sums), std::hypot(one.sigma(), other.sigma())};
 }
 

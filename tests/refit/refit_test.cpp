@@ -134,6 +134,16 @@ TEST_F(RefitTest, EqualWeightsOfClassesChangeNothingButTheScale) {
   EXPECT_NE(weights({1, 1, 5}), alike);
 }
 
+TEST_F(RefitTest, WeightsOfTheFisherRuleAreOfShares) {
+  const KeptStatistics statistics = released({kGram, kClassSums, kClassSizes});
+  const ClassifierParts plain = refit(statistics, {.method = RefitMethod::kFisher}).classifier.parts();
+  const ClassifierParts weighed =
+      refit(statistics, {.method = RefitMethod::kFisher, .class_weights = {1, 1, 5}}).classifier.parts();
+  EXPECT_EQ(weighed.weights, plain.weights);
+  EXPECT_EQ(weighed.bias[0], plain.bias[0]);
+  EXPECT_DOUBLE_EQ(weighed.bias[2], plain.bias[2] + std::log(5.0));
+}
+
 TEST_F(RefitTest, ThePathHasLessNoiseAtLargerRidgesAndTheLeastLossIsTaken) {
   const KeptStatistics statistics = released({kGram, kClassSums}, 1.0);
   const Refit made = refit(statistics, {.chooses_ridge = true});
