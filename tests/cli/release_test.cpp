@@ -61,6 +61,13 @@ TEST_F(ReleaseTest, ARunThatGoesOnHasTheSameBytesAtNoFurtherCost) {
   EXPECT_EQ(bytes("ledger.jsonl"), ledger);
 }
 
+TEST_F(ReleaseTest, ACheckpointThatHasNotKeptMatricesOfClassesCannotGiveThem) {
+  const std::string line =
+      "fit --classes 3 --mu 1 --quiet --method ls --checkpoint kept --resume " + std::string(kRows);
+  succeed(line);
+  expect_refused(line + " --overwrite --keep-statistics k", 7, "keep statistics is false there and true here");
+}
+
 TEST_F(ReleaseTest, APersonIsTheUnitWhereRowsSayWhose) {
   succeed(release(std::string("--statistics gram,class_sums,class_sizes --train-person y.npy --rows-per-person 2 ") +
                   kRows));
