@@ -374,7 +374,10 @@ void declare_release(OptionTable& table, FitOptions& options) {
   declare_rows(table, options.rows);
   table.number("--gram-share", options.method.gram_share, "share of mu^2 for Gram matrices beside class sums")
       .in_group(kMethodGroup);
-  declare_privacy(table, options.privacy);
+  table.begin_group("Privacy");
+  declare_budget(table, options.privacy.budget);
+  declare_account(table, options.privacy);
+  table.begin_group("");
   declare_output(table, options.output, false);
   declare_silos(table, options.silos);
   declare_format(table, options.output.format);
