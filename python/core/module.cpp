@@ -14,6 +14,7 @@
 #include <pybind11/stl.h>
 
 #include "commands/command_line/keyword_options.hpp"
+#include "commands/command_line/refit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/job.hpp"
@@ -33,6 +34,8 @@
 #include "core/interpreter.hpp"
 #include "core/travel.hpp"
 #include "fit/ranked_rows.hpp"
+#include "refit/kept_statistics.hpp"
+#include "refit/refit.hpp"
 #include "report/explanation.hpp"
 #include "report/ledger_text.hpp"
 #include "report/model_card.hpp"
@@ -196,7 +199,7 @@ void declare_classifier(py::module_& module) {
       .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })
       .def_property_readonly("feature_names", [](const Classifier& own) { return own.parts().feature_names; })
       .def_property_readonly("parts", &parts_of)
-      .def_property_readonly("metadata", &metadata_of)
+      .def_property_readonly("metadata", [](const Classifier& own) { return metadata_of(own); })
       .def_property_readonly("threshold", [](const Classifier& own) { return own.parts().threshold; })
       .def_property_readonly("has_probabilities", [](const Classifier& own) { return own.parts().link.has_value(); })
       .def("labels", &labels, py::arg("x"))
@@ -215,6 +218,59 @@ void declare_classifier(py::module_& module) {
         return std::make_shared<Classifier>(load_classifier(path));
       },
       py::arg("path"));
+}
+
+// The weights of a refit with intervals, and of scores of `x`, m x d, as JSON.
+std::string intervals(const KeptStatistics& statistics, const std::vector<Keyword>& keywords, double level,
+                      const py::array_t<float, py::array::c_style>& x) {
+  const std::vector<TomlItem> items = items_of(keywords);
+  const std::span<const float> rows(x.data(), static_cast<std::size_t>(x.size()));
+  const bool has_columns =
+      x.ndim() == 2 && static_cast<std::size_t>(x.shape(1)) == statistics.of_rows.preprocessing.input_dim;
+  if (!rows.empty() && !has_columns) {
+    throw UsageError(fmt::format("x: rows must have {} features", statistics.of_rows.preprocessing.input_dim));
+  }
+  const Unlocked unlocked;
+  const RefitOptions options = refit_options_of(items, statistics);
+  const Refit made = refit(statistics, options);
+  if (!made.ridge) throw UsageError("intervals go with method ls and a shared Gram matrix");
+  return json_text(intervals_json(statistics, options, *made.ridge, level, rows));
+}
+
+void declare_statistics(py::module_& module) {
+  py::class_<KeptStatistics, std::shared_ptr<KeptStatistics>>(module, "Statistics")
+      .def_static("load",
+                  [](const std::string& path) { return std::make_shared<KeptStatistics>(load_statistics(path)); })
+      .def_property_readonly("classes", [](const KeptStatistics& own) { return own.of_rows.classes; })
+      .def_property_readonly("dim", [](const KeptStatistics& own) { return own.lattice().dim; })
+      .def_property_readonly("metadata", [](const KeptStatistics& own) { return metadata_of(own); })
+      .def_property_readonly("sigma",
+                             [](const KeptStatistics& own) {
+                               py::dict sigma;
+                               for (const ReleasedBlock& block : own.blocks)
+                                 sigma[py::str(block.name())] = block.sigma();
+                               return sigma;
+                             })
+      .def_property_readonly("blocks",
+                             [](const KeptStatistics& own) {
+                               py::dict blocks;
+                               for (const ReleasedBlock& block : own.blocks) {
+                                 blocks[py::str(block.name())] = py::array_t<std::int64_t>(
+                                     static_cast<py::ssize_t>(block.values().size()), block.values().data());
+                               }
+                               return blocks;
+                             })
+      .def("plus", [](const KeptStatistics& one, const KeptStatistics& other) { return one + other; })
+      .def("save", [](const KeptStatistics& own, const std::string& path,
+                      bool overwrite) { write_file(path, overwrite, to_bytes(own)); })
+      .def("refit",
+           [](const KeptStatistics& own, const std::vector<Keyword>& keywords) {
+             const std::vector<TomlItem> items = items_of(keywords);
+             const Unlocked unlocked;
+             Refit made = refit(own, refit_options_of(items, own));
+             return std::pair(std::make_shared<Classifier>(made.classifier), json_text(refit_json(made)));
+           })
+      .def("intervals", &intervals);
 }
 
 void declare_ranks(py::module_& module) {
@@ -268,6 +324,7 @@ PYBIND11_MODULE(_core, module) {
   translate_errors();
   end_with_interpreter();
   declare_classifier(module);
+  declare_statistics(module);
   declare_ranks(module);
   declare_fit(module);
   declare_travel(module);

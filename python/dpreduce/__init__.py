@@ -31,6 +31,7 @@ _NAMES = {
     "audit": "commands",
     "load": "model",
     "Model": "model",
+    "Statistics": "statistics",
     "Error": "errors",
     "UsageError": "errors",
     "BadInput": "errors",
@@ -45,7 +46,7 @@ _NAMES = {
     "DataDependentClassesWarning": "errors",
     "RepeatedFitWarning": "errors",
 }
-_MODULES = {"commands", "errors", "estimators", "evaluation", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
+_MODULES = {"commands", "errors", "estimators", "evaluation", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos", "statistics"}
 
 __all__ = [*_NAMES, "privacy"]
 

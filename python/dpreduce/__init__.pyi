@@ -31,5 +31,6 @@ from .plans import PersonCounts as PersonCounts
 from .plans import Plan as Plan
 from .plans import Session as Session
 from .promise import Privacy as Privacy
+from .statistics import Statistics as Statistics
 
 __version__: str

@@ -36,6 +36,7 @@
 #include "forecast/machine_memory.hpp"
 #include "forecast/prediction_memory.hpp"
 #include "methods/registry.hpp"
+#include "refit/kept_statistics.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
 #include "report/page/page.hpp"
@@ -55,6 +56,15 @@ std::size_t model_bytes(const FitOptions& options, const FitPlan& plan) {
   std::size_t names = 0;
   for (const std::string& name : options.data.train.class_names) names += 4 * (name.size() + 2);  // quotes in quotes
   return kModelHeader + names + sizeof(double) * numbers + sizeof(std::int16_t) * plan.projection_elements;
+}
+
+// About how large kept statistics become, and not less.
+std::size_t statistics_bytes(const FitPlan& plan) {
+  std::size_t numbers = plan.projection_elements + 2 * plan.preprocessing.dim();
+  for (const ReleaseRequest& request : plan.requests) {
+    for (const BlockRequest& block : request.blocks) numbers += block.elements;
+  }
+  return kModelHeader + sizeof(std::int64_t) * numbers;
 }
 
 bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
@@ -80,7 +90,11 @@ struct Outputs {
   }
 
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
-    model.reserve(model_bytes(options, plan));
+    model.reserve(options.statistics.empty() ? model_bytes(options, plan) : statistics_bytes(plan));
+    if (!options.output.statistics.empty()) {
+      statistics.emplace(options.output.statistics, existing);
+      statistics->reserve(statistics_bytes(plan));
+    }
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
     if (!options.output.timings.empty()) timings.emplace(options.output.timings, existing, Readers::kOwnerOnly);
@@ -90,7 +104,8 @@ struct Outputs {
                       nullptr);
     }
   }
-  AtomicFile model;
+  AtomicFile model;  // or, of `dpreduce release`, statistics
+  std::optional<AtomicFile> statistics;
   std::optional<AtomicFile> report;
   std::optional<AtomicFile> html;
   std::optional<AtomicFile> timings;
@@ -101,9 +116,10 @@ struct Outputs {
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
-  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
-                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
-                           NamedPath{"--timings", options.output.timings}};
+  const std::array outputs{
+      NamedPath{"--out", options.output.out},         NamedPath{"--report", options.output.report},
+      NamedPath{"--html", options.output.html},       NamedPath{"--metrics", options.output.metrics},
+      NamedPath{"--timings", options.output.timings}, NamedPath{"--keep-statistics", options.output.statistics}};
   require_not_read(outputs, open.training);
   if (!open.training.is_none()) {  // the coordinator of silos has none
     for (const auto* files : {&options.data.train.person, &options.data.train.weight}) {
@@ -142,9 +158,12 @@ bool has_readers(const OutputOptions& output) {
   return !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
 }
 
-ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs) {
+ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs,
+                        StatisticsKeeper* keeper) {
   if (!figures) return nullptr;
-  return [&figures, &outputs](const WatchedRelease& watched) {
+  return [&figures, &outputs, keeper](const WatchedRelease& watched) {
+    if (keeper != nullptr) keeper->add(watched);
+    if (watched.name == kWholeClassGrams) return;  // its figures are those of the release
     const std::span<const BlockFigures> added = figures->add(watched);
     if (outputs->metrics) outputs->metrics->add(watched.name, added);
   };
@@ -178,6 +197,8 @@ class FitSteps {
  private:
   const FitOptions& options() const { return open_.fit->options(); }
   const FitPlan& plan() const { return open_.fit->plan(); }
+
+  bool keeps_statistics() const { return !options().statistics.empty() || !options().output.statistics.empty(); }
 
   OpenFit opened() {
     ranks_.together([&] { require_silos(asked_, ranks_); });
@@ -247,14 +268,20 @@ class FitSteps {
                  {.threads = open_.threads,
                   .timings = std::move(timings_),
                   .progress = progress_->of_passes(),
-                  .observer = shown_to(figures_, outputs_),
+                  .observer = shown_to(figures_, outputs_, keeps_statistics() ? &keeper_ : nullptr),
                   .warn = warn_on_error_stream});
   }
 
   void finish(FittedRun& run) {
     // What has been paid for is kept, whatever becomes of the test.
     ranks_.together([&] {
-      if (ranks_.is_coordinator()) outputs_->write_model(options(), to_bytes(run.classifier), goes_on_);
+      if (!ranks_.is_coordinator()) return;
+      const std::vector<std::byte> kept =
+          keeps_statistics() ? to_bytes(keeper_.taken(*open_.fit)) : std::vector<std::byte>{};
+      outputs_->write_model(options(), options().statistics.empty() ? to_bytes(run.classifier) : kept, goes_on_);
+      if (!outputs_->statistics) return;
+      outputs_->statistics->write(kept);
+      outputs_->statistics->commit();
     });
     run.timings.end_phase("write");
     const std::optional<TestFigures> test = tested(run);
@@ -324,6 +351,7 @@ class FitSteps {
   std::string trained_and_tested_;         // which test rows are training rows; empty: none
   std::optional<Outputs> outputs_;         // at the coordinator
   bool goes_on_ = false;                   // a run that charged something before; at the coordinator
+  StatisticsKeeper keeper_;                // at the coordinator
   std::optional<ReleaseFigures> figures_;  // empty without noise: there would be nothing but exact figures
   std::optional<RunProgress> progress_;
 };

@@ -28,7 +28,8 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   if (models.empty()) {
     for (const std::string& file : asked.files) models.push_back(load_classifier(file));
   }
-  if (models.size() > 2) throw UsageError(fmt::format("--model: {} models; name one, or two to compare", models.size()));
+  if (models.size() > 2)
+    throw UsageError(fmt::format("--model: {} models; name one, or two to compare", models.size()));
   const Classifier& first = models.front();
   const Classifier& last = models.back();
   if (first.input_dim() != last.input_dim() || first.classes() != last.classes() ||

@@ -69,7 +69,7 @@ struct TrainingTerms {
 struct FittedRun {
   std::shared_ptr<const ResolvedFit> fit;
   Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one; of an
-                                ///< evaluation the model that was evaluated
+                                ///< evaluation the model that was evaluated, of a release all zeros
   Preprocessing preprocessing;  ///< of the rows as they were trained on, with center and intercept
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator

@@ -235,8 +235,12 @@ void require_used_public_rows(const FitOptions& options) {
   }
 }
 
-void require_valid_metrics(const FitOptions& options) {
-  if (options.output.metrics.empty() || !options.privacy.budget.non_private) return;
+void require_public_outputs(const FitOptions& options) {
+  if (!options.privacy.budget.non_private) return;
+  if (!options.output.statistics.empty()) {
+    throw UsageError("--keep-statistics with --non-private: sums without noise are exact, and are not kept");
+  }
+  if (options.output.metrics.empty()) return;
   throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
 }
 
@@ -263,7 +267,7 @@ FitOptions validated(FitOptions options) {
   require_valid_class_shares(options);
   require_valid_choice(options);
   require_valid_label_sets(options);
-  require_valid_metrics(options);
+  require_public_outputs(options);
   require_valid_checkpoint(options);
   require_fit_for_silos(options);
   require_unit_of_silos(options);

@@ -11,6 +11,7 @@
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
+#include "methods/least_squares_terms.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
 
@@ -18,29 +19,10 @@ namespace dpreduce {
 
 namespace {
 
-// The Gram matrix has d^2 / 2 noised entries, the class sums have K d: the more classes there are, the larger the share
-// of the budget that the sums need.
-constexpr double kLsGramShare = 0.5;
-constexpr double kGramShareManyClasses = 0.3;
-// Two classes need an intercept, since the threshold between them is not at the mean of all rows where one is rarer:
-// without it up to 5 points are lost, by class 18. With more classes it acts as a prior, which favors large ones: it
-// cost 0.2 points with 10 classes and 1.4 with 51 (measured).
-constexpr double kIntercept = 0.02;
 // The noise of a released center is the same vector in every row. An intercept can make up for it, and least squares
 // have none: so the center gets more of the budget here, and has less noise.
 constexpr double kCenterShareOfLeastSquares = 0.05;
 
-// Share of mu^2 for the Gram matrices, shared or by class.
-double least_squares_gram_share(const FitOptions& options) {
-  return options.method.gram_share.value_or(options.data.classes < kManyClasses ? kLsGramShare : kGramShareManyClasses);
-}
-
-// Share of C^2 that an intercept coordinate takes of every row, with two classes or `--center moments`; else 0.
-double least_squares_intercept(const FitOptions& options) {
-  return options.data.classes == 2 || options.rows.center == Centering::kMoments ? kIntercept : 0.0;
-}
-
-constexpr double kRidgeInRadii = 0.5;
 // What --choose tries, the usual ridge first.
 constexpr std::array kRidgeFactors{1.0, 0.125, 0.25, 0.5, 2.0, 4.0, 8.0};
 
@@ -72,7 +54,7 @@ class LeastSquaresMethod : public TrainingMethod {
     run.end_phase("sums");
     std::vector<Candidate> candidates(factors_.size());
     if (run.ranks().is_coordinator()) {
-      auto solutions = solve_least_squares(release, run.rows().lattice(), kRidgeInRadii, factors_);
+      auto solutions = solve_least_squares(release, run.rows().lattice(), kSharedRidgeInRadii, factors_);
       for (std::size_t m = 0; m < factors_.size(); ++m) {
         candidates[m] = {fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])};
       }
@@ -86,8 +68,6 @@ class LeastSquaresMethod : public TrainingMethod {
   double intercept_;
 };
 
-constexpr double kLeastAlpha = 1.0;
-constexpr double kMostAlpha = 10.0;
 // What --choose tries: multiples of alpha and of the usual ridge, 1 first. The noise is split by the usual alpha in any
 // case.
 constexpr std::array kAlphaFactors{1.0, 0.1, 0.3, 3.0};
@@ -105,14 +85,6 @@ std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda
   return ridges;
 }
 
-// 1 / mu, held between 1 and 10. The noise in A_j + alpha G is the same for every alpha; the smaller the budget, the
-// more it hides A_j, which has the rows of one class only, and the more weight G should have.
-double usual_alpha(const FitOptions& options) {
-  if (options.privacy.budget.non_private) return kLeastAlpha;
-  const double mu = budget_from(options.privacy.budget).mu(options.privacy.budget.accountant);
-  return std::clamp(1.0 / mu, kLeastAlpha, kMostAlpha);
-}
-
 // DP-LS: a ridge regression for each class, from Gram matrices of the classes, streamed.
 class ClassLeastSquaresMethod : public TrainingMethod {
  public:
@@ -121,6 +93,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         intercept_(least_squares_intercept(options)),
         alpha_(options.method.alpha ? *options.method.alpha : usual_alpha(options)),
         lambda_(options.method.lambda),
+        is_kept_(!options.output.statistics.empty()),
         ridges_(ridges_to_try(alpha_, lambda_, options.method.choose)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
@@ -145,10 +118,12 @@ class ClassLeastSquaresMethod : public TrainingMethod {
     std::optional<ReleasedBlock> gram;
     std::vector<ClassLeastSquares> problems;
     std::vector<std::int64_t> class_sums;
-    const std::size_t width = ridges_.size() * dim;
+    KeptClassGrams kept(run.rows().classes(), dim, alpha_ > 0.0);
+    const std::size_t width = ridges_.size() * dim + (is_kept_ ? kept.width() : 0);
     const std::vector<double> solutions = run.release_class_grams(
         "class_least_squares", width,
         [&](const Release& sums) {
+          if (is_kept_) kept.set_sums(sums);
           if (alpha_ > 0.0) gram = sums.block("gram");
           for (const ClassRidge& ridge : ridges_)
             problems.emplace_back(ridge, run.rows().lattice(), gram ? &*gram : nullptr);
@@ -161,8 +136,10 @@ class ClassLeastSquaresMethod : public TrainingMethod {
             const auto theta = problem.solve(class_gram, std::span(class_sums).subspan(label * dim, dim));
             thetas.insert(thetas.end(), theta.begin(), theta.end());
           }
+          if (is_kept_) kept.append(label, class_gram, thetas);
           return thetas;
         });
+    if (is_kept_) run.show_class_grams([&] { return kept.whole(solutions, width, ridges_.size() * dim); });
     std::vector<Candidate> candidates(ridges_.size());
     for (std::size_t m = 0; m < candidates.size(); ++m) {
       for (auto theta = solutions.begin(); theta != solutions.end(); theta += static_cast<std::ptrdiff_t>(width)) {
@@ -185,6 +162,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   double intercept_;
   double alpha_;
   std::optional<double> lambda_;
+  bool is_kept_;
   std::vector<ClassRidge> ridges_;
 };
 
@@ -215,7 +193,8 @@ const MethodEntry& ls_method() {
                 {"--gram-share", "0.5"},
                 {"--choose"},
                 {"--choose-share"},
-                {"--center moments"}},
+                {"--center moments"},
+                {"--keep-statistics"}},
       .check = require_valid_least_squares,
       .make = make_least_squares,
       .reads_rows_once = [](const MethodOptions& method) { return method.shared_gram; },

@@ -111,12 +111,13 @@ constexpr std::array kFitTerms{
     FitTerm{"--select-by t", [](const FitOptions& fit) { return fit.rows.select_by == SelectBy::kT; }},
     FitTerm{"--select-share", [](const FitOptions& fit) { return fit.rows.select_share.has_value(); }},
     FitTerm{"--checkpoint", [](const FitOptions& fit) { return !fit.output.checkpoint.empty(); }},
+    FitTerm{"--keep-statistics", [](const FitOptions& fit) { return !fit.output.statistics.empty(); }},
     FitTerm{"--secure-aggregation", [](const FitOptions& fit) { return fit.silos.secure_aggregation; }},
 };
 
 // The terms that a method accepts only if it names them in `takes`. Any other term is accepted by every method that
 // does not name it in `refuses`.
-constexpr std::array<std::string_view, 2> kTermsOfFew{"--center moments", "--select-by t"};
+constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--keep-statistics"};
 
 bool is_given(std::string_view option, const FitOptions& options) {
   for (const MethodOption& own : kMethodOptions) {
@@ -140,7 +141,7 @@ std::span<const FitTerm> fit_terms() {
 
 void check_method(const FitOptions& options) {
   const MethodEntry& method = method_entry(options.method);
-  if (!method.trains && options.evaluation.models.empty()) {
+  if (!method.trains && options.evaluation.models.empty() && options.statistics.empty()) {
     refuse_choice("--method", options.method.name, all_method_names());
   }
   for (const RefusedOption& refused : method.refuses) {

@@ -51,7 +51,10 @@ const MethodEntry* find_method(std::string_view name) {
   for (const MethodEntry* entry : all_methods()) {
     if (entry->name == name) return entry;
   }
-  return name == evaluate_method().name ? &evaluate_method() : nullptr;
+  for (const MethodEntry* entry : {&evaluate_method(), &release_method()}) {
+    if (entry->name == name) return entry;
+  }
+  return nullptr;
 }
 
 const MethodEntry& method_entry(const MethodOptions& options) {

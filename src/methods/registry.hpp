@@ -81,8 +81,9 @@ struct MethodEntry {
 /// All methods, in the order in which help lists them.
 std::span<const MethodEntry* const> all_methods();
 
-/// The entry of what makes releases of rows and trains nothing: an evaluation.
+/// The entries of what makes releases of rows and trains nothing: an evaluation, and statistics for refits.
 const MethodEntry& evaluate_method();
+const MethodEntry& release_method();
 
 /// The method of this name, also one that trains nothing; null where there is none.
 const MethodEntry* find_method(std::string_view name);

@@ -309,7 +309,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     fmt::print("method     {}\n", method_text_of(report["adaptive"]["method"].get<std::string>(),
                                                  report["adaptive"]["chosen"].get<std::string>()));
   }
-  fmt::print("model      {}\n", options.output.out);
+  fmt::print("{} {}\n", options.statistics.empty() ? "model     " : "statistics", options.output.out);
   if (report.contains("checkpoint")) {
     fmt::print("checkpoint {}, {} releases taken from it\n", options.output.checkpoint,
                report["checkpoint"]["resumed_releases"].get<std::uint64_t>());

@@ -240,6 +240,12 @@ std::vector<ReleasedBlock> released_sums(Statistic sums, PartRelease& parts, Com
 
 }  // namespace
 
+void TrainingRun::show_class_grams(const std::function<Release()>& whole) {
+  ranks_.together([&] {
+    if (sides_.observer) show_observer(kWholeClassGrams, whole(), {});
+  });
+}
+
 std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
                                                      const std::function<void(const Release&)>& on_sums,
                                                      const OnClassGram& on_gram) {

@@ -100,6 +100,9 @@ class ReleaseLog;
 /// as many numbers for every class.
 using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
 
+/// What observers are shown the whole of "class_least_squares" as, where a method keeps it.
+inline constexpr std::string_view kWholeClassGrams = "class_grams";
+
 /// How many Gram matrices a rank sums up before their reductions begin; as many may be on their way meanwhile.
 inline constexpr std::size_t kGramsAtOnce = 4;
 
@@ -157,6 +160,10 @@ class TrainingRun {
   std::vector<double> release_class_grams(std::string_view name, std::size_t width,
                                           const std::function<void(const Release&)>& on_sums,
                                           const OnClassGram& on_gram);
+
+  /// Shows the observer, at the coordinator, the whole of a release that was made class by class, under the name
+  /// kWholeClassGrams: `whole` makes it there. Collective.
+  void show_class_grams(const std::function<Release()>& whole);
 
   /// From here on releases, and sums of public rows, are recorded in `log` when they become public; those that it holds
   /// are taken from there, and no row is read for them. `log`, bound, at the coordinator, where it outlives the run;

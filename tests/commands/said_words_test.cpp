@@ -37,6 +37,9 @@ std::string list_of_classes() {
 std::vector<std::string> lines_of_all_options() {
   const std::string rows = "--train-x a.npy b.npy --train-y c.npy --classes 12";
   const std::string fit = "fit " + rows + " --mu 0.3";
+  const std::string release = "release --statistics gram " + rows;
+  const std::string among_silos =
+      "release --statistics gram --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1";
   const std::string names = " --class-names " + list_of_classes();
   return {
       fit +
@@ -44,6 +47,7 @@ std::vector<std::string> lines_of_all_options() {
           "replace-one --seed 9 --ledger l --resume --out m --report r --html h --metrics j --timings t --overwrite "
           "--quiet "
           "--dry-run",
+      fit + " --method ls --keep-statistics k",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 "
@@ -87,6 +91,29 @@ std::vector<std::string> lines_of_all_options() {
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
       "--overwrite "
       "--quiet --threads 2 --memory 99 --html p.html --metrics m --non-private",
+      release +
+          " --bad-rows zero --format json --threads 3 --memory 77 --adjacency replace-one --seed 9 --ledger l --resume "
+          "--out m --report r --html h --metrics j --timings t --overwrite --quiet --dry-run --gram-share 0.4 --center "
+          "dp --center-share 0.1 --mu 0.3",
+      release +
+          " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
+          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 --person-bound clip --mu 0.3",
+      release +
+          " --epsilon 1 --delta 1e-6 --pca 5 --pca-share 0.2 --select 6 --select-by distance --select-share 0.2 "
+          "--accountant zcdp",
+      release + " --rho 0.02 --delta 1e-7 --public-x p.npy --center public",
+      "release --statistics gram --train-x a.npy --train-y c.npy --mu 0.3" + names,
+      among_silos +
+          " --threshold 5 --noise distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --fault 3:kill@masked "
+          "--round-trip 3 --bandwidth 40 --packet-loss 0.5",
+      among_silos + " --roster r.toml --identity i{rank}",
+      among_silos + " --train-person s{rank}/p --rows-per-person 2 --silos-per-person 3",
+      among_silos + " --train-person s{rank}/p --rows-per-person 2 --count-persons 100 --person-key k",
+      "refit --statistics s --method mean --metric euclidean --select 3 --select-by t --classes-kept 0,1 --features "
+      "0-3 "
+      "--weights 1,2 --out m --overwrite --format json",
+      "refit --statistics s --shared-gram --lambda path --alpha 0.5 --pca 4 --intervals i --intervals-x a.npy --level "
+      "0.9",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
       "predict --model m --x a.npy --scores s.csv --probabilities p.npy",
       "predict --model m --x a.npy --probabilities --out o.npy",

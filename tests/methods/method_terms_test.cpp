@@ -5,6 +5,9 @@
 
 namespace dpreduce::method_terms_test {
 
+// Terms that a method takes only if it says so.
+constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--keep-statistics"};
+
 using Give = std::function<void(FitOptions&)>;
 
 // How each option is given, in a way that methods which take it accept.
@@ -42,6 +45,7 @@ const std::map<std::string_view, Give>& given() {
       {"--select-by t", [](auto& fit) { fit.rows.select = 3, fit.rows.select_by = SelectBy::kT; }},
       {"--select-share", [](auto& fit) { fit.rows.select = 3, fit.rows.select_share = 0.1; }},
       {"--checkpoint", [](auto& fit) { fit.output.checkpoint = "folder"; }},
+      {"--keep-statistics", [](auto& fit) { fit.output.statistics = "statistics.safetensors"; }},
       {"--secure-aggregation", [](auto& fit) { fit.silos.secure_aggregation = true, fit.silos.rows_are_own = true; }},
   };
   return all;
@@ -83,7 +87,7 @@ TEST(MethodTerms, AnOptionThatAMethodDoesNotTakeIsRefusedWithThoseThatDo) {
 }
 
 TEST(MethodTerms, AValueThatFewMethodsTakeIsRefusedWithThem) {
-  for (const std::string_view term : {"--center moments", "--select-by t"}) {
+  for (const std::string_view term : kTermsOfFew) {
     for (const MethodEntry* method : all_methods()) {
       SCOPED_TRACE(std::string(term) + " with " + std::string(method->name));
       const std::string said = refusal(with_given(*method, term));
@@ -111,7 +115,7 @@ TEST(MethodTerms, WhatAMethodRefusesItSaysWhy) {
 
 TEST(MethodTerms, WhatNoMethodRefusesAllTake) {
   for (const FitTerm& term : fit_terms()) {
-    if (term.name == "--center moments" || term.name == "--select-by t") continue;
+    if (std::ranges::find(kTermsOfFew, term.name) != kTermsOfFew.end()) continue;
     for (const MethodEntry* method : all_methods()) {
       const bool selects = term.name == "--select-share" && method->refuses_option("--select");
       if (method->refuses_option(term.name) || selects) continue;

@@ -22,7 +22,7 @@ import yaml
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
            for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics",
-                        "private-evaluation", "registry-entry", "sweep", "timings")}
+                        "private-evaluation", "refit-intervals", "registry-entry", "sweep", "timings")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
@@ -187,6 +187,15 @@ def make_documents(folder):
         printed = program(folder, f"evaluate --private --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
                                   f"--ledger evaluated{number}.jsonl {options}")
         documents.append(("private-evaluation", options, json.loads(printed)))
+    rows = "--train-x one/train_x.npy --train-y one/train_y.npy --classes 4 --threads 1"
+    program(folder, f"release --statistics gram,class_sums,class_sizes {rows} --mu 20 --out s --ledger s.jsonl --report s.json")
+    documents.append(("fit-report", "a release", json.loads((folder / "s.json").read_text())))
+    for options in ("--lambda 1 --intervals-x one/test_x.npy", "--lambda path --select 4", "--lambda 1e-9 --features 0-3"):
+        program(folder, f"refit s --intervals i.json --out refitted --overwrite {options}")
+        documents.append(("refit-intervals", options, json.loads((folder / "i.json").read_text())))
+    program(folder, f"release --statistics gram,class_sums {rows} --mu 0.01 --out none --ledger s.jsonl")
+    program(folder, "refit none --intervals i.json --out refitted --overwrite")
+    documents.append(("refit-intervals", "too much noise", json.loads((folder / "i.json").read_text())))
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
                     "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private --metrics sweep.metrics")
     documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))

@@ -110,25 +110,33 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
   return top;
 }
 
-void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
-  DPREDUCE_ASSERT(factors.size() == dim() && rows.size() % dim() == 0);
+std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
+  DPREDUCE_ASSERT(rows.size() % dim() == 0);
   const auto order = static_cast<int>(dim());
-  const std::size_t count = rows.size() / dim();
   use_one_blas_thread();
   std::vector<double> coordinates(rows.size());
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(count), order, order, 1.0, rows.data(), order,
-              eigenvectors_.data(), order, 0.0, coordinates.data(), order);
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows.size() / dim()), order, order, 1.0,
+              rows.data(), order, eigenvectors_.data(), order, 0.0, coordinates.data(), order);
+  return coordinates;
+}
+
+void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
+  DPREDUCE_ASSERT(factors.size() == dim());
+  const auto order = static_cast<int>(dim());
+  const std::size_t count = rows.size() / dim();
+  std::vector<double> scaled = coordinates(rows);
   for (std::size_t row = 0; row < count; ++row) {
-    for (std::size_t j = 0; j < dim(); ++j) coordinates[row * dim() + j] *= factors[j];
+    for (std::size_t j = 0; j < dim(); ++j) scaled[row * dim() + j] *= factors[j];
   }
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, coordinates.data(),
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, scaled.data(),
               order, eigenvectors_.data(), order, 0.0, rows.data(), order);
 }
 
-void GramSpectrum::solve(std::span<double> rows, double ridge) const {
-  DPREDUCE_ASSERT(ridge > 0.0);
+void GramSpectrum::solve(std::span<double> rows, double ridge, std::size_t components) const {
+  DPREDUCE_ASSERT(ridge > 0.0 && components <= dim());
   std::vector<double> factors = eigenvalues_;
   for (double& factor : factors) factor = 1.0 / (factor + ridge);
+  if (components > 0) std::fill_n(factors.begin(), dim() - components, 0.0);
   scale_coordinates(rows, factors);
 }
 

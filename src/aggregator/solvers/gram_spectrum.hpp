@@ -55,12 +55,16 @@ class GramSpectrum {
   /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
   double trace() const { return trace_; }
 
+  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 2 K d^2 flops.
+  std::vector<double> coordinates(std::span<const double> rows) const;
+
   /// rows <- rows f(G): each row's coordinate along eigenvector j times factors[j].
   /// Shapes: rows K x d, row-major; factors d, as eigenvalues(). Cost: 4 K d^2 flops.
   void scale_coordinates(std::span<double> rows, std::span<const double> factors) const;
 
-  /// rows <- rows (G + ridge I)^-1. Preconditions (asserted): ridge > 0. Otherwise as scale_coordinates.
-  void solve(std::span<double> rows, double ridge) const;
+  /// rows <- rows (G + ridge I)^-1; with `components` in the span of the eigenvectors of so many largest eigenvalues,
+  /// and 0 beside it. Preconditions (asserted): ridge > 0; components <= d. Otherwise as scale_coordinates.
+  void solve(std::span<double> rows, double ridge, std::size_t components = 0) const;
 
   /// (G + ridge I)^(-1/2), d x d and symmetric: rows x of second moment G + ridge I become rows of second moment I.
   /// Preconditions (asserted): ridge > 0. Cost: d^3 flops.

@@ -18,7 +18,8 @@ std::vector<double> in_units(const ReleasedBlock& block, double unit) {
 }
 
 std::vector<std::vector<double>> solve_least_squares(const Release& release, const Lattice& lattice,
-                                                     double ridge_in_radii, std::span<const double> factors) {
+                                                     double ridge_in_radii, std::span<const double> factors,
+                                                     std::size_t components) {
   const ReleasedBlock& gram = release.block("gram");
   const std::vector<double> class_sums = in_units(release.block("class_sums"), lattice.scale());
   std::vector<std::vector<double>> solutions(factors.size(), class_sums);
@@ -32,7 +33,7 @@ std::vector<std::vector<double>> solve_least_squares(const Release& release, con
   }
   const GramSpectrum spectrum(gram, lattice);
   const double ridge = ridge_in_radii * spectrum.noise_radius() + one_row;
-  for (std::size_t m = 0; m < factors.size(); ++m) spectrum.solve(solutions[m], factors[m] * ridge);
+  for (std::size_t m = 0; m < factors.size(); ++m) spectrum.solve(solutions[m], factors[m] * ridge, components);
   return solutions;
 }
 

@@ -52,7 +52,7 @@ void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
                "point apart cost less; default: weight");
 }
 
-void declare_data(OptionTable& table, DataOptions& data) {
+void declare_training_rows(OptionTable& table, DataOptions& data) {
   table
       .files("--train-x", data.train.x,
              "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
@@ -67,6 +67,26 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);
   declare_persons(table, data, "--train-person");
+}
+
+void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also) {
+  table
+      .files("--public-x", data.public_x,
+             "features that are no secret, read as --train-x is; used without noise, at no charge" + also)
+      .of_command_alone(SaidBy::kAllOfFiles);
+}
+
+void declare_labels(OptionTable& table, DataOptions& data) {
+  declare_classes(table, data.classes, data.train.class_names, "K: public knowledge, never taken from the data")
+      .required();
+  table.count("--max-labels", data.max_labels,
+              "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
+  table.choice("--bad-rows", data.train.bad_rows,
+               "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
+}
+
+void declare_data(OptionTable& table, DataOptions& data) {
+  declare_training_rows(table, data);
   table
       .files("--train-weight", data.train.weight,
              "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
@@ -85,12 +105,9 @@ void declare_data(OptionTable& table, DataOptions& data) {
   table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
-  table
-      .files("--public-x", data.public_x,
-             fmt::format("features that are no secret, read as --train-x is; used without noise, at no charge; with "
-                         "--method {} the prototypes to choose from",
-                         methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })))
-      .of_command_alone(SaidBy::kAllOfFiles);
+  declare_public_rows(table, data,
+                      fmt::format("; with --method {} the prototypes to choose from",
+                                  methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })));
   table
       .number("--imbalance-ratio", data.imbalance_ratio,
               "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
@@ -98,12 +115,7 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .typed("R")
       .defaults_to("");
   table.count("--imbalance-seed", data.imbalance_seed, "which rows that keeps; default: 1");
-  declare_classes(table, data.classes, data.train.class_names, "K: public knowledge, never taken from the data")
-      .required();
-  table.count("--max-labels", data.max_labels,
-              "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
-  table.choice("--bad-rows", data.train.bad_rows,
-               "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
+  declare_labels(table, data);
 }
 
 // What may be spent, and where that is written down.
@@ -138,7 +150,7 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
   table.begin_group("");
 }
 
-void declare_output(OptionTable& table, OutputOptions& output) {
+void declare_output(OptionTable& table, OutputOptions& output, bool has_model = true) {
   table.begin_group("Output");
   table
       .text("--checkpoint", output.checkpoint,
@@ -147,7 +159,9 @@ void declare_output(OptionTable& table, OutputOptions& output) {
       .written();
   table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
       .typed("SECONDS");
-  table.file("--out", output.out, "the model").written().of_command_alone(SaidBy::kCoordinator);
+  table.file("--out", output.out, has_model ? "the model" : "the statistics")
+      .written()
+      .of_command_alone(SaidBy::kCoordinator);
   table.file("--report", output.report, "JSON report").written().of_command_alone(SaidBy::kCoordinator);
   table.file("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
       .written()
@@ -157,6 +171,14 @@ void declare_output(OptionTable& table, OutputOptions& output) {
             "JSON lines that grow with the run: phase, round, norm of what is released beside its noise, budget spent")
       .written()
       .of_command_alone(SaidBy::kCoordinator);
+  if (has_model) {
+    table
+        .file(
+            "--keep-statistics", output.statistics,
+            fmt::format("what the method releases, for `dpreduce refit` ({})", methods_that_take("--keep-statistics")))
+        .written()
+        .of_command_alone(SaidBy::kAllOfFiles);
+  }
   table.file("--timings", output.timings, "JSON, readable by its owner alone: the seconds of each phase and rank")
       .written()
       .of_command_alone(SaidBy::kCoordinator);
@@ -370,6 +392,23 @@ void declare_fit(OptionTable& table, FitOptions& options) {
   declare_choice(table, options.method);
   declare_privacy(table, options.privacy);
   declare_output(table, options.output);
+  declare_silos(table, options.silos);
+  declare_format(table, options.output.format);
+  declare_machine(table, options.machine);
+}
+
+void declare_release(OptionTable& table, FitOptions& options) {
+  declare_training_rows(table, options.data);
+  declare_public_rows(table, options.data, "");
+  declare_labels(table, options.data);
+  declare_rows(table, options.rows);
+  table.number("--gram-share", options.method.gram_share, "share of mu^2 for Gram matrices beside class sums")
+      .in_group(kMethodGroup);
+  table.begin_group("Privacy");
+  declare_budget(table, options.privacy.budget);
+  declare_account(table, options.privacy);
+  table.begin_group("");
+  declare_output(table, options.output, false);
   declare_silos(table, options.silos);
   declare_format(table, options.output.format);
   declare_machine(table, options.machine);

@@ -53,6 +53,9 @@ void declare_rows(OptionTable& table, PreparationOptions& rows);
 /// All options of a fit, which are read into `options`; they outlive the table.
 void declare_fit(OptionTable& table, FitOptions& options);
 
+/// The options of `release` but for what is released.
+void declare_release(OptionTable& table, FitOptions& options);
+
 /// The options of `fit`, as given, that all parties must have been told alike, one a line (SaidBy::kAll, kAllOfFiles).
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names);
 

@@ -58,6 +58,7 @@ struct OutputOptions {
   std::string report{};           ///< empty: none
   std::string html{};             ///< a page on report and ledger; empty: none
   std::string metrics{};          ///< JSON lines of the run; empty: none
+  std::string statistics{};       ///< what the method released, for refits; empty: none
   std::string timings{};          ///< seconds of the run, for the data's owner; empty: none
   std::string checkpoint{};       ///< folder for what was released so far; empty: none
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
@@ -68,7 +69,7 @@ struct OutputOptions {
   bool operator==(const OutputOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run,
+DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, statistics, timings, checkpoint, checkpoint_every, format, dry_run,
                  overwrite, quiet)
 
 /// What a rank may take of its machine.
@@ -115,6 +116,15 @@ struct EvaluationOptions {
 
 DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, train_x, input_dim, level)
 
+/// What `dpreduce release` is asked for, in the place of training (--method is then "release").
+enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };
+template <>
+inline constexpr std::array spellings<StatisticKind>{
+    std::pair{std::string_view{"gram"}, StatisticKind::kGram},
+    std::pair{std::string_view{"class_sums"}, StatisticKind::kClassSums},
+    std::pair{std::string_view{"class_sizes"}, StatisticKind::kClassSizes},
+    std::pair{std::string_view{"class_grams"}, StatisticKind::kClassGrams}};
+
 struct FitOptions {
   DataOptions data;
   PreparationOptions rows;
@@ -124,9 +134,10 @@ struct FitOptions {
   MachineOptions machine;
   SiloOptions silos;
   EvaluationOptions evaluation{};
+  std::vector<StatisticKind> statistics{};  ///< empty: a fit
   bool operator==(const FitOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos, evaluation)
+DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos, evaluation, statistics)
 
 }  // namespace dpreduce

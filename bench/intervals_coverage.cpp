@@ -1,0 +1,290 @@
+// How often intervals of refits hold (aggregator/solvers/weight_intervals.hpp): docs/experiments/intervals.md.
+//
+//     intervals_coverage PAGE [SEEDS [THREADS]]     writes PAGE
+//
+// Rows are drawn once for each n and d: autocorrelated Gaussian features (.7 between neighbors), scaled to norm 1, and
+// their exact Gram matrix G. A seed draws targets y = beta^T x + noise of standard deviation .3 anew, without the rows:
+// X^T y = G beta + .3 L z with G = L L^T, and the rest of the noise in y^T y is chi-squared; then the noise of a
+// release at that epsilon, half of mu^2 each to G and X^T y, and .01 of it to y^T y. So the laws are those of rows.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cblas.h>
+#include <fmt/format.h>
+#include <lapacke.h>
+
+#include "aggregator/solvers/blas.hpp"
+#include "aggregator/solvers/released_noise.hpp"
+#include "aggregator/solvers/weight_intervals.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/base/version.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kDelta = 1e-5;
+constexpr double kRidge = 1.0;
+constexpr double kResidual = 0.3;
+constexpr double kCorrelation = 0.7;
+constexpr double kSquaresShare = 0.01;
+constexpr std::size_t kPredicted = 10;
+constexpr double kNormal95 = 1.959963984540054;
+
+struct Rows {
+  std::size_t count;
+  std::size_t dim;
+  std::vector<double> gram;    // G
+  std::vector<double> factor;  // L, lower triangle by rows
+  std::vector<double> beta;
+  std::vector<double> predicted;  // kPredicted rows of the same kind
+};
+
+std::vector<double> drawn_rows(std::size_t count, std::size_t dim, NormalStream& normals) {
+  std::vector<double> rows(count * dim);
+  for (std::size_t row = 0; row < count; ++row) {
+    double before = normals.next();
+    double squares = 0.0;
+    for (std::size_t a = 0; a < dim; ++a) {
+      rows[row * dim + a] = before;
+      squares += before * before;
+      before = kCorrelation * before + std::sqrt(1.0 - kCorrelation * kCorrelation) * normals.next();
+    }
+    for (std::size_t a = 0; a < dim; ++a) rows[row * dim + a] /= std::sqrt(squares);
+  }
+  return rows;
+}
+
+Rows rows_of(std::size_t count, std::size_t dim) {
+  NormalStream normals(count, dim);
+  Rows rows{count, dim, std::vector<double>(dim * dim, 0.0), {}, {}, {}};
+  const auto order = static_cast<int>(dim);
+  for (std::size_t left = count; left > 0;) {
+    const std::size_t some = std::min<std::size_t>(left, 1000);
+    const std::vector<double> x = drawn_rows(some, dim, normals);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, order, order, static_cast<int>(some), 1.0, x.data(), order,
+                x.data(), order, 1.0, rows.gram.data(), order);
+    left -= some;
+  }
+  rows.factor = rows.gram;
+  LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', order, rows.factor.data(), order);
+  for (std::size_t a = 0; a < dim; ++a) rows.beta.push_back(normals.next());
+  rows.predicted = drawn_rows(kPredicted, dim, normals);
+  return rows;
+}
+
+std::vector<double> times(const std::vector<double>& matrix, const std::vector<double>& vector) {
+  const auto order = static_cast<int>(vector.size());
+  std::vector<double> product(vector.size());
+  cblas_dgemv(CblasRowMajor, CblasNoTrans, order, order, 1.0, matrix.data(), order, vector.data(), 1, 0.0,
+              product.data(), 1);
+  return product;
+}
+
+// H^-1 b
+std::vector<double> solved(const Rows& rows, std::vector<double> b) {
+  std::vector<double> matrix = rows.gram;
+  const auto order = static_cast<int>(rows.dim);
+  for (std::size_t a = 0; a < rows.dim; ++a) matrix[a * rows.dim + a] += kRidge;
+  LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', order, 1, matrix.data(), order, b.data(), order);
+  return b;
+}
+
+ReleasedBlock block_of(const char* name, std::span<const double> values, double unit, double sigma) {
+  std::vector<std::int64_t> integers;
+  for (const double value : values) integers.push_back(std::llround(value * unit));
+  return {name, std::move(integers), sigma * unit};
+}
+
+// The block with noise of its own law in it.
+ReleasedBlock noised(const ReleasedBlock& exact, std::size_t triangle, NormalStream normals) {
+  const ReleasedBlock block = with_noise(exact, 1.0, triangle, std::move(normals));
+  return {block.name(), {block.values().begin(), block.values().end()}, exact.sigma()};
+}
+
+// Of one seed.
+struct Coverage {
+  IntervalKind kind = IntervalKind::kNone;
+  double kappa = 0.0;
+  double weights = 0.0;     // share of intervals that hold
+  double population = 0.0;  // the same about the population
+  double predictions = 0.0;
+  double width = 0.0;  // of weights, median, over the size of beta
+};
+
+Coverage coverage_of(const Rows& rows, double mu, std::uint64_t seed) {
+  NormalStream normals(seed + 1, rows.count * 1000 + rows.dim);
+  const std::size_t dim = rows.dim;
+  std::vector<double> z(dim);
+  double squared = 0.0;
+  for (double& entry : z) {
+    entry = kResidual * normals.next();
+    squared += entry * entry;
+  }
+  std::vector<double> lower = rows.factor;
+  for (std::size_t a = 0; a < dim; ++a) std::fill_n(&lower[a * dim + a + 1], dim - a - 1, 0.0);
+  const std::vector<double> explained = times(rows.gram, rows.beta);
+  const std::vector<double> of_noise = times(lower, z);
+  std::vector<double> b = explained;
+  double targets = squared;
+  for (std::size_t a = 0; a < dim; ++a) {
+    b[a] += of_noise[a];
+    targets += rows.beta[a] * (explained[a] + 2.0 * of_noise[a]);
+  }
+  const double freedom = static_cast<double>(rows.count - dim);
+  targets += kResidual * kResidual * (freedom + std::sqrt(2.0 * freedom) * normals.next());
+
+  const Lattice lattice{1.0, dim};
+  const double scale = lattice.scale();
+  const double left = std::sqrt((1.0 - kSquaresShare) / 2.0) * mu;
+  std::vector<double> triangle;
+  for (std::size_t a = 0; a < dim; ++a) {
+    triangle.insert(triangle.end(), &rows.gram[a * dim + a], rows.gram.data() + (a + 1) * dim);
+  }
+  const Release release({noised(block_of("gram", triangle, scale * scale, 1.0 / left), dim, {seed, 1}),
+                         noised(block_of("class_sums", b, scale, 1.0 / left), 0, {seed, 2})});
+  IntervalTerms terms{.ridge = kRidge,
+                      .rows = std::vector<double>(dim * dim, 0.0),
+                      .squared_targets = {targets + normals.next() / (std::sqrt(kSquaresShare) * mu)},
+                      .count = static_cast<double>(rows.count),
+                      .seed = seed};
+  for (std::size_t a = 0; a < dim; ++a) terms.rows[a * dim + a] = 1.0;
+  terms.rows.insert(terms.rows.end(), rows.predicted.begin(), rows.predicted.end());
+  const LinearIntervals intervals = linear_intervals(release, lattice, terms);
+  Coverage coverage{.kind = intervals.kind, .kappa = intervals.kappa};
+  if (intervals.kind == IntervalKind::kNone) return coverage;
+
+  const std::vector<double> on_rows = solved(rows, b);
+  const std::vector<double> of_population = solved(rows, explained);
+  std::vector<double> widths;
+  for (std::size_t e = 0; e < intervals.estimates.size(); ++e) {
+    const std::span<const double> row = std::span(terms.rows).subspan(e * dim, dim);
+    const double truth = std::inner_product(row.begin(), row.end(), on_rows.begin(), 0.0);
+    const double beyond = std::inner_product(row.begin(), row.end(), of_population.begin(), 0.0);
+    const bool holds = std::abs(intervals.estimates[e] - truth) <= kNormal95 * intervals.deviations[e];
+    if (e >= dim) {
+      coverage.predictions += holds ? 1.0 / kPredicted : 0.0;
+      continue;
+    }
+    coverage.weights += holds ? 1.0 / static_cast<double>(dim) : 0.0;
+    const bool holds_beyond =
+        std::abs(intervals.estimates[e] - beyond) <= kNormal95 * intervals.population_deviations[e];
+    coverage.population += holds_beyond ? 1.0 / static_cast<double>(dim) : 0.0;
+    widths.push_back(2.0 * kNormal95 * intervals.deviations[e]);
+  }
+  std::ranges::nth_element(widths, widths.begin() + static_cast<std::ptrdiff_t>(dim / 2));
+  coverage.width = widths[dim / 2];
+  return coverage;
+}
+
+std::vector<Coverage> coverages_of(const Rows& rows, double mu, std::uint64_t seeds, unsigned threads) {
+  std::vector<Coverage> all(seeds);
+  std::atomic<std::uint64_t> next = 0;
+  std::vector<std::thread> team;
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    team.emplace_back([&] {
+      for (std::uint64_t seed = next++; seed < seeds; seed = next++) all[seed] = coverage_of(rows, mu, seed);
+    });
+  }
+  for (std::thread& own : team) own.join();
+  return all;
+}
+
+constexpr const char* kHead = R"(# How often intervals hold
+
+Written by `bench/intervals_coverage`, of dpreduce {}. Every figure comes from that program, which says how rows, targets and noise are
+drawn: {} seeds a line, delta {}, ridge {:g}, autocorrelated features, intervals of level .95 (the target is .94 to .965).
+[Release once, refit for ever](../how-to/release-and-refit.md) says what they are about, and what kappa is: below {} the formula is
+used, up to {} noise is simulated.
+
+`kappa` is the median over seeds. The next columns are shares of seeds in which intervals come from the formula, from simulated noise
+(bootstrap), or are refused. Coverage is the share of intervals that hold, where they are given: of weights about the estimate without
+noise on these rows, of weights about the population, and of scores of {} rows. The width is the median of intervals of weights, the
+weights themselves being about 1.
+)";
+
+constexpr const char* kColumns = R"(
+| n | d | epsilon | kappa | formula | bootstrap | refused | weights | population | scores | width |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+)";
+
+// Lines at which noise is simulated take a thousand times as long.
+constexpr std::uint64_t kFewer = 5;
+constexpr const char* kSimulated = R"(
+## Where noise is simulated
+
+The same at budgets that have kappa between the two bounds, {} seeds a line.
+)";
+struct SimulatedLine {
+  std::size_t count;
+  std::size_t dim;
+  double epsilon;
+};
+constexpr std::array kSimulatedLines{SimulatedLine{2000, 5, 0.3}, SimulatedLine{20000, 50, 2.0},
+                                     SimulatedLine{200000, 200, 2.0}};
+
+std::string line_of(const Rows& rows, double epsilon, std::vector<Coverage> all) {
+  std::ranges::sort(all, {}, &Coverage::kappa);
+  const double seeds = static_cast<double>(all.size());
+  const auto share = [&](IntervalKind kind) {
+    return static_cast<double>(std::ranges::count(all, kind, &Coverage::kind)) / seeds;
+  };
+  const double given = seeds * (1.0 - share(IntervalKind::kNone));
+  const auto mean = [&](double Coverage::*figure) -> std::string {
+    double sum = 0.0;
+    for (const Coverage& own : all) sum += own.*figure;
+    return given == 0.0 ? "" : fmt::format("{:.3f}", sum / given);
+  };
+  return fmt::format("| {} | {} | {} | {:.3g} | {:.3f} | {:.3f} | {:.3f} | {} | {} | {} | {} |\n", rows.count, rows.dim,
+                     epsilon, all[all.size() / 2].kappa, share(IntervalKind::kFormula), share(IntervalKind::kBootstrap),
+                     share(IntervalKind::kNone), mean(&Coverage::weights), mean(&Coverage::population),
+                     mean(&Coverage::predictions), mean(&Coverage::width));
+}
+
+void write_line(std::ofstream& page, const Rows& rows, double epsilon, std::uint64_t seeds, unsigned threads) {
+  const std::string line = line_of(rows, epsilon, coverages_of(rows, gdp_mu(epsilon, kDelta), seeds, threads));
+  page << line << std::flush;
+  fmt::print("{}", line);
+  std::fflush(stdout);
+}
+
+void write_page(const std::string& path, std::uint64_t seeds, unsigned threads) {
+  use_one_blas_thread();
+  std::ofstream page(path);
+  page << fmt::format(kHead, version(), seeds, kDelta, kRidge, kMostKappaOfFormula, kMostKappa, kPredicted) << kColumns;
+  for (const std::size_t count : {2000, 20000, 200000}) {
+    for (const std::size_t dim : {5, 50, 200}) {
+      const Rows rows = rows_of(count, dim);
+      for (const double epsilon : {0.5, 1.0, 4.0}) write_line(page, rows, epsilon, seeds, threads);
+    }
+  }
+  const std::uint64_t some = std::max<std::uint64_t>(1, seeds / kFewer);
+  page << fmt::format(kSimulated, some) << kColumns;
+  for (const auto& [count, dim, epsilon] : kSimulatedLines) {
+    write_line(page, rows_of(count, dim), epsilon, some, threads);
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    std::fprintf(stderr, "usage: intervals_coverage PAGE [SEEDS [THREADS]]\n");
+    return 2;
+  }
+  const std::uint64_t seeds = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1000;
+  const unsigned threads = count > 3 ? static_cast<unsigned>(std::strtoul(arguments[3], nullptr, 10))
+                                     : std::max(1U, std::thread::hardware_concurrency());
+  dpreduce::write_page(arguments[1], seeds, threads);
+  return 0;
+}

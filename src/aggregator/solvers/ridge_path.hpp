@@ -1,0 +1,41 @@
+// Ridges of least squares side by side, by released sums alone: what noise costs at each, and what is lost in all.
+//
+// Legend: W = B (G + R)^-1 as in least_squares.hpp, K x d; s_G, s_b the noise of G and B, v = s_G^2 / 2; g_j the
+// cleaned eigenvalues, c the coordinates of a row of W along their eigenvectors, n rows.
+//
+// Noise, to first order, in the score of a row, root mean square over rows and classes:
+//
+//     noise^2 = ((K s_b^2 + v |W|^2) sum_j g_j / (g_j + R)^2 + v sum_j c_j^2 g_j / (g_j + R)^2) / (n K)
+//
+// The loss of W on the rows, sum |W x - y|^2 / (n K), is linear in G and B, and a W that was made of G~ and B~ knows
+// their noise. So noise is split in two (data fission [leiner2025]): with N of the law of the noise and known gamma,
+//
+//     G~ + gamma N   and   G~ - N / gamma     have independent noise;
+//
+// W is made of the first, and its loss by the second is unbiased. Rows that are not there lose more (Mallows' C_p
+// [mallows1973]): 2 sum_j g_j / (g_j + R) / n of the loss is added.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/released_block.hpp"
+
+namespace dpreduce {
+
+struct RidgePoint {
+  double ridge;  ///< R, in units of feature^2
+  double noise;  ///< in a score
+  double loss;   ///< of a score, squared, on rows of the same kind
+};
+
+/// A point for each of `ridges`. `seed` decides N; `components` as in solve_least_squares. Preconditions (asserted):
+/// `release` has gram and class_sums with noise; ridges > 0; rows >= 1. Cost: three decompositions, 27 d^3 flops, and 2
+/// K d^2 for each of them.
+std::vector<RidgePoint> ridge_path(const Release& release, const Lattice& lattice, std::span<const double> ridges,
+                                   double rows, std::uint64_t seed, std::size_t components = 0);
+
+}  // namespace dpreduce

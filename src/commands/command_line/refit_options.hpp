@@ -1,0 +1,35 @@
+// The options of a refit, for the command and for programs that hold the statistics.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/base/option_table.hpp"
+#include "common/base/toml_items.hpp"
+#include "refit/refit.hpp"
+
+namespace dpreduce {
+
+/// As they are given: what is named is looked up in the statistics.
+struct AskedRefit {
+  RefitOptions options;
+  std::string lambda = "auto";
+  std::string classes;
+  std::string features;
+};
+
+void declare_refit(OptionTable& table, AskedRefit& asked);
+
+/// Throws UsageError naming what the statistics do not have.
+RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistics);
+
+/// A refit as `keywords` ask for it (keyword_options.hpp).
+RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStatistics& statistics);
+
+/// {"method", "ridge", "path": [{"ridge", "noise", "loss"}], ...}
+nlohmann::json refit_json(const Refit& made);
+
+}  // namespace dpreduce

@@ -1,0 +1,136 @@
+// dpreduce refit: models of statistics that were released and kept. No rows, no budget.
+#include "refit/refit.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "commands/command_line/command_line.hpp"
+#include "commands/command_line/refit_options.hpp"
+#include "commands/commands.hpp"
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
+#include "common/base/output_format.hpp"
+#include "common/data/sharded_array.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/paths.hpp"
+#include "common/model/classifier_file.hpp"
+
+namespace dpreduce {
+namespace {
+
+struct RefitCommandOptions {
+  std::string statistics;
+  AskedRefit asked;
+  std::string out = "model.safetensors";
+  std::string intervals;  // empty: none
+  std::vector<std::string> intervals_x;
+  double level = 0.95;
+  bool overwrite = false;
+  OutputFormat format = OutputFormat::kText;
+};
+
+RefitCommandOptions validated(RefitCommandOptions options) {
+  require_option_between("--level", options.level, 0.5, 0.999999);
+  if (options.intervals.empty() && !options.intervals_x.empty())
+    throw UsageError("--intervals-x goes with --intervals");
+  return options;
+}
+
+// Rows that are public: scores of them have intervals.
+std::vector<float> rows_of(const std::vector<std::string>& files, std::size_t input_dim) {
+  if (files.empty()) return {};
+  ShardedArray array(expand_paths(files, 0), ArrayRole::kFeatures);
+  if (array.columns() != input_dim) {
+    throw BadInput(fmt::format("--intervals-x {}: rows have {} features, and the statistics are of {}", files.front(),
+                               array.columns(), input_dim));
+  }
+  std::vector<float> rows(array.rows() * array.columns());
+  array.read_features(0, array.rows(), rows);
+  return rows;
+}
+
+void print_text(const RefitCommandOptions& options, const Refit& made, const nlohmann::json& intervals) {
+  if (!made.path.empty()) {
+    fmt::print("{:>12} {:>16} {:>16}\n", "ridge", "noise in a score", "loss of a score");
+    for (const RidgePoint& point : made.path) {
+      fmt::print("{:>12.4g} {:>16.4g} {:>16.4g}{}\n", point.ridge, point.noise, point.loss,
+                 point.ridge == made.ridge ? "  chosen" : "");
+    }
+  }
+  if (made.ridge) fmt::print("ridge      {:g}\n", *made.ridge);
+  if (!intervals.is_null()) {
+    fmt::print("intervals  {}\n", intervals["why"].get<std::string>());
+    if (intervals.contains("prediction_noise")) {
+      fmt::print("           predictions: noise of {:.3g} in a score, to first order\n",
+                 intervals["prediction_noise"].get<double>());
+    }
+    if (intervals.contains("note")) fmt::print("           {}\n", intervals["note"].get<std::string>());
+    fmt::print("           {}\n", options.intervals);
+  }
+  fmt::print("model      {}\n", options.out);
+}
+
+void run(const RefitCommandOptions& options) {
+  const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
+  AtomicFile model(options.out, existing);
+  std::optional<AtomicFile> file;
+  if (!options.intervals.empty()) file.emplace(options.intervals, existing);
+  const KeptStatistics statistics = load_statistics(options.statistics);
+  const RefitOptions asked = options_of(options.asked, statistics);
+  const Refit made = refit(statistics, asked);
+  nlohmann::json intervals;
+  if (file) {
+    if (!made.ridge) throw UsageError("--intervals goes with --method ls --shared-gram");
+    const std::vector<float> rows = rows_of(options.intervals_x, statistics.of_rows.preprocessing.input_dim);
+    intervals = intervals_json(statistics, asked, *made.ridge, options.level, rows);
+    file->write(json_text(intervals, 2) + "\n");
+  }
+  model.write(to_bytes(made.classifier));
+  model.commit();
+  if (file) file->commit();
+  if (options.format == OutputFormat::kText) return print_text(options, made, intervals);
+  nlohmann::json told = refit_json(made);
+  told["model"] = options.out;
+  if (file) told["intervals"] = options.intervals;
+  fmt::print("{}\n", json_text(told, 2));
+}
+
+}  // namespace
+
+CommandEntry refit_command() {
+  const auto options = std::make_shared<RefitCommandOptions>();
+  CommandEntry command{.name = "refit", .help = "models of kept statistics: no rows, no budget, in no time"};
+  OptionTable& table = command.options;
+  table.file("--statistics,statistics", options->statistics, "written by release, or by fit --keep-statistics")
+      .required();
+  declare_refit(table, options->asked);
+  table.file("--out", options->out, "the model").written();
+  table
+      .file("--intervals", options->intervals,
+            "JSON: weights with intervals about the estimate without noise and, with class_sizes, about the population "
+            "(ls with a shared Gram matrix)")
+      .written();
+  table.files("--intervals-x", options->intervals_x, "public rows whose scores get intervals as well");
+  table.number("--level", options->level, "probability with which each interval holds").typed("P");
+  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  declare_format(table, options->format);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce refit --statistics statistics.safetensors --method ls --shared-gram\n"
+      "  dpreduce refit --statistics statistics.safetensors --lambda path --out best.safetensors\n"
+      "  dpreduce refit --statistics statistics.safetensors --method fisher --select 20 --classes-kept 0,1,5\n"
+      "  dpreduce refit --statistics statistics.safetensors --lambda 50 --intervals intervals.json";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  return command;
+}
+
+}  // namespace dpreduce

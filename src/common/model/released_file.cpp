@@ -1,0 +1,205 @@
+#include "common/model/released_file.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+#include "common/base/privacy_terms.hpp"
+#include "common/base/version.hpp"
+#include "common/lattice/lattice_weights.hpp"
+#include "common/lattice/row_transform.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
+
+json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
+  if (!privacy && forfeits.empty()) return {{"private", false}};
+  if (!privacy) return {{"private", false}, {"forfeited_by", forfeits_json<json>(forfeits)}};
+  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
+  json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
+                 {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
+  // A model for rows says nothing of it: so models have the bytes that they had before there were persons.
+  if (!privacy->person) return statement;
+  const PersonStatement& person = *privacy->person;
+  statement["unit"] = to_string(PrivacyUnit::kPerson);
+  statement["rows_per_person"] = person.rows;
+  if (person.bound != UnitBound::kWeight) statement["person_bound"] = to_string(person.bound);
+  if (person.silos) statement["silos_per_person"] = *person.silos;
+  return statement;
+}
+
+// Empty where the unit is a row.
+std::optional<PersonStatement> person(const JsonFields& privacy) {
+  if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
+    for (const char* key : {"rows_per_person", "person_bound", "silos_per_person"}) {
+      if (privacy.has(key)) privacy.refuse(key, "goes with the unit person, and the unit is a row");
+    }
+    return std::nullopt;
+  }
+  PersonStatement statement{.rows = privacy.count("rows_per_person")};
+  if (privacy.has("person_bound")) statement.bound = privacy.choice<UnitBound>("person_bound");
+  if (privacy.has("silos_per_person")) statement.silos = privacy.count("silos_per_person");
+  return statement;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> released_metadata(const ClassifierParts& parts, std::string_view format,
+                                                     std::uint64_t format_version) {
+  const Preprocessing& preprocessing = parts.preprocessing;
+  std::map<std::string, std::string> metadata{{"format", std::string(format)},
+                                              {"format_version", fmt::format("{}", format_version)},
+                                              {"version", version()},
+                                              {"method", parts.method},
+                                              {"classes", fmt::format("{}", parts.classes)},
+                                              {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+                                              {"pool", fmt::format("{}", preprocessing.pool)},
+                                              {"normalize", std::string(to_string(preprocessing.normalize))},
+                                              {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+                                              {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
+  if (preprocessing.center_factor != 1.0) metadata["center_factor"] = fmt::format("{}", preprocessing.center_factor);
+  if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
+  if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));
+  if (!parts.feature_names.empty()) metadata["feature_names"] = json_text(json(parts.feature_names));
+  return metadata;
+}
+
+void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing) {
+  const std::uint64_t pooled_dim = preprocessing.pooled_dim();
+  if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
+  if (!preprocessing.projection.empty()) {
+    const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
+    const std::uint64_t kept = preprocessing.projected_dim();
+    file.tensors.emplace("projection", make_short_tensor({projection.values(), kept * pooled_dim}, {kept, pooled_dim}));
+    file.tensors.emplace("projection_largest", make_tensor(projection.largest(), {kept}));
+  }
+  if (!preprocessing.selected.empty()) {
+    const std::vector<std::int64_t> indices(preprocessing.selected.begin(), preprocessing.selected.end());
+    file.tensors.emplace("selected", make_integer_tensor(indices, {indices.size()}));
+  }
+}
+
+ReleasedFileReader::ReleasedFileReader(SafetensorsFile file, std::string_view source)
+    : file_(std::move(file)), source_(source), texts_(file_.metadata), metadata_(texts_, source_, kIsOfDpreduce) {}
+
+void ReleasedFileReader::require_format(std::string_view format, std::uint64_t latest) const {
+  if (text("format") != format) {
+    fail(fmt::format("its format is {}, not {}", in_quotes(text("format")), format));
+  }
+  const auto found = number<std::uint64_t>("format_version");
+  if (found > latest) {
+    throw BadInput(fmt::format("{}: a newer dpreduce wrote this (format version {}, known is {}); update dpreduce",
+                               source_, found, latest));
+  }
+  if (found < 1) fail(fmt::format("format version {} is unknown", found));
+}
+
+ClassifierParts ReleasedFileReader::read_parts() {
+  ClassifierParts parts;
+  parts.method = text("method");
+  read_privacy(parts);
+  parts.classes = number<std::size_t>("classes");
+  parts.preprocessing.input_dim = number<std::size_t>("input_dim");
+  parts.preprocessing.pool = number<std::size_t>("pool");
+  parts.preprocessing.normalize = metadata_.choice<Normalize>("normalize");
+  parts.preprocessing.clip_norm = number<double>("clip_norm");
+  if (has("center_factor")) parts.preprocessing.center_factor = number<double>("center_factor");
+  if (has("threshold")) parts.threshold = number<double>("threshold");
+  if (has("class_names")) parts.class_names = names("class_names");
+  if (has("feature_names")) parts.feature_names = names("feature_names");
+  read_row_constants(parts.preprocessing);
+  return parts;
+}
+
+void ReleasedFileReader::require_all_taken() const {
+  if (!file_.tensors.empty()) fail(fmt::format("unknown tensor {}", in_quotes(file_.tensors.begin()->first)));
+}
+
+void ReleasedFileReader::read_row_constants(Preprocessing& preprocessing) {
+  const std::size_t input_dim = preprocessing.input_dim;
+  if (input_dim > kLargestInputDim) fail(fmt::format("input_dim is {}, above {}", input_dim, kLargestInputDim));
+  if (preprocessing.pool == 0 || preprocessing.pool > input_dim) {
+    fail(fmt::format("pool is {}, not from 1 to input_dim", preprocessing.pool));
+  }
+  const std::uint64_t pooled_dim = preprocessing.pooled_dim();
+  if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
+  if (file_.tensors.contains("projection")) {
+    preprocessing.projection = projection(take("projection"), pooled_dim);
+  }
+  if (!file_.tensors.contains("selected")) return;
+  const Tensor selected = take("selected");
+  if (selected.type != TensorType::kI64) fail(fmt::format("selected is {}, not I64", to_string(selected.type)));
+  for (const std::int64_t index : to_integers(selected)) {
+    if (index < 0) fail(fmt::format("selected feature {}: no index", index));
+    preprocessing.selected.push_back(static_cast<std::size_t>(index));
+  }
+}
+
+std::vector<double> ReleasedFileReader::projection(const Tensor& matrix, std::uint64_t pooled_dim) {
+  if (matrix.shape.size() != 2) fail("projection must have two dimensions");
+  const std::vector<std::uint64_t> shape = {matrix.shape[0], pooled_dim};
+  if (matrix.type != TensorType::kI16) fail(fmt::format("projection is {}, not I16", to_string(matrix.type)));
+  require_shape("projection", matrix, shape);
+  const std::vector<double> largest = doubles("projection_largest", take("projection_largest"), {shape[0]});
+  const std::vector<std::int16_t> values = to_shorts(matrix);
+  if (largest.empty()) fail("projection has no row");
+  if (std::any_of(values.begin(), values.end(), [](std::int16_t value) { return value < -kLatticeNorm; })) {
+    fail(fmt::format("projection has an entry below -{}", kLatticeNorm));
+  }
+  return weights_of(values, largest);
+}
+
+void ReleasedFileReader::read_privacy(ClassifierParts& parts) const {
+  const json statement = parse_json(text("privacy"));
+  const JsonFields fields(statement, source_, kIsOfDpreduce, "privacy.");
+  if (fields.has("forfeited_by")) {
+    std::optional<Forfeits> forfeits = forfeits_in(statement.at("forfeited_by"));
+    if (!forfeits) fields.refuse("forfeited_by", "must be a list of reasons that this version knows");
+    parts.forfeits = std::move(*forfeits);
+  }
+  if (!fields.with("private").flag("private")) return;
+  const auto figure = [&](const char* key) -> std::optional<double> {
+    const json& value = fields.number(key);
+    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+  };
+  parts.privacy = PrivacyStatement{
+      figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), fields.with("adjacency").text("adjacency"),
+      person(fields)};
+}
+
+std::vector<std::string> ReleasedFileReader::names(const std::string& key) const {
+  const json list = parse_json(text(key));
+  const auto is_name = [](const json& name) { return name.is_string(); };
+  if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
+    fail(fmt::format("{} is no JSON list of names", key));
+  }
+  return list.get<std::vector<std::string>>();
+}
+
+Tensor ReleasedFileReader::take(const std::string& name) {
+  const auto node = file_.tensors.extract(name);
+  if (node.empty()) fail(fmt::format("no tensor {}", name));
+  return std::move(node.mapped());
+}
+
+std::vector<double> ReleasedFileReader::doubles(std::string_view name, const Tensor& tensor,
+                                                const std::vector<std::uint64_t>& shape) const {
+  if (tensor.type != TensorType::kF64) fail(fmt::format("{} is {}, not F64", name, to_string(tensor.type)));
+  require_shape(name, tensor, shape);
+  return to_doubles(tensor);
+}
+
+void ReleasedFileReader::require_shape(std::string_view name, const Tensor& tensor,
+                                       const std::vector<std::uint64_t>& shape) const {
+  if (tensor.shape == shape) return;
+  fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
+                   fmt::join(shape, ", ")));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,85 @@
+// What files of released values have in common, models and statistics: what rows were prepared by, what is promised,
+// names of classes and features.
+//
+// Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
+// center_factor where it is not 1, threshold, class_names and feature_names where there are any, privacy (a JSON object
+// as a string). Tensors: center [d], selected [m], projection [k, d] and projection_largest [k] where rows have them.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/json_fields.hpp"
+#include "common/base/utf8.hpp"
+#include "common/model/classifier.hpp"
+#include "common/model/safetensors.hpp"
+
+namespace dpreduce {
+
+/// Ends a complaint about such a file.
+inline constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
+
+/// The metadata of such a file: all but weights of `parts`.
+std::map<std::string, std::string> released_metadata(const ClassifierParts& parts, std::string_view format,
+                                                     std::uint64_t format_version);
+
+/// The tensors of rows' constants.
+void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing);
+
+/// Takes a parsed file apart; every complaint is a BadInput that names the file.
+class ReleasedFileReader {
+ public:
+  ReleasedFileReader(SafetensorsFile file, std::string_view source);
+
+  /// Throws unless the file is of `format`, in a version from 1 to `latest`.
+  void require_format(std::string_view format, std::uint64_t latest) const;
+  /// All but weights and link.
+  ClassifierParts read_parts();
+  /// Throws where a tensor is left.
+  void require_all_taken() const;
+
+  bool has(const std::string& key) const { return metadata_.has(key); }
+  bool has_tensor(const std::string& name) const { return file_.tensors.contains(name); }
+  std::string text(const std::string& key) const { return metadata_.with(key).text(key); }
+  template <typename E>
+  E choice(const std::string& key) const {
+    return metadata_.choice<E>(key);
+  }
+  template <typename Number>
+  Number number(const std::string& key) const {
+    const std::string& digits = text(key);
+    Number value{};
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (failure != std::errc() || end != digits.data() + digits.size()) {
+      fail(fmt::format("{} is {}, which is no number in range", key, in_quotes(digits)));
+    }
+    return value;
+  }
+
+  std::vector<std::string> names(const std::string& key) const;
+  /// The tensor, which is then no longer there.
+  Tensor take(const std::string& name);
+  std::vector<double> doubles(std::string_view name, const Tensor& tensor,
+                              const std::vector<std::uint64_t>& shape) const;
+  void require_shape(std::string_view name, const Tensor& tensor, const std::vector<std::uint64_t>& shape) const;
+  [[noreturn]] void fail(std::string_view reason) const { metadata_.refuse(std::string(reason)); }
+
+ private:
+  void read_row_constants(Preprocessing& preprocessing);
+  std::vector<double> projection(const Tensor& matrix, std::uint64_t pooled_dim);
+  void read_privacy(ClassifierParts& parts) const;
+
+  SafetensorsFile file_;
+  std::string source_;
+  nlohmann::json texts_;  // the metadata
+  JsonFields metadata_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,121 @@
+// Statistics that are released to be kept: what refits are made of. Trains nothing.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/error.hpp"
+#include "methods/class_balance.hpp"
+#include "methods/least_squares_terms.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+// One release, or two, of those that methods make: what is together in one pass is one release of theirs.
+class ReleaseMethod : public TrainingMethod {
+ public:
+  explicit ReleaseMethod(const FitOptions& options)
+      : options_(options),
+        gram_share_(least_squares_gram_share(options)),
+        intercept_(has_matrices() ? least_squares_intercept(options) : 0.0),
+        alpha_(has(StatisticKind::kGram) ? usual_alpha(options) : 0.0) {}
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    terms.gram_share = gram_share_;
+    terms.alpha = alpha_;
+    terms.metric =
+        main_release() == "class_means" && has(StatisticKind::kClassSizes) ? Metric::kEuclidean : Metric::kCosine;
+    if (intercept_ > 0.0) ++terms.dim;
+    const double sizes = releases_sizes_apart() ? kSizesShare : 0.0;
+    std::vector<ReleaseRequest> requests;
+    if (releases_sizes_apart()) {
+      requests.push_back(registered_statistic("class_sizes").request(terms, main_release().empty() ? 1.0 : sizes));
+    }
+    if (!main_release().empty()) {
+      requests.push_back(registered_statistic(main_release()).request(terms, 1.0 - sizes));
+    }
+    return requests;
+  }
+
+  nlohmann::json settings() const override {
+    nlohmann::json settings{{"statistics", nlohmann::json::array()}, {"intercept", intercept_}};
+    for (const StatisticKind kind : options_.statistics) settings["statistics"].push_back(to_string(kind));
+    if (has_matrices()) settings["gram_share"] = gram_share_;
+    if (has(StatisticKind::kClassGrams)) settings["alpha"] = alpha_;
+    return settings;
+  }
+
+  /// What it makes of rows is its releases, which the run's observer is shown; all scores are 0.
+  LinearScores train(TrainingRun& run) const override {
+    run.rows().set_intercept(intercept_);
+    if (releases_sizes_apart()) run.release("class_sizes");  // what is made in parts comes last
+    const std::string_view name = main_release();
+    if (name == "class_least_squares") {
+      release_grams(run);
+    } else if (!name.empty()) {
+      run.release(name);
+    }
+    run.end_phase("sums");
+    const std::size_t classes = run.rows().classes();
+    return {std::vector<double>(classes * run.rows().preprocessing().dim()), std::vector<double>(classes)};
+  }
+
+ private:
+  bool has(StatisticKind kind) const {
+    return std::ranges::find(options_.statistics, kind) != options_.statistics.end();
+  }
+  bool has_matrices() const { return has(StatisticKind::kGram) || has(StatisticKind::kClassGrams); }
+  bool releases_sizes_apart() const { return has(StatisticKind::kClassSizes) && main_release() != "class_means"; }
+
+  // The release that holds all but class sizes, and these too beside class sums alone; empty: there is none.
+  std::string_view main_release() const {
+    if (has(StatisticKind::kClassGrams)) return "class_least_squares";
+    if (has(StatisticKind::kGram)) return has(StatisticKind::kClassSums) ? "least_squares" : "gram";
+    return has(StatisticKind::kClassSums) ? "class_means" : "";
+  }
+
+  void release_grams(TrainingRun& run) const {
+    KeptClassGrams kept(run.rows().classes(), run.rows().lattice().dim, alpha_ > 0.0);
+    const std::vector<double> numbers = run.release_class_grams(
+        "class_least_squares", kept.width(), [&](const Release& sums) { kept.set_sums(sums); },
+        [&](std::size_t label, const ReleasedBlock& gram) {
+          std::vector<double> own;
+          kept.append(label, gram, own);
+          return own;
+        });
+    run.show_class_grams([&] { return kept.whole(numbers, kept.width(), 0); });
+  }
+
+  FitOptions options_;
+  double gram_share_;
+  double intercept_;
+  double alpha_;
+};
+
+void require_valid_statistics(const FitOptions& options) {
+  const bool has_sizes = std::ranges::find(options.statistics, StatisticKind::kClassSizes) != options.statistics.end();
+  if (has_sizes && options.data.most_labels() > 1) {
+    throw UsageError("--statistics class_sizes with --max-labels above 1: sizes are of classes of one class a row");
+  }
+  if (options.privacy.budget.non_private) {
+    throw UsageError("--non-private: statistics without noise are exact sums of private rows, and are not kept");
+  }
+}
+
+}  // namespace
+
+const MethodEntry& release_method() {
+  static const MethodEntry entry{
+      .name = "release",
+      .help = "statistics for refits",
+      .takes = {{"--gram-share"}, {"--center moments"}},
+      .check = require_valid_statistics,
+      .make = make_of<ReleaseMethod>,
+      .reads_rows_once = [](const MethodOptions&) { return false; },
+      .trains = false,
+  };
+  return entry;
+}
+
+}  // namespace dpreduce

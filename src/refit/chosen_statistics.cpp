@@ -1,0 +1,196 @@
+#include "refit/chosen_statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "aggregator/solvers/mean_classifier.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/simulation/counter_random.hpp"
+
+namespace dpreduce {
+namespace {
+
+Indices all_below(std::size_t count) {
+  Indices all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what) {
+  for (std::size_t place = 0; place < indices.size(); ++place) {
+    if (indices[place] >= count) {
+      throw UsageError(
+          fmt::format("{} {}: there are {} {}, from 0 to {}", option, indices[place], count, of_what, count - 1));
+    }
+    if (place > 0 && indices[place] <= indices[place - 1]) {
+      throw UsageError(fmt::format("{}: name each once, in rising order; {} follows {}", option, indices[place],
+                                   indices[place - 1]));
+    }
+  }
+}
+
+ReleasedBlock picked(const ReleasedBlock& block, const Indices& rows, const Indices& columns, std::size_t width) {
+  std::vector<std::int64_t> values;
+  values.reserve(rows.size() * columns.size());
+  for (const std::size_t row : rows) {
+    for (const std::size_t column : columns) values.push_back(block.values()[row * width + column]);
+  }
+  return {block.name(), std::move(values), block.sigma()};
+}
+
+// The rows and columns of a triangle at those indices, ascending.
+std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle, const Indices& kept,
+                                          std::size_t dim) {
+  std::vector<std::int64_t> values;
+  values.reserve(triangle_elements(kept.size()));
+  for (std::size_t a = 0; a < kept.size(); ++a) {
+    const std::size_t row = triangle_row(kept[a], dim);
+    for (std::size_t b = a; b < kept.size(); ++b) values.push_back(triangle[row + kept[b] - kept[a]]);
+  }
+  return values;
+}
+
+}  // namespace
+
+ChosenStatistics::ChosenStatistics(const KeptStatistics& statistics, const RefitOptions& options)
+    : statistics_(statistics), options_(options) {
+  const std::size_t all_classes = statistics.of_rows.classes;
+  require_indices("--classes-kept", options.classes, all_classes, "classes");
+  classes_ = options.classes.empty() ? all_below(all_classes) : options.classes;
+  if (classes_.size() < 2) throw UsageError("--classes-kept: keep at least two");
+  require_indices("--features", options.features, dim(), "features of prepared rows");
+  features_ = options.features.empty() ? all_below(dim()) : options.features;
+  if (!options.class_weights.empty()) require_weights();
+  if (options.select > features_.size()) {
+    throw UsageError(fmt::format("--select {}: there are {} features", options.select, features_.size()));
+  }
+  if (options.select > 0 && options.method == RefitMethod::kLs) select();
+}
+
+// Those whose directions of class sums are farthest apart.
+void ChosenStatistics::select() {
+  const Release sums({class_sums(features_)});
+  const Indices places = select_features(sums, lattice_of(features_.size()), options_.select);
+  Indices selected;
+  for (const std::size_t place : places) selected.push_back(features_[place]);
+  features_ = selected;
+}
+
+Indices ChosenStatistics::columns() const {
+  Indices columns = features_;
+  if (has_intercept()) columns.push_back(dim());
+  return columns;
+}
+
+Lattice ChosenStatistics::lattice_of(std::size_t columns) const {
+  const Lattice whole = statistics_.lattice();
+  if (columns == whole.dim) return whole;
+  Lattice part{1.0, columns};
+  part.clip_norm = part.scale() / whole.scale();
+  return part;
+}
+
+double ChosenStatistics::weight(std::size_t place) const {
+  return options_.class_weights.empty() ? 1.0 : options_.class_weights[place];
+}
+
+double ChosenStatistics::rows() const {
+  double count = 0.0;
+  if (statistics_.has("class_counts")) {
+    const ReleasedBlock kept = class_counts();
+    for (const std::int64_t own : (has_class_grams() ? kept : statistics_.block("class_counts")).values()) {
+      count += static_cast<double>(own);
+    }
+    return std::max(count, 1.0);
+  }
+  const Lattice lattice = statistics_.lattice();
+  const ReleasedBlock whole = gram(all_below(lattice.dim));
+  for (std::size_t a = 0; a < lattice.dim; ++a) {
+    count += static_cast<double>(whole.values()[triangle_row(a, lattice.dim)]);
+  }
+  return std::max(count / std::pow(lattice.scale() * lattice.clip_norm, 2), 1.0);
+}
+
+ReleasedBlock ChosenStatistics::class_sums(const Indices& columns) const {
+  ReleasedBlock sums = picked(statistics_.block("class_sums"), classes_, columns, statistics_.lattice().dim);
+  if (!weighs_rows()) return sums;
+  std::vector<std::int64_t> values(sums.values().begin(), sums.values().end());
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    values[e] = std::llround(weight(e / columns.size()) * static_cast<double>(values[e]));
+  }
+  return {sums.name(), std::move(values), sums.sigma()};
+}
+
+ReleasedBlock ChosenStatistics::class_counts() const {
+  return picked(statistics_.block("class_counts"), classes_, {0}, 1);
+}
+
+ReleasedBlock ChosenStatistics::gram(const Indices& columns) const {
+  const bool are_all_alike = !weighs_rows() && (options_.classes.empty() || !has_class_grams());
+  if (are_all_alike && statistics_.has("gram")) {
+    const ReleasedBlock& whole = statistics_.block("gram");
+    return {"gram", picked_triangle(whole.values(), columns, statistics_.lattice().dim), whole.sigma()};
+  }
+  std::vector<std::int64_t> sum(triangle_elements(columns.size()), 0);
+  double squared_weights = 0.0;
+  for (std::size_t place = 0; place < classes_.size(); ++place) {
+    const ReleasedBlock own = class_gram(place, columns);
+    const double of_rows = weighs_rows() ? weight(place) : 1.0;
+    for (std::size_t e = 0; e < sum.size(); ++e) {
+      sum[e] += std::llround(of_rows * static_cast<double>(own.values()[e]));
+    }
+    squared_weights += of_rows * of_rows;
+  }
+  return {"gram", std::move(sum), statistics_.block("class_grams").sigma() * std::sqrt(squared_weights)};
+}
+
+ReleasedBlock ChosenStatistics::class_gram(std::size_t place, const Indices& columns) const {
+  const ReleasedBlock& grams = statistics_.block("class_grams");
+  const std::size_t dim = statistics_.lattice().dim;
+  const std::size_t triangle = triangle_elements(dim);
+  return {"class_grams", picked_triangle(grams.values().subspan(classes_[place] * triangle, triangle), columns, dim),
+          grams.sigma()};
+}
+
+ReleasedBlock ChosenStatistics::second_moments() const {
+  if (statistics_.has("second_moments")) {
+    if (!options_.classes.empty()) {
+      throw UsageError(
+          "--classes-kept with --method fisher: second moments are of all classes; keep all, or release "
+          "class_grams");
+    }
+    return picked(statistics_.block("second_moments"), {0}, features_, statistics_.lattice().dim);
+  }
+  if (!options_.classes.empty() && !has_class_grams()) statistics_.block("class_grams");  // throws
+  const ReleasedBlock matrix = gram(features_);
+  std::vector<std::int64_t> diagonal;
+  for (std::size_t a = 0; a < features_.size(); ++a) {
+    diagonal.push_back(matrix.values()[triangle_row(a, features_.size())]);
+  }
+  return {"second_moments", std::move(diagonal), matrix.sigma()};
+}
+
+void ChosenStatistics::require_weights() const {
+  if (options_.class_weights.size() != classes_.size()) {
+    throw UsageError(fmt::format("--weights: {} for {} classes; give one a class that is kept",
+                                 options_.class_weights.size(), classes_.size()));
+  }
+  for (const double weight : options_.class_weights) {
+    if (!(weight > 0.0 && weight <= 1e6))
+      throw UsageError(fmt::format("--weights {}: must be above 0, 1e6 at most", weight));
+  }
+}
+
+std::uint64_t seed_of(const KeptStatistics& statistics) {
+  std::uint64_t seed = 0;
+  for (const ReleasedBlock& block : statistics.blocks) {
+    for (const std::int64_t value : block.values()) seed = mix_bits(seed ^ static_cast<std::uint64_t>(value));
+  }
+  return seed;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,228 @@
+#include "refit/kept_statistics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
+#include "common/base/json_text.hpp"
+#include "common/model/released_file.hpp"
+#include "common/model/safetensors.hpp"
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "dpreduce-statistics";
+constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::size_t kMostFeatures = std::size_t{1} << 24;  // as Classifier's
+
+constexpr std::array<std::string_view, 5> kBlocks{"gram", "class_sums", "class_counts", "second_moments",
+                                                  "class_grams"};
+// Releases of the methods that keep statistics. What prepares rows has blocks of the same names, of other rows.
+constexpr std::array<std::string_view, 7> kReleases{"gram",          "class_means",         "class_sizes", "fisher",
+                                                    "least_squares", "class_least_squares", "class_grams"};
+
+std::vector<std::uint64_t> shape_of(std::string_view block, std::uint64_t classes, std::uint64_t dim) {
+  if (block == "gram") return {triangle_elements(dim)};
+  if (block == "class_sums") return {classes, dim};
+  if (block == "class_counts") return {classes};
+  if (block == "second_moments") return {dim};
+  return {classes, triangle_elements(dim)};
+}
+
+std::optional<double> largest(const std::optional<double>& one, const std::optional<double>& other) {
+  return one && other ? std::optional(std::max(*one, *other)) : std::nullopt;
+}
+
+// Of disjoint data a record is in one of them: the weaker promise is that of both.
+std::optional<PrivacyStatement> weaker(const std::optional<PrivacyStatement>& one,
+                                       const std::optional<PrivacyStatement>& other) {
+  if (!one || !other) return std::nullopt;
+  if (one->adjacency != other->adjacency || one->person != other->person) {
+    throw UsageError("statistics to add up: their promises are of different neighbors or persons");
+  }
+  PrivacyStatement both = *one;
+  both.epsilon = largest(one->epsilon, other->epsilon);
+  both.delta = largest(one->delta, other->delta);
+  both.mu = largest(one->mu, other->mu);
+  both.rho = largest(one->rho, other->rho);
+  if (!both.epsilon && !both.mu && !both.rho) {
+    throw UsageError("statistics to add up: their promises are in different forms; release both with one accountant");
+  }
+  return both;
+}
+
+void require_same(bool is_same, std::string_view what) {
+  if (is_same) return;
+  throw UsageError(fmt::format(
+      "statistics to add up: they differ in {}; release both with the same options, and with rows centered by public "
+      "rows or not at all",
+      what));
+}
+
+bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
+  const auto constants = [](const Preprocessing& rows) {
+    return std::tie(rows.input_dim, rows.pool, rows.normalize, rows.clip_norm, rows.center, rows.intercept,
+                    rows.projection, rows.selected, rows.center_factor);
+  };
+  return constants(one) == constants(other);
+}
+
+ReleasedBlock sum_of(const ReleasedBlock& one, const ReleasedBlock& other) {
+  std::vector<std::int64_t> sums(one.values().size());
+  // Files may hold anything: a sum that wraps around is no error of the program.
+  std::ranges::transform(one.values(), other.values(), sums.begin(), [](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  });
+  return {one.name(), std::move(sums), std::hypot(one.sigma(), other.sigma())};
+}
+
+// The blocks that the file has, each with its noise.
+std::vector<ReleasedBlock> read_blocks(ReleasedFileReader& reader, const KeptStatistics& statistics) {
+  std::vector<ReleasedBlock> blocks;
+  const json sigma = parse_json(reader.text("sigma"));
+  const std::uint64_t dim = statistics.lattice().dim;
+  for (const std::string_view block : kBlocks) {
+    const std::string name(block);
+    if (!reader.has_tensor(name)) continue;
+    const Tensor tensor = reader.take(name);
+    if (tensor.type != TensorType::kI64) reader.fail(fmt::format("{} is {}, not I64", name, to_string(tensor.type)));
+    reader.require_shape(name, tensor, shape_of(block, statistics.of_rows.classes, dim));
+    const bool has_sigma = sigma.is_object() && sigma.contains(name) && sigma[name].is_number();
+    if (!has_sigma || !(sigma[name].get<double>() > 0.0)) reader.fail(fmt::format("sigma says nothing of {}", name));
+    blocks.emplace_back(name, to_integers(tensor), sigma[name].get<double>());
+  }
+  if (blocks.empty()) reader.fail("it has no block");
+  return blocks;
+}
+
+}  // namespace
+
+bool KeptStatistics::has(std::string_view block) const {
+  return std::ranges::any_of(blocks, [&](const ReleasedBlock& own) { return own.name() == block; });
+}
+
+const ReleasedBlock& KeptStatistics::block(std::string_view name) const {
+  const auto found = std::ranges::find_if(blocks, [&](const ReleasedBlock& own) { return own.name() == name; });
+  if (found != blocks.end()) return *found;
+  throw UsageError(fmt::format("--statistics: they have no {}; release it with `dpreduce release --statistics {}`",
+                               name, name == "class_counts" ? "class_sizes" : name));
+}
+
+std::map<std::string, std::string> metadata_of(const KeptStatistics& statistics) {
+  std::map<std::string, std::string> metadata = released_metadata(statistics.of_rows, kFormat, kFormatVersion);
+  json sigma = json::object();
+  for (const ReleasedBlock& block : statistics.blocks) sigma[block.name()] = block.sigma();
+  metadata["scale"] = fmt::format("{}", statistics.lattice().scale());
+  metadata["lattice_norm"] = fmt::format("{}", kLatticeNorm);
+  metadata["intercept"] = fmt::format("{}", statistics.of_rows.preprocessing.intercept);
+  metadata["most_labels"] = fmt::format("{}", statistics.most_labels);
+  metadata["settings"] = json_text(statistics.settings);
+  metadata["sigma"] = json_text(sigma);
+  return metadata;
+}
+
+std::vector<std::byte> to_bytes(const KeptStatistics& statistics) {
+  SafetensorsFile file;
+  file.metadata = metadata_of(statistics);
+  add_row_constants(file, statistics.of_rows.preprocessing);
+  for (const ReleasedBlock& block : statistics.blocks) {
+    file.tensors.emplace(block.name(),
+                         make_integer_tensor(block.values(), shape_of(block.name(), statistics.of_rows.classes,
+                                                                      statistics.lattice().dim)));
+  }
+  return serialize(file);
+}
+
+namespace {
+
+KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
+  ReleasedFileReader reader(std::move(file), source);
+  reader.require_format(kFormat, kFormatVersion);
+  KeptStatistics statistics{.of_rows = reader.read_parts()};
+  Preprocessing& rows = statistics.of_rows.preprocessing;
+  rows.intercept = reader.number<double>("intercept");
+  statistics.most_labels = reader.number<std::size_t>("most_labels");
+  statistics.settings = parse_json(reader.text("settings"));
+  if (!statistics.settings.is_object()) reader.fail("settings is no JSON object");
+  try {
+    RowTransform check(rows);
+  } catch (const UsageError& error) {
+    throw BadInput(fmt::format("{}: {}{}", source, error.what(), kIsOfDpreduce));
+  }
+  if (statistics.of_rows.classes < 2 || statistics.of_rows.classes > kMostFeatures)
+    reader.fail("classes is out of range");
+  if (reader.number<std::int64_t>("lattice_norm") != kLatticeNorm ||
+      reader.number<double>("scale") != statistics.lattice().scale()) {
+    reader.fail("its sums are on another lattice");
+  }
+  statistics.blocks = read_blocks(reader, statistics);
+  reader.require_all_taken();
+  return statistics;
+}
+
+}  // namespace
+
+KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::string_view source) {
+  return statistics_in(parse_safetensors(bytes, source), source);
+}
+
+KeptStatistics load_statistics(const std::filesystem::path& path) {
+  return statistics_in(read_safetensors(path), path.string());
+}
+
+KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other) {
+  require_same(are_prepared_alike(one.of_rows.preprocessing, other.of_rows.preprocessing), "how rows were prepared");
+  require_same(one.of_rows.classes == other.of_rows.classes && one.of_rows.class_names == other.of_rows.class_names,
+               "their classes");
+  require_same(one.of_rows.feature_names == other.of_rows.feature_names, "names of features");
+  require_same(one.most_labels == other.most_labels, "how many classes a row may have");
+  require_same(one.blocks.size() == other.blocks.size() &&
+                   std::ranges::all_of(one.blocks, [&](const auto& block) { return other.has(block.name()); }),
+               "the statistics that they hold");
+  KeptStatistics both = one;
+  both.of_rows.privacy = weaker(one.of_rows.privacy, other.of_rows.privacy);
+  for (const Forfeit forfeit : other.of_rows.forfeits) {
+    if (std::ranges::find(both.of_rows.forfeits, forfeit) == both.of_rows.forfeits.end()) {
+      both.of_rows.forfeits.push_back(forfeit);
+    }
+  }
+  both.blocks.clear();
+  for (const ReleasedBlock& block : one.blocks) both.blocks.push_back(sum_of(block, other.block(block.name())));
+  return both;
+}
+
+void StatisticsKeeper::add(const WatchedRelease& watched) {
+  if (std::ranges::find(kReleases, watched.name) == kReleases.end()) return;
+  preprocessing_ = watched.preprocessing;
+  for (const ReleasedBlock& block : watched.release.blocks()) blocks_.insert_or_assign(block.name(), block);
+}
+
+KeptStatistics StatisticsKeeper::taken(const ResolvedFit& fit) const {
+  const FitOptions& options = fit.options();
+  DPREDUCE_ASSERT(!blocks_.empty());
+  KeptStatistics kept{.of_rows = {.method = options.method.name,
+                                  .privacy = fit.statement(),
+                                  .preprocessing = preprocessing_,
+                                  .classes = options.data.classes,
+                                  .weights = {},
+                                  .bias = {},
+                                  .cosine_head = {},
+                                  .class_names = options.data.train.class_names,
+                                  .feature_names = options.data.train.feature_names,
+                                  .forfeits = beside_seed(fit.plan().forfeits)},
+                      .most_labels = options.data.most_labels(),
+                      .settings = fit.method().settings()};
+  for (const auto& [name, block] : blocks_) kept.blocks.push_back(block);
+  return kept;
+}
+
+}  // namespace dpreduce

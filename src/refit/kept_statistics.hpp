@@ -1,0 +1,74 @@
+// Noised sums as a file: statistics.safetensors. They are public, so whatever is made of them costs nothing more.
+//
+// Beside what every released file has (common/model/released_file.hpp), one tensor I64 for each block, in lattice
+// units; of rows q of d entries, an intercept among them, with `scale` lattice units to a feature unit:
+//
+//     gram [d (d + 1) / 2]               sum q q^T, the upper triangle row after row
+//     class_sums [K, d]                  sum of q over the rows of each class
+//     class_counts [K]                   rows of each class
+//     second_moments [d]                 sum of q_a^2
+//     class_grams [K, d (d + 1) / 2]     sum q q^T over the rows of each class
+//
+// Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), most_labels, settings (JSON,
+// of the method that released), sigma (JSON {block: s}): an entry has noise round(N(0, s^2)), of gram and class_grams
+// beside the diagonal round(N(0, s^2 / 2)); from silos that share the noise s is that of all shares together. Bytes are
+// a function of the release alone.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "common/lattice/lattice_rows.hpp"
+#include "common/model/classifier.hpp"
+#include "common/plan/released_block.hpp"
+#include "fit/resolved_fit.hpp"
+#include "run/training_run.hpp"
+
+namespace dpreduce {
+
+struct KeptStatistics {
+  /// Method, promise, rows (with their intercept), classes and names; the rest is empty.
+  ClassifierParts of_rows;
+  std::size_t most_labels = 1;
+  nlohmann::json settings = nlohmann::json::object();
+  std::vector<ReleasedBlock> blocks{};
+
+  bool has(std::string_view block) const;
+  /// Throws UsageError that says how to release it where it is not there.
+  const ReleasedBlock& block(std::string_view name) const;
+  Lattice lattice() const { return {of_rows.preprocessing.clip_norm, of_rows.preprocessing.output_dim()}; }
+};
+
+/// The file's metadata, and its bytes.
+std::map<std::string, std::string> metadata_of(const KeptStatistics& statistics);
+std::vector<std::byte> to_bytes(const KeptStatistics& statistics);
+
+/// Throw BadInput, naming `source`, where it is no such file, or from another lattice.
+KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::string_view source);
+KeptStatistics load_statistics(const std::filesystem::path& path);
+
+/// The statistics of the rows of both, which are of different records or persons: sums and variances add up, and of
+/// two promises the weaker one holds. Throws UsageError naming what differs, unless both are of rows prepared alike, of
+/// the same classes and blocks.
+KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other);
+
+/// What a run releases, kept as it becomes public; at the coordinator (TrainingTerms::observer).
+class StatisticsKeeper {
+ public:
+  void add(const WatchedRelease& watched);
+  /// Precondition (asserted): something was kept.
+  KeptStatistics taken(const ResolvedFit& fit) const;
+
+ private:
+  std::map<std::string, ReleasedBlock, std::less<>> blocks_;
+  Preprocessing preprocessing_;
+};
+
+}  // namespace dpreduce

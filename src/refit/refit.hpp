@@ -1,0 +1,35 @@
+// Models of kept statistics: what a fit with the same settings would have made of the same release, byte for byte, and
+// what no fit was asked for. No row is read, and nothing is spent.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "aggregator/solvers/ridge_path.hpp"
+#include "common/model/classifier.hpp"
+#include "refit/chosen_statistics.hpp"
+#include "refit/kept_statistics.hpp"
+
+namespace dpreduce {
+
+struct Refit {
+  Classifier classifier;
+  std::optional<double> ridge{};   ///< of the shared Gram matrix
+  std::vector<RidgePoint> path{};  ///< with chooses_ridge
+};
+
+/// The model. Throws UsageError where options contradict each other or name what the statistics do not have.
+Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
+
+/// {"kind", "kappa", "level", "why", "ridge", "chosen", "weights": [{"class", "feature", "estimate", "low", "high",
+/// "population": {"low", "high"}}], "predictions": [...]}: of the weights of raw, prepared rows, and of scores of
+/// `rows`, m x input_dim, which are public. `ridge` of Refit. Throws UsageError unless the Gram matrix is shared, no
+/// class is weighed and no components are asked for.
+nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
+                              std::span<const float> rows);
+
+}  // namespace dpreduce

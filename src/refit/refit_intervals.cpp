@@ -1,0 +1,121 @@
+// Weights and scores of a refit with intervals, as JSON.
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "aggregator/solvers/ridge_path.hpp"
+#include "aggregator/solvers/weight_intervals.hpp"
+#include "common/base/error.hpp"
+#include "evaluate/share_interval.hpp"
+#include "refit/refit.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kNothingOfWeights =
+    "these statistics say nothing about single weights: noise is too large beside the smallest eigenvalue of the Gram "
+    "matrix with its ridge; take a larger --lambda, fewer --features, or release with a larger budget";
+
+std::string why(const LinearIntervals& intervals) {
+  switch (intervals.kind) {
+    case IntervalKind::kFormula:
+      return fmt::format("kappa {:.3g} is below {}: the noise is small beside the spectrum", intervals.kappa,
+                         kMostKappaOfFormula);
+    case IntervalKind::kBootstrap:
+      return fmt::format("kappa {:.3g} is from {} to {}: the noise, which is known, was simulated", intervals.kappa,
+                         kMostKappaOfFormula, kMostKappa);
+    case IntervalKind::kNone:
+      break;
+  }
+  return fmt::format("kappa {:.3g} is above {}: {}", intervals.kappa, kMostKappa, kNothingOfWeights);
+}
+
+// Estimates and ends of the intervals of class `c`, for the rows from `first` to `end` of those that they are about.
+nlohmann::json of_class(const LinearIntervals& intervals, std::size_t c, std::size_t classes, std::size_t first,
+                        std::size_t end, double quantile) {
+  nlohmann::json own{{"class", c}};
+  const auto add = [&](nlohmann::json& into, const std::vector<double>& deviations) {
+    for (std::size_t row = first; row < end; ++row) {
+      const std::size_t e = row * classes + c;
+      into["low"].push_back(intervals.estimates[e] - quantile * deviations[e]);
+      into["high"].push_back(intervals.estimates[e] + quantile * deviations[e]);
+    }
+  };
+  for (std::size_t row = first; row < end; ++row) own["estimates"].push_back(intervals.estimates[row * classes + c]);
+  add(own, intervals.deviations);
+  if (!intervals.population_deviations.empty()) add(own["population"], intervals.population_deviations);
+  return own;
+}
+
+}  // namespace
+
+nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
+                              std::span<const float> rows) {
+  if (options.components > 0 || !options.class_weights.empty()) {
+    throw UsageError("--intervals goes without --pca and --weights");
+  }
+  const ChosenStatistics asked(statistics, options);
+  const Indices columns = asked.columns();
+  const RowTransform transform(statistics.of_rows.preprocessing);
+  const std::size_t predicted = rows.size() / transform.input_dim();
+  const double intercept = statistics.of_rows.preprocessing.intercept;
+
+  // Weights as a model has them, its bias last; then scores of rows.
+  IntervalTerms terms{.ridge = ridge, .seed = seed_of(statistics)};
+  terms.rows.assign((columns.size() + predicted) * columns.size(), 0.0);
+  for (std::size_t a = 0; a < columns.size(); ++a) {
+    const bool is_bias = columns[a] == asked.dim();
+    terms.rows[a * columns.size() + a] =
+        is_bias ? std::sqrt(intercept) * statistics.of_rows.preprocessing.clip_norm : std::sqrt(1.0 - intercept);
+  }
+  std::vector<double> prepared(transform.output_dim());
+  for (std::size_t row = 0; row < predicted; ++row) {
+    if (!transform(rows.subspan(row * transform.input_dim(), transform.input_dim()), prepared)) {
+      throw BadInput(fmt::format("--intervals-x: row {} has a NaN or an infinity; leave it out", row));
+    }
+    for (std::size_t a = 0; a < columns.size(); ++a) {
+      terms.rows[(columns.size() + row) * columns.size() + a] = prepared[columns[a]];
+    }
+  }
+  if (statistics.has("class_counts") && statistics.most_labels == 1) {
+    const ReleasedBlock counts = asked.class_counts();
+    terms.squared_targets.assign(counts.values().begin(), counts.values().end());
+    terms.count = asked.rows();
+  }
+  const Lattice lattice = asked.lattice_of(columns.size());
+  const LinearIntervals intervals =
+      linear_intervals(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, terms);
+  nlohmann::json told{{"kind", to_string(intervals.kind)},
+                      {"kappa", intervals.kappa},
+                      {"why", why(intervals)},
+                      {"level", level},
+                      {"ridge", ridge},
+                      {"features", asked.features()},
+                      {"has_bias", asked.has_intercept()},
+                      {"chosen", options.chooses()},
+                      {"weights", nlohmann::json::array()},
+                      {"predictions", nlohmann::json::array()}};
+  if (options.chooses()) {
+    told["note"] = "ridge or features were chosen by looking at these statistics: intervals do not know of that choice";
+  }
+  if (intervals.kind == IntervalKind::kNone) {
+    const double one = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, {&ridge, 1},
+                                  asked.rows(), terms.seed)
+                           .front()
+                           .noise;
+    told["prediction_noise"] = one;
+    return told;
+  }
+  const double quantile = two_sided_quantile(level);
+  const std::size_t classes = asked.classes().size();
+  for (std::size_t c = 0; c < classes; ++c) {
+    told["weights"].push_back(of_class(intervals, c, classes, 0, columns.size(), quantile));
+    if (predicted == 0) continue;
+    told["predictions"].push_back(
+        of_class(intervals, c, classes, columns.size(), columns.size() + predicted, quantile));
+  }
+  return told;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,117 @@
+#include "refit/kept_statistics.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include "common/model/safetensors.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/refit/kept_fit.hpp"
+
+namespace dpreduce {
+namespace {
+
+using enum StatisticKind;
+
+class KeptStatisticsTest : public testing::Test {
+ protected:
+  KeptStatistics released(std::vector<StatisticKind> kinds, unsigned seed = 1, double mu = 2.0) const {
+    const TemporaryFolder folder;
+    FitOptions options = seeded_release(std::move(kinds), folder);
+    options.privacy.budget.mu = mu;
+    return kept_fit(options, FittedRows(300, seed)).statistics;
+  }
+};
+
+TEST_F(KeptStatisticsTest, ARelaseHoldsWhatItWasAskedFor) {
+  const auto blocks = [&](std::vector<StatisticKind> kinds) {
+    std::vector<std::string> names;
+    for (const ReleasedBlock& block : released(std::move(kinds)).blocks) names.push_back(block.name());
+    return names;
+  };
+  EXPECT_THAT(blocks({kGram}), ElementsAre("gram"));
+  EXPECT_THAT(blocks({kClassSums}), ElementsAre("class_sums"));
+  EXPECT_THAT(blocks({kClassSizes}), ElementsAre("class_counts"));
+  EXPECT_THAT(blocks({kGram, kClassSums}), ElementsAre("gram", "class_sums"));
+  EXPECT_THAT(blocks({kClassSums, kClassSizes}), ElementsAre("class_sums", "class_counts"));
+  EXPECT_THAT(blocks({kGram, kClassSums, kClassSizes}), ElementsAre("gram", "class_sums", "class_counts"));
+  EXPECT_THAT(blocks({kClassGrams}), ElementsAre("class_sums", "class_grams"));
+  EXPECT_THAT(blocks({kGram, kClassGrams, kClassSizes}),
+              ElementsAre("gram", "class_sums", "class_counts", "class_grams"));
+}
+
+TEST_F(KeptStatisticsTest, SumsAreThoseOfTheRowsWithinTheirNoise) {
+  const KeptStatistics statistics = released({kGram, kClassGrams, kClassSizes}, 1, 1e4);
+  const std::size_t dim = FittedRows::kDim;
+  const double square = std::pow(statistics.lattice().scale(), 2);
+  const ReleasedBlock& gram = statistics.block("gram");
+  double trace = 0.0;
+  for (std::size_t a = 0; a < dim; ++a) trace += static_cast<double>(gram.values()[triangle_row(a, dim)]) / square;
+  EXPECT_NEAR(trace, 300.0, 0.5);  // rows have norm 1
+  for (const std::int64_t count : statistics.block("class_counts").values()) EXPECT_NEAR(count, 100, 3);
+  const ReleasedBlock& grams = statistics.block("class_grams");
+  for (std::size_t e = 0; e < gram.values().size(); ++e) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < FittedRows::kClasses; ++c) {
+      sum += static_cast<double>(grams.values()[c * gram.values().size() + e]);
+    }
+    EXPECT_NEAR(sum, static_cast<double>(gram.values()[e]),
+                6.0 * std::hypot(std::sqrt(3.0) * grams.sigma(), gram.sigma()));
+  }
+}
+
+TEST_F(KeptStatisticsTest, TheFileIsReadAsItWasWritten) {
+  const KeptStatistics statistics = released({kGram, kClassSums, kClassSizes});
+  const std::vector<std::byte> bytes = to_bytes(statistics);
+  EXPECT_EQ(to_bytes(statistics_from_bytes(bytes, "file")), bytes);
+  const SafetensorsFile file = parse_safetensors(bytes, "file");
+  EXPECT_EQ(nlohmann::json::parse(file.metadata.at("sigma"))["gram"].get<double>(), statistics.block("gram").sigma());
+  EXPECT_EQ(std::stod(file.metadata.at("scale")), statistics.lattice().scale());
+}
+
+TEST_F(KeptStatisticsTest, AFileThatDepartsFromItsFormIsRefused) {
+  const SafetensorsFile whole = parse_safetensors(to_bytes(released({kGram, kClassSums})), "file");
+  const auto refused = [&](const std::function<void(SafetensorsFile&)>& change) {
+    SafetensorsFile file = whole;
+    change(file);
+    return refusal<BadInput>([&] { statistics_from_bytes(serialize(file), "s.safetensors"); });
+  };
+  EXPECT_THAT(refused([](auto& file) { file.metadata["scale"] = "1"; }), HasSubstr("another lattice"));
+  EXPECT_THAT(refused([](auto& file) { file.metadata["sigma"] = "{}"; }), HasSubstr("sigma says nothing of gram"));
+  EXPECT_THAT(refused([](auto& file) { file.metadata["format"] = "dpreduce-classifier"; }),
+              HasSubstr("not dpreduce-statistics"));
+  EXPECT_THAT(refused([](auto& file) { file.tensors.erase("gram"), file.tensors.erase("class_sums"); }),
+              HasSubstr("no block"));
+  EXPECT_THAT(refused([](auto& file) { file.tensors["gram"].shape = {3, 7}; }), HasSubstr("gram has the shape"));
+}
+
+TEST_F(KeptStatisticsTest, StatisticsOfDisjointRowsAddUpWithTheirNoise) {
+  const KeptStatistics one = released({kGram, kClassSums}, 1);
+  const KeptStatistics other = released({kGram, kClassSums}, 2, 1.0);
+  const KeptStatistics both = one + other;
+  EXPECT_EQ(both.block("gram").values()[3], one.block("gram").values()[3] + other.block("gram").values()[3]);
+  EXPECT_DOUBLE_EQ(both.block("gram").sigma(), std::hypot(one.block("gram").sigma(), other.block("gram").sigma()));
+  EXPECT_NO_THROW(refit(both, {}));
+}
+
+TEST_F(KeptStatisticsTest, OfTwoPromisesTheWeakerHolds) {
+  KeptStatistics one = released({kClassSums});
+  KeptStatistics other = one;
+  one.of_rows.privacy = {.epsilon = 1.0, .delta = 1e-6, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
+  other.of_rows.privacy = {.epsilon = 0.5, .delta = 1e-5, .mu = 0.4, .rho = {}, .adjacency = "add-remove"};
+  one.of_rows.forfeits = other.of_rows.forfeits = {};
+  const PrivacyStatement both = *(one + other).of_rows.privacy;
+  EXPECT_EQ(both.epsilon, 1.0);
+  EXPECT_EQ(both.delta, 1e-5);
+  EXPECT_EQ(both.mu, 0.4);
+}
+
+TEST_F(KeptStatisticsTest, StatisticsOfRowsThatAreNotAlikeAreRefused) {
+  const KeptStatistics one = released({kGram, kClassSums});
+  KeptStatistics other = one;
+  other.of_rows.preprocessing.center = std::vector<double>(FittedRows::kDim, 0.1);
+  EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("how rows were prepared"));
+  EXPECT_THAT(refusal<UsageError>([&] { one + released({kGram}); }), HasSubstr("the statistics that they hold"));
+}
+
+}  // namespace
+}  // namespace dpreduce

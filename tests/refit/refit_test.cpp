@@ -1,0 +1,203 @@
+#include "refit/refit.hpp"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/refit/kept_fit.hpp"
+
+namespace dpreduce {
+namespace {
+
+using enum StatisticKind;
+
+struct SameModelCase {
+  std::string name;
+  std::function<void(FitOptions&)> fit;
+  RefitOptions refit{};
+};
+
+class SameModelTest : public testing::TestWithParam<SameModelCase> {};
+
+TEST_P(SameModelTest, ARefitHasTheBytesOfTheFit) {
+  const TemporaryFolder folder;
+  FitOptions options = seeded_fit("ls", folder);
+  GetParam().fit(options);
+  FittedRows rows(240, 3);
+  if (options.data.classes == 2) {
+    for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
+  }
+  const KeptFit kept = kept_fit(options, rows);
+  EXPECT_EQ(to_bytes(refit(kept.statistics, GetParam().refit).classifier), kept.model);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, SameModelTest,
+    testing::Values(
+        SameModelCase{"ls_by_class", [](FitOptions&) {}},
+        SameModelCase{"ls_by_class_with_a_ridge", [](FitOptions& fit) { fit.method.lambda = 3.0; }, {.lambda = 3.0}},
+        SameModelCase{"ls_without_all_rows", [](FitOptions& fit) { fit.method.alpha = 0.0; }},
+        SameModelCase{"ls_shared", [](FitOptions& fit) { fit.method.shared_gram = true; }},
+        SameModelCase{"ls_shared_of_two", [](FitOptions& fit) { fit.method.shared_gram = true, fit.data.classes = 2; }},
+        SameModelCase{"ls_by_class_of_two_centered",
+                      [](FitOptions& fit) { fit.rows.center = Centering::kDp, fit.data.classes = 2; }},
+        SameModelCase{"ls_projected", [](FitOptions& fit) { fit.method.shared_gram = true, fit.rows.pca = 3; }},
+        SameModelCase{"mean", [](FitOptions& fit) { fit.method.name = "mean"; }, {.method = RefitMethod::kMean}},
+        SameModelCase{"mean_euclidean_selected",
+                      [](FitOptions& fit) {
+                        fit.method.name = "mean";
+                        fit.method.metric = Metric::kEuclidean;
+                        fit.rows.select = 2;
+                      },
+                      {.method = RefitMethod::kMean, .metric = Metric::kEuclidean, .select = 2}},
+        SameModelCase{"fisher",
+                      [](FitOptions& fit) {
+                        fit.method.name = "fisher";
+                        fit.rows.select = 4;
+                        fit.rows.select_by = SelectBy::kT;
+                      },
+                      {.method = RefitMethod::kFisher, .select = 4, .select_by = SelectBy::kT}}),
+    [](const auto& tested) { return tested.param.name; });
+
+class RefitTest : public testing::Test {
+ protected:
+  KeptStatistics released(std::vector<StatisticKind> kinds, double mu = 2.0) const {
+    FitOptions options = seeded_release(std::move(kinds), folder_);
+    options.privacy.budget.mu = mu;
+    return kept_fit(options, FittedRows(600, 5)).statistics;
+  }
+  double accuracy_of(const Classifier& classifier) const {
+    const FittedRows rows(600, 6);
+    const std::vector<std::int32_t> labels = classifier.predict_labels(rows.x);
+    double right = 0;
+    for (std::size_t row = 0; row < labels.size(); ++row) right += labels[row] == rows.y[row];
+    return right / static_cast<double>(labels.size());
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(RefitTest, OneReleaseServesEveryMethod) {
+  const KeptStatistics statistics = released({kGram, kClassGrams, kClassSizes}, 20.0);
+  for (const RefitMethod method : {RefitMethod::kLs, RefitMethod::kMean, RefitMethod::kFisher}) {
+    EXPECT_GT(accuracy_of(refit(statistics, {.method = method}).classifier), 0.8) << to_string(method);
+  }
+  EXPECT_GT(accuracy_of(refit(statistics, {.shared_gram = true, .components = 4}).classifier), 0.7);
+}
+
+TEST_F(RefitTest, OfSomeFeaturesWeightsOfOthersAreZeroAndARefitOfAllIsTheWhole) {
+  const KeptStatistics statistics = released({kGram, kClassSums});
+  const ClassifierParts parts = refit(statistics, {.features = {0, 2, 5}}).classifier.parts();
+  for (std::size_t e = 0; e < parts.weights.size(); ++e) {
+    const std::size_t feature = e % FittedRows::kDim;
+    EXPECT_EQ(parts.weights[e] != 0.0, feature == 0 || feature == 2 || feature == 5) << e;
+  }
+  EXPECT_EQ(refit(statistics, {.features = {0, 1, 2, 3, 4, 5}}).classifier.parts().weights,
+            refit(statistics, {}).classifier.parts().weights);
+}
+
+TEST_F(RefitTest, SelectedFeaturesAreThoseThatClassesDifferIn) {
+  const KeptStatistics statistics = released({kGram, kClassSums}, 50.0);
+  const ClassifierParts parts = refit(statistics, {.select = 3}).classifier.parts();
+  for (std::size_t e = 0; e < parts.weights.size(); ++e) {  // the rows' classes are told by features 0, 1 and 2
+    EXPECT_EQ(parts.weights[e] != 0.0, e % FittedRows::kDim < 3) << e;
+  }
+}
+
+TEST_F(RefitTest, OfSomeClassesGramsAreTheirsAlone) {
+  KeptStatistics statistics = released({kGram, kClassGrams});
+  const ClassifierParts two = refit(statistics, {.shared_gram = true, .classes = {0, 2}}).classifier.parts();
+  EXPECT_EQ(two.classes, 2U);
+  // A class that is left out could have any rows.
+  std::vector<ReleasedBlock> blocks;
+  for (const ReleasedBlock& block : statistics.blocks) {
+    std::vector<std::int64_t> values(block.values().begin(), block.values().end());
+    const std::size_t of_class = values.size() / FittedRows::kClasses;
+    if (block.name() == "class_grams" || block.name() == "class_sums") {
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(of_class), of_class, 12345);
+    }
+    blocks.emplace_back(block.name(), std::move(values), block.sigma());
+  }
+  statistics.blocks = std::move(blocks);
+  EXPECT_EQ(refit(statistics, {.shared_gram = true, .classes = {0, 2}}).classifier.parts().weights, two.weights);
+}
+
+TEST_F(RefitTest, EqualWeightsOfClassesChangeNothingButTheScale) {
+  const KeptStatistics statistics = released({kClassGrams});
+  const auto weights = [&](std::vector<double> of_classes) {
+    return refit(statistics, {.shared_gram = true, .lambda = 1e-6, .class_weights = std::move(of_classes)})
+        .classifier.parts()
+        .weights;
+  };
+  const std::vector<double> alike = weights({});
+  const std::vector<double> doubled = weights({2, 2, 2});
+  for (std::size_t e = 0; e < alike.size(); ++e) EXPECT_NEAR(doubled[e], alike[e], 1e-3 * std::abs(alike[e]) + 1e-5);
+  EXPECT_NE(weights({1, 1, 5}), alike);
+}
+
+TEST_F(RefitTest, WeightsOfTheFisherRuleAreOfShares) {
+  const KeptStatistics statistics = released({kGram, kClassSums, kClassSizes});
+  const ClassifierParts plain = refit(statistics, {.method = RefitMethod::kFisher}).classifier.parts();
+  const ClassifierParts weighed =
+      refit(statistics, {.method = RefitMethod::kFisher, .class_weights = {1, 1, 5}}).classifier.parts();
+  EXPECT_EQ(weighed.weights, plain.weights);
+  EXPECT_EQ(weighed.bias[0], plain.bias[0]);
+  EXPECT_DOUBLE_EQ(weighed.bias[2], plain.bias[2] + std::log(5.0));
+}
+
+TEST_F(RefitTest, ThePathHasLessNoiseAtLargerRidgesAndTheLeastLossIsTaken) {
+  const KeptStatistics statistics = released({kGram, kClassSums}, 1.0);
+  const Refit made = refit(statistics, {.chooses_ridge = true});
+  ASSERT_EQ(made.path.size(), 13U);
+  double least = made.path.front().loss;
+  for (std::size_t m = 1; m < made.path.size(); ++m) {
+    EXPECT_LT(made.path[m].noise, made.path[m - 1].noise);
+    least = std::min(least, made.path[m].loss);
+  }
+  const auto taken = std::ranges::find(made.path, least, &RidgePoint::loss);
+  EXPECT_EQ(made.ridge, taken->ridge);
+  // It is the model that this ridge gives.
+  EXPECT_EQ(refit(statistics, {.lambda = made.ridge}).classifier.parts().weights, made.classifier.parts().weights);
+}
+
+TEST_F(RefitTest, WhatStatisticsDoNotHaveIsNamed) {
+  const KeptStatistics statistics = released({kGram, kClassSums});
+  const auto refused = [&](const RefitOptions& options) {
+    return refusal<UsageError>([&] { refit(statistics, options); });
+  };
+  EXPECT_THAT(refused({.method = RefitMethod::kFisher}), HasSubstr("dpreduce release --statistics class_sizes"));
+  EXPECT_THAT(refused({.class_weights = {1, 1, 1}}), HasSubstr("class_grams"));
+  EXPECT_THAT(refused({.classes = {0, 3}}), HasSubstr("--classes-kept 3"));
+  EXPECT_THAT(refused({.features = {6}}), HasSubstr("--features 6"));
+  EXPECT_THAT(refused({.lambda = 0.0}), HasSubstr("--lambda"));
+  EXPECT_THAT(refused({.method = RefitMethod::kMean, .chooses_ridge = true}), HasSubstr("--method ls"));
+}
+
+TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {
+  const KeptStatistics statistics = released({kGram, kClassSums, kClassSizes}, 30.0);
+  const FittedRows rows(2, 9);
+  const nlohmann::json json = intervals_json(statistics, {}, 1.0, 0.95, rows.x);
+  EXPECT_EQ(json["kind"], "formula");
+  EXPECT_EQ(json["chosen"], false);
+  ASSERT_EQ(json["weights"].size(), FittedRows::kClasses);
+  ASSERT_EQ(json["weights"][1]["estimates"].size(), FittedRows::kDim);
+  ASSERT_EQ(json["predictions"][1]["estimates"].size(), 2U);
+  const ClassifierParts parts = refit(statistics, {.lambda = 1.0}).classifier.parts();
+  for (std::size_t a = 0; a < FittedRows::kDim; ++a) {
+    const nlohmann::json& own = json["weights"][1];
+    EXPECT_LT(own["low"][a], parts.weights[FittedRows::kDim + a]);
+    EXPECT_GT(own["high"][a], parts.weights[FittedRows::kDim + a]);
+    EXPECT_LT(own["population"]["low"][a], own["low"][a]);
+  }
+  EXPECT_TRUE(intervals_json(statistics, {.select = 3}, 1.0, 0.95, {}).contains("note"));
+}
+
+TEST_F(RefitTest, WhereNoiseIsLargeNothingIsSaidOfSingleWeights) {
+  const nlohmann::json json = intervals_json(released({kGram, kClassSums}, 0.05), {}, 0.5, 0.95, {});
+  EXPECT_EQ(json["kind"], "none");
+  EXPECT_THAT(json["why"].get<std::string>(), HasSubstr("say nothing about single weights"));
+  EXPECT_TRUE(json["weights"].empty());
+  EXPECT_GT(json["prediction_noise"].get<double>(), 0.0);
+}
+
+}  // namespace
+}  // namespace dpreduce
