@@ -200,13 +200,14 @@ std::vector<std::string> lines_of_all_options() {
 }
 
 // "fit --mu": of all commands all options but --config, which is read before them, and --silo-config, which is no one's
-// among ranks that trust each other.
+// among ranks that trust each other; and but those of parties over a network, which are no ranks.
 void add_all_options(const CommandEntry& command, const std::string& name, std::set<std::string>& all) {
   for (const Option& option : command.options.options()) {
     const std::string of_option(option.long_name());
     if (of_option != "config" && of_option != "silo-config") all.insert(fmt::format("{} --{}", name, of_option));
   }
   for (const CommandEntry& own : command.commands) {
+    if (own.role != PartyRole::kNone) continue;
     add_all_options(own, name.empty() ? own.name : name + " " + own.name, all);
   }
 }

@@ -39,6 +39,13 @@ TEST(Doorman, ForeignIdentitiesAndNoneAreRefusedByTls) {
   expect_talk(parties.coordinator(), 1, *parties.silo(1), 1);
 }
 
+// It has proved itself, and so has the coordinator: what it learns nobody else can have said.
+TEST(Doorman, ASiloOfAnotherRosterLearnsThatItIsNotKnown) {
+  NetworkParties parties(1);
+  SiloWire stranger(Identity::generate(), parties.terms_of(1), parse_address("", parties.coordinator().address()));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(stranger); }), HasSubstr("knows no such identity"));
+}
+
 TEST(Doorman, OlderTlsIsRefused) {
   NetworkParties parties(1);
   boost::asio::io_context io;
