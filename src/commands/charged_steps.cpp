@@ -11,7 +11,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/files/paths.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/masking/roster.hpp"
 #include "common/ranks/silo_job.hpp"
 

@@ -77,7 +77,7 @@ std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
   const Adjacency adjacency = options.privacy.adjacency;
   const double delta = options.privacy.budget.delta.value_or(kDeltaToTell);
-  const Spending before = composed(spending_of(ledger.charges(), adjacency), reserved_by_others(ledger, adjacency, {}));
+  const Spending before = spending_of_all(ledger, adjacency);
   std::string text;
   const auto add = [&](const char* name, const Spending& spending) {
     text += fmt::format("ledger     {}: {:<9} mu {}, {}\n", options.privacy.ledger, name, upper_figure(mu_of(spending)),

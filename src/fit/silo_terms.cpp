@@ -93,8 +93,7 @@ void compare_cost(Comparison& run, const SiloConsent& consent, const ResolvedFit
   if (plan.noise && plan.is_private) {
     const Spending spending = spending_at_silo(fit, silos);
     const Adjacency adjacency = fit.options().privacy.adjacency;
-    const Spending before =
-        composed(spending_of(ledger.charges(), adjacency), reserved_by_others(ledger, adjacency, {}));
+    const Spending before = spending_of_all(ledger, adjacency);
     mu = mu_of(spending);
     mu_in_all = mu_of(composed(before, spending));
   }

@@ -158,6 +158,12 @@ Spending reserved_by_others(const std::string& data_set, const LedgerState& stat
   return reserved;
 }
 
+Spending spending_of_all(const LedgerState& state, Adjacency adjacency) {
+  Spending all = spending_of(state.charges(), adjacency);
+  for (const auto& [run_id, run] : state.open_runs()) all = composed(all, spending_of(run.remains, adjacency));
+  return all;
+}
+
 namespace {
 
 void require_room_in(const std::string& data_set, const LedgerState& state, const Reservation& reservation,

@@ -52,6 +52,10 @@ Spending spending_of(const Reservation& reservation, Adjacency adjacency);
 Spending reserved_by_others(const std::string& data_set, const LedgerState& state, Adjacency adjacency,
                             const Reservation& reservation);
 
+/// The spending of all charges and of all that open runs may still charge, whatever data set they name: what a party
+/// counts that takes nobody's word for names.
+Spending spending_of_all(const LedgerState& state, Adjacency adjacency);
+
 /// Returns where the charges on file, what other open runs may still charge, and this reservation together stay within
 /// the budget, in each data set that this one counts in. Reservations that are not private cost nothing, and always
 /// have room.
