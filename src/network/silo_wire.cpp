@@ -91,26 +91,27 @@ void SiloWire::greet(const std::shared_ptr<TlsConnection>& connection) {
   }
   const auto greeting =
       std::make_shared<std::vector<std::byte>>(greeting_message(LinkKind::kGreeting, {process_, received}));
-  connection->set_handlers(
-      {.take = [this, connection,
-                reader](std::span<const std::byte> bytes) { return take_answer(connection, *reader, bytes); },
-       .fill = [greeting](std::vector<std::byte>& out) { out = std::exchange(*greeting, {}); },
-       .ended =
-           [this, connection](const std::string& why) {
-             if (connection != dialed_) return;
-             dialed_.reset();
-             if (!is_refusal_of_tls(why)) return dial_again(why);
-             const std::lock_guard guard(lock_);
-             patience_.cancel();
-             fail(
-                 fmt::format("the coordinator at {} knows no such identity as this silo's ({}); all parties "
-                             "need the same --roster",
-                             coordinator_.text(), why));
-           }});
+  connection->set_handlers({.take =
+                                [this, own = connection.get(), reader](std::span<const std::byte> bytes) {
+                                  return own == dialed_.get() && take_answer(dialed_, *reader, bytes);
+                                },
+                            .fill = [greeting](std::vector<std::byte>& out) { out = std::exchange(*greeting, {}); },
+                            .ended =
+                                [this, own = connection.get()](const std::string& why) {
+                                  if (own != dialed_.get()) return;
+                                  dialed_.reset();
+                                  if (!is_refusal_of_tls(why)) return dial_again(why);
+                                  const std::lock_guard guard(lock_);
+                                  patience_.cancel();
+                                  fail(fmt::format(
+                                      "the coordinator at {} knows no such identity as this silo's ({}); all parties "
+                                      "need the same --roster",
+                                      coordinator_.text(), why));
+                                }});
   connection->flush();
 }
 
-bool SiloWire::take_answer(const std::shared_ptr<TlsConnection>& connection, LinkReader& reader,
+bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader,
                            std::span<const std::byte> bytes) {
   try {
     reader.add(bytes);

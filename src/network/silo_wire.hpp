@@ -33,8 +33,8 @@ class SiloWire final : public NetworkWire {
   void dial();
   void connect(const boost::asio::ip::tcp::resolver::results_type& found);
   void greet(const std::shared_ptr<TlsConnection>& connection);
-  bool take_answer(const std::shared_ptr<TlsConnection>& connection, LinkReader& reader,
-                   std::span<const std::byte> bytes);
+  // By value: it outlives `dialed_`.
+  bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
   void dial_again(const std::string& why);
 
   bool has_begun_ = false;  // the run; before, the coordinator may be started again

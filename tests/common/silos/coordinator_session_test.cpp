@@ -74,7 +74,8 @@ class HandledSilo {
   Payload next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
   OpenedMessage open(std::uint64_t round) { return channel_->open(round, next()); }
   void send(FrameKind kind, std::uint64_t round, Payload payload) {
-    if (number_ == kOdd && kind == oddity_.at && (oddity_.number == 0 || ++sent_ == oddity_.number)) oddity_.change(kind, payload);
+    if (number_ == kOdd && kind == oddity_.at && (oddity_.number == 0 || ++sent_ == oddity_.number))
+      oddity_.change(kind, payload);
     wire_.send(0, channel_->seal(kind, round, payload));
   }
 
@@ -190,8 +191,8 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
   }
 }
 
-// Pieces of an attempt that was given up may still be on their way, and are no part of another one. Where none was given
-// up there are none.
+// Pieces of an attempt that was given up may still be on their way, and are no part of another one. Where none was
+// given up there are none.
 TEST_F(CoordinatorSessionTest, AStatisticOfAnotherAttemptIsNotSummed) {
   run({"of another attempt", FrameKind::kMasked, 1, of_another_attempt, ""});
   EXPECT_EQ(refusal_, "");
@@ -211,7 +212,8 @@ TEST_F(CoordinatorSessionTest, PatienceWithASiloIsBoundedOverTheWholeRun) {
   patience_ = std::chrono::milliseconds(250);
   sum_.assign(kWords, 0);
   run({"late twice", FrameKind::kConsent, 0, late, ""});
-  EXPECT_THAT(refusal_, AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
+  EXPECT_THAT(refusal_,
+              AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 0));
 }
 
