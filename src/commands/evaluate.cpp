@@ -59,7 +59,7 @@ void require_private_or_not(const EvaluateOptions& options) {
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
         std::pair{"--resume", privacy.resume}, std::pair{"--test-person", options.run.data.has_units()},
         std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
-    if (is_given && !options.is_private) throw UsageError(fmt::format("{} goes with --private", name));
+    if (is_given && !options.is_private) throw UsageError(fmt::format("{}: only with --private", name));
   }
   if (!options.is_private) return;
   if (!options.train_y.empty()) {

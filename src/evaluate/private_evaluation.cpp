@@ -51,6 +51,7 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
                         {"ledger", {{"run", run.releaser->run_id()}}},
                         {"ranks", ranks},
                         {"version", version()}};
+  report["privacy"].erase("selections");
   report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
                                                  options.data.has_units() ? "person" : "record")
                                    : "a run with a seed: its noise is known, and nothing is promised";

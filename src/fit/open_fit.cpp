@@ -116,7 +116,7 @@ void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   }
   if (columns > 1 && columns != data.classes) {
     throw BadInput(
-        fmt::format("{} {}: labels have {} columns of zeros and ones for {} classes; give one column a class", option,
+        fmt::format("{} {}: labels have {} columns of zeros and ones for --classes {}; give one column a class", option,
                     files, columns, data.classes));
   }
   if (columns > 1 && !data.max_labels) {

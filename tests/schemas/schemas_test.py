@@ -75,6 +75,7 @@ EVALUATIONS = [  # options of the fit, of the evaluation
 ]
 PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc-one-step", "--epsilon 8 --delta 1e-5"),
+    ("--mu 1 --method fc-one-step", "--epsilon 60 --delta 1e-5 --metrics accuracy --test-person one/test_y.npy --rows-per-person 2"),
     ("--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
     ("--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --metrics accuracy,recall,precision,topk,logloss,brier,calibration"),
 ]
@@ -173,10 +174,10 @@ def make_documents(folder):
         printed = program(folder, f"evaluate --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
                                   f"--report evaluated.json --overwrite {options}")
         documents += [("evaluation", options, json.loads(text)) for text in (printed, (folder / "evaluated.json").read_text())]
-    for fit, options in PRIVATE_EVALUATIONS:
+    for number, (fit, options) in enumerate(PRIVATE_EVALUATIONS):
         model = [options_of_fit for _, options_of_fit, _ in FITS].index(fit)
         printed = program(folder, f"evaluate --private --model m{model} --test-x one/test_x.npy --test-y one/test_y.npy --format json "
-                                  f"--ledger evaluated.jsonl {options}")
+                                  f"--ledger evaluated{number}.jsonl {options}")
         documents.append(("private-evaluation", options, json.loads(printed)))
     rows = "--train-x one/train_x.npy --train-y one/train_y.npy --classes 4 --threads 1"
     program(folder, f"release --statistics gram,class_sums,class_sizes {rows} --mu 20 --out s --ledger s.jsonl --report s.json")

@@ -32,8 +32,7 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
   }
   if (metrics.empty()) throw UsageError("--metrics: name at least one");
   std::ranges::sort(metrics);
-  const auto repeated = std::ranges::unique(metrics);
-  metrics.erase(repeated.begin(), repeated.end());
+  metrics.erase(std::unique(metrics.begin(), metrics.end()), metrics.end());
   return metrics;
 }
 
