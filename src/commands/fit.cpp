@@ -114,10 +114,10 @@ struct Outputs {
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
-  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
-                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
-                           NamedPath{"--timings", options.output.timings},
-                           NamedPath{"--keep-statistics", options.output.statistics}};
+  const std::array outputs{
+      NamedPath{"--out", options.output.out},         NamedPath{"--report", options.output.report},
+      NamedPath{"--html", options.output.html},       NamedPath{"--metrics", options.output.metrics},
+      NamedPath{"--timings", options.output.timings}, NamedPath{"--keep-statistics", options.output.statistics}};
   require_not_read(outputs, open.training);
   if (!open.training.is_none()) {  // the coordinator of silos has no identifiers
     for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
