@@ -147,10 +147,10 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
   return Classifier(std::move(parts));
 }
 
-// Of an evaluation, the model that was evaluated.
-Classifier classifier_of_run(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing) {
+// What was trained; of an evaluation the model that was evaluated.
+Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing) {
   const std::vector<std::string>& models = fit.options().evaluation.models;
-  if (models.empty()) return fitted_classifier(fit, std::move(scores), std::move(preprocessing));
+  if (models.empty()) return fitted_classifier(fit, std::move(scores), preprocessing);
   return classifier_from_bytes(std::as_bytes(std::span(models.front())), "--model");
 }
 
@@ -203,7 +203,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
     });
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier = classifier_of_run(*fit, std::move(scores), run.rows().preprocessing());
+      Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
                                .preprocessing = run.rows().preprocessing(),

@@ -72,7 +72,7 @@ struct MethodEntry {
   bool scores_are_adjustable = false;  ///< log probabilities, that --objective balanced may adjust (class_balance.hpp)
   bool scores_are_refinable = false;   ///< and that public rows may refine
 
-  bool trains = true;                  ///< a classifier; else it is not among all_methods(), and no --method
+  bool trains = true;  ///< a classifier; else it is not among all_methods(), and no --method
 
   bool takes_option(std::string_view option) const;
   bool refuses_option(std::string_view option) const;

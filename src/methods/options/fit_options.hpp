@@ -69,8 +69,8 @@ struct OutputOptions {
   bool operator==(const OutputOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, statistics, timings, checkpoint, checkpoint_every, format, dry_run,
-                 overwrite, quiet)
+DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, statistics, timings, checkpoint, checkpoint_every, format,
+                 dry_run, overwrite, quiet)
 
 /// What a rank may take of its machine.
 struct MachineOptions {
