@@ -43,8 +43,8 @@ struct RunTerms {
   std::string config_digest;  ///< of the public configuration; lower-case hex, 16 to 128 digits
   std::string version;        ///< of this library
   std::optional<LedgerSilos> silos{};
-  Forfeits forfeits{};  ///< beside a seed
-  std::string asked{};  ///< the method that was asked for, where `method` was chosen for it: for readers alone
+  Forfeits forfeits{};     ///< beside a seed
+  std::string asked{};     ///< the method that was asked for, where `method` was chosen for it: for readers alone
   std::string data_set{};  ///< whose records the run is about, on the user's word; empty: those of any data set
 
   bool operator==(const RunTerms&) const = default;

@@ -47,9 +47,9 @@ struct SiloOptions {
 };
 
 DPREDUCE_ARCHIVE(SiloOptions, secure_aggregation, threshold, colluding, noise, roster, identity, own_options,
-                 rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit,
-                 packet_loss_percent, silos_per_person, counted_persons, person_key, over_network, patience_seconds,
-                 under_engine)
+                 rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, fault, round_trip_ms,
+                 bandwidth_mbit, packet_loss_percent, silos_per_person, counted_persons, person_key, over_network,
+                 patience_seconds, under_engine)
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const SiloOptions& silos);
