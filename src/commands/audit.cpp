@@ -487,7 +487,7 @@ CommandEntry audit_command() {
   table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options->fit.output.format);
   declare_config(table);
-  table.put_first("--method", "whose claim: mean, ls, fc, gd, ...; or evaluate, of a private evaluation");
+  table.put_first("--method", "whose claim: mean, ls, fc, gd, ...; or evaluate");
   table.put_first("--epsilon", "the claim, with --delta");
   table.put_first("--delta", "goes with --epsilon");
   table.put_first("--mu", "or the claim in Gaussian DP");

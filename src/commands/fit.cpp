@@ -225,15 +225,17 @@ class FitSteps {
         outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
       }
     });
-    if (test_rows_) require_room_to_test();
+    require_room_to_test();
     if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, {}, ranks_);
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
   }
 
-  // What test rows take while training rows stay open, before anything is spent. Collective.
+  // What test rows take while training rows stay open, before anything is spent. Collective: among silos the
+  // coordinator alone has some.
   void require_room_to_test() {
     const MachineShare machine = machine_share(ranks_);
     ranks_.together([&] {
+      if (!test_rows_) return;
       const WorkerRows& test = *test_rows_;
       const std::uint64_t labels =
           test.has_label_sets() ? test.range().count * options().data.most_labels() : std::uint64_t{0};

@@ -187,14 +187,15 @@ std::vector<std::string> lines_of_all_options() {
       "bench noise --sigma 12 --count 13 --threads 2 --repeats 5 --format json",
       "bench reduce --elements 14 --repeats 5 --format json",
       "bench round --rows 10 --dim 11 --classes 12 --threads 2 --repeats 5 --format json",
-      "evaluate --private --model m --test-x x --test-y y --mu 1 --test-person p --rows-per-person 2 --person-bound "
-      "weight "
-      "--resume",
-      "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 --noise "
-      "distributed "
-      "--colluding 1 --silo-timeout 5 --roster r --identity i --log l --fault 1:kill@masked --round-trip 1 --bandwidth "
-      "1 "
-      "--packet-loss 1 --silos-per-person 2 --count-persons 9 --person-key k",
+      fit + " --train-weight w --weight-bound 2",
+      release + " --mu 1 --data-set d",
+      "evaluate --private --model m --test-x x --test-y y --mu 1 --test-person p --rows-per-person 2 "
+      "--person-bound weight --resume --group g --group-names " +
+          list_of_classes() + " --groups 3 --class-groups c --expected-rows 9 --positive 1",
+      "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2",
+      "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 "
+      "--noise distributed --colluding 1 --silo-timeout 5 --roster r --identity i --log l --fault 1:kill@masked "
+      "--round-trip 1 --bandwidth 1 --packet-loss 1 --silos-per-person 2 --count-persons 9 --person-key k",
       "keygen --out k --name n --format json",
   };
 }

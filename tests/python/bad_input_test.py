@@ -62,7 +62,7 @@ LABELS = {
     "floats": (lambda y: y.astype(float), "labels are float64; convert them to int64"),
     "names": (lambda y: y.astype(str), "convert them with .astype"),
     "several columns": (lambda y: np.eye(CLASSES, dtype=int)[y], "say with max_labels how many"),
-    "another number of columns": (lambda y: np.eye(7, dtype=int)[y], "y: labels have 7 columns of zeros and ones for 4 classes"),
+    "another number of columns": (lambda y: np.eye(7, dtype=int)[y], "y: labels have 7 columns of zeros and ones for classes=4"),
 }
 OPTIONS = {
     "unknown": ({"epsilo": 2}, "'epsilo' is not an option of fit; did you mean epsilon"),

@@ -268,17 +268,21 @@ TEST_F(MaskingTest, EveryShareHasACommitmentOfItsOwn) {
 }
 
 TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
+  attempt_.words = kWordsPerPiece + 40;
+  begin();
   up_to_shared();
   const auto piece = [&](std::uint64_t first, std::size_t words) {
     return refusal(PayloadWriter().u64(first).bytes(Bytes(8 * words)).take(),
                    [&](PayloadReader& reader) { coordinator_->add_piece(1, reader); });
   };
-  EXPECT_EQ(piece(0, 60), "");
+  const std::size_t whole = kWordsPerPiece;
+  EXPECT_THAT(piece(0, 60), HasSubstr("or is cut otherwise")) << "pieces are as large as they may be";
+  EXPECT_EQ(piece(0, whole), "");
   EXPECT_TRUE(coordinator_->is_partial(1));
   EXPECT_THAT(piece(0, 40), HasSubstr("missing, or there twice"));
-  EXPECT_THAT(piece(60, 41), HasSubstr("another number of words"));
-  EXPECT_THAT(piece(60, 0), HasSubstr("another number of words"));
-  EXPECT_EQ(piece(60, 40), "");
+  EXPECT_THAT(piece(whole, 41), HasSubstr("another number of words"));
+  EXPECT_THAT(piece(whole, 0), HasSubstr("another number of words"));
+  EXPECT_EQ(piece(whole, 40), "");
   EXPECT_TRUE(coordinator_->has_masked_all(1));
 }
 
