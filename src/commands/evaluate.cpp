@@ -52,7 +52,6 @@ struct EvaluateOptions {
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
   bool is_private = false;           // figures with noise, charged on a ledger
-  std::string class_groups;          // a file: one group a class
   std::string metrics;               // of a private evaluation; empty: the usual ones
 
   const RowFiles& rows() const { return run.data.train; }
@@ -67,7 +66,8 @@ void require_private_or_not(const EvaluateOptions& options) {
   for (const auto& [name, is_given] :
        {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
         std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume}, std::pair{"--class-groups", !options.class_groups.empty()},
+        std::pair{"--resume", privacy.resume},
+        std::pair{"--class-groups", !options.run.evaluation.terms.class_groups.empty()},
         std::pair{"--max-labels", options.run.data.max_labels.has_value()},
         std::pair{"--group", !options.rows().group.empty()},
         std::pair{"--model twice", options.run.evaluation.files.size() > 1},
@@ -90,11 +90,14 @@ void require_private_or_not(const EvaluateOptions& options) {
   require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
 
-std::vector<std::size_t> read_class_groups(const std::string& path) {
+// One group a class, in words: a job reads the file on rank 0 alone.
+std::vector<std::string> read_class_groups(const std::string& path) {
   ShardedArray file({path}, ArrayRole::kLabels);
   std::vector<std::int32_t> groups(file.columns() == 1 ? file.rows() : 0);
   if (!groups.empty()) file.read_labels(0, groups.size(), groups.size(), groups);
-  return {groups.begin(), groups.end()};
+  std::vector<std::string> words;
+  for (const std::int32_t group : groups) words.push_back(std::to_string(group));
+  return words;
 }
 
 // Groups are a public list: of the column alone, which is private, nothing is told.
@@ -124,8 +127,6 @@ EvaluateOptions validated(EvaluateOptions options) {
   } else if (options.threshold && options.is_private) {
     options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
   }
-  if (!options.class_groups.empty())
-    options.run.evaluation.terms.class_groups = read_class_groups(options.class_groups);
   if (options.run.data.max_labels) options.run.evaluation.terms.metrics = {EvaluationMetric::kF1};
   if (!options.metrics.empty()) options.run.evaluation.terms.metrics = metrics_of(options.metrics);
   if (options.is_private && options.top_k && !options.run.evaluation.terms.has(EvaluationMetric::kTopK)) {
@@ -489,9 +490,17 @@ CommandEntry evaluate_command() {
             "brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall")
       .typed("LIST");
   table
-      .file("--class-groups", options->class_groups,
-            "a group, from 0, for each class in order: confusion is told by these groups; public")
-      .said(SaidBy::kAllOfFiles);
+      .add({.names = "--class-groups",
+            .help = "a group, from 0, for each class in order: confusion is told by these groups; public",
+            .type = "FILE",
+            .read =
+                [&groups = run_options.evaluation.terms.class_groups](const std::vector<std::string>& words) {
+                  groups.clear();
+                  for (const std::string& word : words)
+                    groups.push_back(read_count("--class-groups", word, kMostGroups));
+                },
+            .list_in_file = read_class_groups})
+      .of_command_alone(SaidBy::kParty);
   table.count("--max-labels", run_options.data.max_labels,
               "with --private, k: classes a row may have, where labels are n x K zeros and ones; public");
   table

@@ -33,6 +33,13 @@ std::string list_of_classes() {
   return path;
 }
 
+std::string groups_of_classes() {
+  const std::string path = testing::TempDir() + "dpreduce_said_words_groups.csv";
+  std::ofstream file(path);
+  for (int c = 0; c < 12; ++c) file << c % 2 << '\n';
+  return path;
+}
+
 // Command lines that between them give every option of every command (the first test sees to that), none its default.
 std::vector<std::string> lines_of_all_options() {
   const std::string rows = "--train-x a.npy b.npy --train-y c.npy --classes 12";
@@ -191,7 +198,7 @@ std::vector<std::string> lines_of_all_options() {
       release + " --mu 1 --data-set d",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --test-person p --rows-per-person 2 "
       "--person-bound weight --resume --group g --group-names " +
-          list_of_classes() + " --groups 3 --class-groups c --expected-rows 9 --positive 1",
+          list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),
       "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 "
       "--noise distributed --colluding 1 --silo-timeout 5 --roster r --identity i --log l --fault 1:kill@masked "
