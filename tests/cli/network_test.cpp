@@ -196,6 +196,19 @@ TEST_F(NetworkTest, PersonsAreTheUnitOverANetworkAsWell) {
   EXPECT_TRUE(model() == expected);
 }
 
+TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {
+  const std::string budget = "--noise distributed --epsilon 8 --delta 1e-5 ";
+  ASSERT_EQ(run_parties("--method mean " + budget).codes(), std::vector<int>(kSilos + 1, 0));
+  std::filesystem::rename(folder_ / "model.safetensors", folder_ / "trained");
+  const Ended ended = run_parties("--evaluate trained --evaluate-metrics accuracy " + budget);
+  ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
+  const json accuracy = document("report.json")["metrics"]["accuracy"];
+  EXPECT_LE(accuracy["low"], accuracy["value"]);
+  EXPECT_LE(accuracy["value"], accuracy["high"]);
+  EXPECT_GT(accuracy["noise"], 0.0);
+  for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 2U) << party;
+}
+
 // The built program, with noise that nobody knows, on lines that are cut again and again.
 TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
   std::map<std::size_t, std::unique_ptr<LineProxy>> proxies;
