@@ -264,6 +264,7 @@ std::string ChargedRun::append(LedgerEntry entry, const std::string& label, cons
   entry.release_id = release_id(run_id(), label);
   journal_.add_charge(label, fingerprint);
   has_written_ = true;
+  say_when_ended(way_to_go_on("may have charged", on_file_.size() + 1, Reserved::kKept));
   if (ledger_.append(entry) == Charge::kAlreadyOnFile && !on_file_.contains(entry.release_id)) {
     throw ResumeMismatch(
         fmt::format("--ledger {}: another process has charged release {} of this very run, from a copy of its journal; "
@@ -276,19 +277,23 @@ std::string ChargedRun::append(LedgerEntry entry, const std::string& label, cons
 }
 
 std::string ChargedRun::way_to_resume(Reserved rest) const {
+  return way_to_go_on("has charged", on_file_.size(), rest);
+}
+
+std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const {
   std::uint64_t planned = plan_.selections.size();
   for (const PlannedRelease& release : plan_.releases) planned += release.rounds;
-  const std::uint64_t charged = on_file_.size();
   const std::string reserved =
       charged >= planned
           ? ""
           : fmt::format(" of {}{}", planned,
                         rest == Reserved::kKept ? ", and the others stay reserved" : ", and the others are given back");
-  return fmt::format(
-      "run {0} has charged {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up", run_id(),
-      charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
-      can_be_resumed() && !terms_.silos ? "the same command with --resume goes on and repeats them at no charge, "
-                                        : "it cannot be resumed; ");
+  return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up",
+                     run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
+                     journal_.is_on_disk() && charged > 0 && !terms_.silos
+                         ? "the same command with --resume goes on and repeats them at no charge, "
+                         : "it cannot be resumed; ",
+                     has_charged);
 }
 
 std::vector<std::string> ChargedRun::runs_with_sample(const PlannedRelease& planned) const {

@@ -149,6 +149,7 @@ class ChargedRun {
   RandomStream stream(std::string_view purpose, const std::string& context) const;
 
  private:
+  std::string way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const;
   void begin(const std::string& name, std::uint64_t planned_rounds);
   std::uint64_t first_round_left(const std::string& name) const;
   LedgerEntry entry_of(const std::string& label) const;

@@ -27,6 +27,7 @@ void (*last_act)() noexcept = nullptr;
 // Two texts: a handler writes the one that is whole while the other is made. Each ends in a zero.
 std::array<std::array<char, kLongestLastWords + 1>, 2> last_words;
 std::atomic<unsigned> current_last_words = 0;
+std::atomic_flag is_ending;
 
 // Async-signal-safe.
 void write_line(std::string_view text) {
@@ -43,8 +44,10 @@ const char* launcher_rank() {
   return nullptr;
 }
 
-// Async-signal-safe.
+// Async-signal-safe. A launcher and this process's guard may both send a signal, which two threads then take: one ends
+// the process, and speaks.
 void end_at_once(int signal) {
+  while (is_ending.test_and_set()) ::pause();
   last_act();
   const bool is_alone = launcher_rank() == nullptr;
   if (is_alone) {
@@ -66,6 +69,8 @@ void on_signals(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
