@@ -160,7 +160,7 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
   if (come_.empty()) throw AggregationAborted(fault_);
   Message message = std::move(come_.front());
   come_.pop_front();
-  lines_.at(message.from).taken(message.bytes.size());
+  if (!message.is_farewell) lines_.at(message.from).taken(message.bytes.size());
   return message;
 }
 

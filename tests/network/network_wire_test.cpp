@@ -146,6 +146,19 @@ TEST(NetworkWire, TheRunBeginsAfterTheWaitWithThoseThatAreHere) {
   expect_talk(parties.coordinator(), 3, *third, 1);
 }
 
+// What waits is bounded though messages are empty: the farewell behind them is read once some have been taken.
+TEST(NetworkWire, MessagesWithoutBytesTakeNoMemoryWithoutBound) {
+  constexpr std::size_t kMessages = 2 * PartyLine::kMostWaiting / PartyLine::kBesideMessage;
+  NetworkParties parties(1, std::chrono::seconds(4));
+  const auto silo = parties.silo(1);
+  parties.begin();
+  for (std::size_t message = 0; message < kMessages; ++message) silo->send(0, {});
+  silo->leave("the end");
+  EXPECT_EQ(parties.log(0).find("has left"), std::string::npos);
+  for (std::size_t message = 0; message < kMessages; ++message) ASSERT_TRUE(next_of(parties.coordinator()));
+  EXPECT_TRUE(parties.comes_to_log(0, "n1) has left: the end"));
+}
+
 TEST(NetworkWire, ARunHasADeadline) {
   NetworkParties parties(1);
   NetworkTerms terms = parties.terms_of(1);
