@@ -109,10 +109,27 @@ TEST(NetworkWire, AnotherProcessOfAnIdentityIsRefusedAndTheFirstIsNotTouched) {
   proxy.cut();
   ASSERT_TRUE(parties.comes_to_log(0, "is broken"));
   const auto third = parties.silo(1);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*third); }),
+  EXPECT_THAT(refusal<AggregationAborted>([&] { third->wait_for_run([](const std::string&) {}); }),
               HasSubstr("one that was started again is not in it"));
   proxy.set_refusing(false);
   expect_talk(parties.coordinator(), 1, *first, 2);
+}
+
+// However often a silo's other process comes, the log does not grow with it.
+TEST(NetworkWire, RefusalsOfASiloAreToldInABoundedNumberOfLines) {
+  constexpr int kProcesses = 15;
+  constexpr std::ptrdiff_t kMostLines = 10;
+  NetworkParties parties(1);
+  const auto first = parties.silo(1);
+  ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
+  for (int process = 0; process < kProcesses; ++process) {
+    const auto other = parties.silo(1);
+    EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*other); }), HasSubstr("another process of this identity"));
+  }
+  const std::string log = parties.log(0);
+  std::ptrdiff_t lines = 0;
+  for (std::size_t at = log.find("was refused"); at != std::string::npos; at = log.find("was refused", at + 1)) ++lines;
+  EXPECT_EQ(lines, kMostLines);
 }
 
 // Nothing was sealed yet: nothing is lost with it.
