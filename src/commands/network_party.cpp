@@ -16,6 +16,7 @@
 #include "common/base/option_checks.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "evaluate/private_evaluation.hpp"
 #include "fit/validated_options.hpp"
 #include "network/coordinator_wire.hpp"
 #include "network/health_file.hpp"
@@ -210,7 +211,9 @@ void preview(const NetworkParty& party) {
     throw UsageError("--dry-run: is of a silo, which shows what it would send; a coordinator sends no rows");
   }
   const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
-  preview_silo(party.fit, number_of(identity, read_roster(party.fit.silos.roster), party));
+  const bool trains = party.fit.evaluation.files.empty();
+  preview_silo(trains ? party.fit : validated(evaluation_of(party.fit)),
+               number_of(identity, read_roster(party.fit.silos.roster), party));
 }
 
 }  // namespace

@@ -77,10 +77,12 @@ std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ran
   });
   std::optional<RunJournal> journal;
   ranks.together([&] { journal.emplace(open_journal(options, ranks, log.get(), binding)); });
-  return FitAccount{.charging = {options.privacy.ledger, fit.plan().limit},
-                    .journal = std::move(*journal),
-                    .is_recorded = !options.output.checkpoint.empty(),
-                    .log = std::move(log)};
+  const std::optional<SiloConsent>& consent = options.silos.consent;
+  return FitAccount{
+      .charging = {options.privacy.ledger, fit.plan().limit, consent ? consent->most_mu_in_all : std::nullopt},
+      .journal = std::move(*journal),
+      .is_recorded = !options.output.checkpoint.empty(),
+      .log = std::move(log)};
 }
 
 std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks) {

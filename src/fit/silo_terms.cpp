@@ -1,7 +1,6 @@
 #include "fit/silo_terms.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -16,8 +15,7 @@
 namespace dpreduce {
 namespace {
 
-constexpr int kDigits = 6;                // a mu that is refused should not look like the one that is allowed
-constexpr double kAboveRoot = 1 + 1e-15;  // more than the rounding of a root
+constexpr int kDigits = 6;  // a mu that is refused should not look like the one that is allowed
 
 // Compares a run with a consent, term by term. Terms that the consent does not have are left out.
 class Comparison {
@@ -107,10 +105,6 @@ Spending spending_at_silo(const ResolvedFit& fit, const SiloTerms& silos) {
   const NoisePlan& noise = fit.plan().noise.value();
   const std::optional<NoiseShares> shares = shares_of_silos(fit.options(), silos);
   return spending_of(shares ? shares->guaranteed(noise) : noise);
-}
-
-double mu_of(const Spending& spending) {
-  return spending.is_gaussian() ? spending.mu : kAboveRoot * std::sqrt(2 * rho_of(spending));
 }
 
 std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,

@@ -30,9 +30,6 @@ struct ConsentTerm {
 /// What a run of these silos costs one of them. Precondition: the plan has noise.
 Spending spending_at_silo(const ResolvedFit& fit, const SiloTerms& silos);
 
-/// As the top of this file says; rounded up.
-double mu_of(const Spending& spending);
-
 /// The terms that the consent has, and that the run is private, in the order of the table. `ledger` is the silo's own.
 std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,
                                         const LedgerState& ledger);

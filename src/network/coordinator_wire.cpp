@@ -87,7 +87,7 @@ void CoordinatorWire::admit(Doorman::Proved visitor) {
   } catch (const AggregationAborted& fault) {
     refusal = fault.what();
   }
-  log(fmt::format("a connection of {} from {} was refused: {}", name_of(silo), remote, refusal));
+  doorman_.tell_refused(fmt::format("a connection of {} from {} was refused: {}", name_of(silo), remote, refusal));
   visitor.connection->write_last(refusal_message(refusal));
 }
 

@@ -130,13 +130,17 @@ void Doorman::turn_away(std::uint64_t number, const std::string& why) {
   const auto visitor = visitors_.find(number);
   if (visitor == visitors_.end()) return;
   visitor->second.connection->close();
+  tell_refused(fmt::format("a connection from {} was refused: {}", visitor->second.connection->remote(), why));
+  visitors_.erase(visitor);
+}
+
+void Doorman::tell_refused(const std::string& line) {
   if (lines_left_ > 0) {
     --lines_left_;
-    tell_(fmt::format("a connection from {} was refused: {}", visitor->second.connection->remote(), why));
+    tell_(line);
   } else {
     ++untold_;
   }
-  visitors_.erase(visitor);
 }
 
 void Doorman::tick(Clock::time_point now) {

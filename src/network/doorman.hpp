@@ -52,6 +52,9 @@ class Doorman {
   /// Where it listens, with the port that it has got.
   NetworkAddress address() const;
 
+  /// Tells of one that was turned away, within the bound of such lines.
+  void tell_refused(const std::string& line);
+
   /// Turns away those whose time is over.
   void tick(Clock::time_point now);
 

@@ -106,6 +106,10 @@ void NetworkWire::fail(const std::string& why) {
   changed_.notify_all();
 }
 
+void NetworkWire::require_more() const {
+  if (come_.empty() && !fault_.empty()) throw AggregationAborted(fault_);
+}
+
 void NetworkWire::deliver(Message message) {
   come_.push_back(std::move(message));
   changed_.notify_all();
@@ -157,10 +161,10 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
     throw AggregationAborted(
         fmt::format("the run has not ended within --run-timeout {} s", seconds_in(terms_.run_timeout)));
   }
-  if (come_.empty()) throw AggregationAborted(fault_);
+  require_more();
   Message message = std::move(come_.front());
   come_.pop_front();
-  lines_.at(message.from).taken(message.bytes.size());
+  if (!message.is_farewell) lines_.at(message.from).taken(message.bytes.size());
   return message;
 }
 

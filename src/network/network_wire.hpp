@@ -86,6 +86,8 @@ class NetworkWire : public Wire {
   void deliver(Message message);
   // Whether there is something to receive, or nothing more to come.
   bool has_come() const { return !come_.empty() || !fault_.empty(); }
+  // Throws AggregationAborted where nothing more comes, and why.
+  void require_more() const;
   std::string name_of(std::uint32_t party) const;
 
   NetworkTerms terms_;

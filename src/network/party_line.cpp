@@ -97,7 +97,7 @@ void PartyLine::take_message(LinkMessage message) {
     return events_.left(shown_reason(message.bytes));
   }
   if (state_ == LineState::kLeft) throw AggregationAborted("it has left, and goes on");
-  waiting_ += message.bytes.size();
+  waiting_ += message.bytes.size() + kBesideMessage;
   events_.message(std::move(message.bytes));
 }
 
@@ -142,7 +142,7 @@ bool PartyLine::is_settled() const {
 }
 
 void PartyLine::taken(std::size_t bytes) {
-  waiting_ -= std::min(bytes, waiting_);
+  waiting_ -= bytes + kBesideMessage;
 }
 
 void PartyLine::break_off(const std::string& why) {

@@ -43,8 +43,10 @@ class PartyLine {
   using Clock = std::chrono::steady_clock;
   /// Connections that a party may make in a run: who makes more wears the others out.
   static constexpr std::uint64_t kMostConnections = 10'000;
-  /// Bytes of messages that have come and wait to be taken, until nothing more is read.
+  /// Bytes of messages that have come and wait to be taken, until nothing more is read. Each counts for
+  /// kBesideMessage more, so that many small ones are bounded too.
   static constexpr std::size_t kMostWaiting = std::size_t{8} << 20;
+  static constexpr std::size_t kBesideMessage = 64;
 
   /// What the line does with what comes.
   struct Events {
@@ -77,7 +79,7 @@ class PartyLine {
   void leave(std::string_view why);
   /// Whether the party has received all that was put, and knows that all of its own has come; or is gone.
   bool is_settled() const;
-  /// So many bytes of messages were taken.
+  /// A message of so many bytes was taken.
   void taken(std::size_t bytes);
   /// Sends signs of life, ends a dead connection; returns whether the party has become lost.
   bool tick(Clock::time_point now);

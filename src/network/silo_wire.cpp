@@ -177,7 +177,7 @@ void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell)
     changed_.wait_for(guard, kLook);
   }
   has_begun_ = has_come();
-  if (has_begun_) return;
+  if (has_begun_) return require_more();
   throw AggregationAborted(fmt::format("the run has not begun within --run-timeout; {}", told));
 }
 

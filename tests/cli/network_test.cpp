@@ -209,6 +209,17 @@ TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 2U) << party;
 }
 
+TEST_F(NetworkTest, ADryRunOfASiloThatEvaluatesTellsOfTheEvaluation) {
+  succeed(
+      "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
+  const ProgramRun shown =
+      run_program(words_of(1, "127.0.0.1:1", "--evaluate trained --evaluate-metrics accuracy --mu 0.5 --dry-run"),
+                  {.folder = folder_.path()});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("method     evaluate on 8 features, 3 classes"),
+                               HasSubstr("sends      evaluation "), HasSubstr("this run  mu 0.5, ")));
+}
+
 // The built program, with noise that nobody knows, on lines that are cut again and again.
 TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
   std::map<std::size_t, std::unique_ptr<LineProxy>> proxies;

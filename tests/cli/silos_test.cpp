@@ -490,6 +490,18 @@ TEST_F(ConsentTest, TheRunStopsWhereTooFewAreLeft) {
   EXPECT_FALSE(has("3.jsonl"));
 }
 
+TEST_F(ConsentTest, StatisticsAreReleasedByTheOwnersTermsAsWell) {
+  own(2, "[consent]\nmost-mu = 1\n");
+  run_among(
+      3,
+      "release --secure-aggregation --threshold 2 --statistics class_sums --classes 3 --mu 2 --roster roster.toml "
+      "--identity {rank}.key --out kept.safetensors --silo-config own{rank}.toml --train-x " +
+          (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy"),
+      0, {"silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by terms of its own"});
+  EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu: 2 is asked"));
+  EXPECT_FALSE(has("2.jsonl"));
+}
+
 // The second run of mu 2 makes 2.83 on the silo's own ledger.
 TEST_F(ConsentTest, MuInAllCountsTheRunsBefore) {
   own(2, "[consent]\nmost-mu-in-all = 2.5\n");

@@ -109,10 +109,27 @@ TEST(NetworkWire, AnotherProcessOfAnIdentityIsRefusedAndTheFirstIsNotTouched) {
   proxy.cut();
   ASSERT_TRUE(parties.comes_to_log(0, "is broken"));
   const auto third = parties.silo(1);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*third); }),
+  EXPECT_THAT(refusal<AggregationAborted>([&] { third->wait_for_run([](const std::string&) {}); }),
               HasSubstr("one that was started again is not in it"));
   proxy.set_refusing(false);
   expect_talk(parties.coordinator(), 1, *first, 2);
+}
+
+// However often a silo's other process comes, the log does not grow with it.
+TEST(NetworkWire, RefusalsOfASiloAreToldInABoundedNumberOfLines) {
+  constexpr int kProcesses = 15;
+  constexpr std::ptrdiff_t kMostLines = 10;
+  NetworkParties parties(1);
+  const auto first = parties.silo(1);
+  ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
+  for (int process = 0; process < kProcesses; ++process) {
+    const auto other = parties.silo(1);
+    EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*other); }), HasSubstr("another process of this identity"));
+  }
+  const std::string log = parties.log(0);
+  std::ptrdiff_t lines = 0;
+  for (std::size_t at = log.find("was refused"); at != std::string::npos; at = log.find("was refused", at + 1)) ++lines;
+  EXPECT_EQ(lines, kMostLines);
 }
 
 // Nothing was sealed yet: nothing is lost with it.
@@ -144,6 +161,19 @@ TEST(NetworkWire, TheRunBeginsAfterTheWaitWithThoseThatAreHere) {
   const auto late = parties.silo(2);
   EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*late); }), HasSubstr("the run has begun without it"));
   expect_talk(parties.coordinator(), 3, *third, 1);
+}
+
+// What waits is bounded though messages are empty: the farewell behind them is read once some have been taken.
+TEST(NetworkWire, MessagesWithoutBytesTakeNoMemoryWithoutBound) {
+  constexpr std::size_t kMessages = 2 * PartyLine::kMostWaiting / PartyLine::kBesideMessage;
+  NetworkParties parties(1, std::chrono::seconds(4));
+  const auto silo = parties.silo(1);
+  parties.begin();
+  for (std::size_t message = 0; message < kMessages; ++message) silo->send(0, {});
+  silo->leave("the end");
+  EXPECT_EQ(parties.log(0).find("has left"), std::string::npos);
+  for (std::size_t message = 0; message < kMessages; ++message) ASSERT_TRUE(next_of(parties.coordinator()));
+  EXPECT_TRUE(parties.comes_to_log(0, "n1) has left: the end"));
 }
 
 TEST(NetworkWire, ARunHasADeadline) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -77,8 +78,20 @@ void ChargedRun::reserve() {
   if (!is_reserved(reservation)) {
     ledger_.reserve(std::move(reservation), charging_.limit);
     has_written_ = true;
+    require_most_mu();
   }
   has_reserved_ = true;
+}
+
+// What this run has reserved stands on the ledger: of runs that reserve at the same time, the later one sees the other.
+void ChargedRun::require_most_mu() {
+  constexpr double kRoundings = 1 + 1e-12;
+  if (!charging_.most_mu) return;
+  const double mu = mu_of(spending_of_all(ledger_.current(), plan_.adjacency));
+  if (mu <= *charging_.most_mu * kRoundings) return;
+  throw BudgetRefused(fmt::format(
+      "{}: with what other runs have reserved or charged meanwhile mu is {}, above the {} that [consent] allows",
+      charging_.ledger_path, upper_figure(mu), lower_figure(*charging_.most_mu)));
 }
 
 void ChargedRun::finish() {

@@ -40,6 +40,7 @@ namespace dpreduce {
 struct Charging {
   std::string ledger_path;
   std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
+  std::optional<double> most_mu = std::nullopt;       ///< of all runs on it, whatever data sets they name
 };
 
 /// Every rank has one. The journal and the ledger are used on the coordinator, and at each silo of a run among silos: a
@@ -162,6 +163,7 @@ class ChargedRun {
   std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   Reservation rest();
   bool is_reserved(const Reservation& reservation);
+  void require_most_mu();
   void reserve();
   void begin_anew();
   void stop();

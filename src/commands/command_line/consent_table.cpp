@@ -21,6 +21,7 @@ void require_method(const std::string& name) {
   for (const MethodEntry* method : all_methods()) {
     if (method->resolved_by.empty()) names.emplace_back(method->name);
   }
+  for (const MethodEntry* method : {&evaluate_method(), &release_method()}) names.emplace_back(method->name);
   if (std::ranges::find(names, name) != names.end()) return;
   throw UsageError(fmt::format("methods: '{}' is no method that a plan names{}; there are {}", name,
                                did_you_mean(name, names), fmt::join(names, ", ")));
@@ -45,10 +46,11 @@ void declare_consent(OptionTable& table, SiloConsent& consent) {
   const auto list = [&](const char* key, const char* help, const char* type, auto read) {
     table.add({.names = key, .help = help, .type = type, .values = OptionValues::kMany, .read = read});
   };
-  list("methods", "the methods that may train", "NAME", [&consent](const std::vector<std::string>& names) {
-    std::ranges::for_each(names, require_method);
-    consent.methods = names;
-  });
+  list("methods", "what may be done: methods that train, evaluate, release", "NAME",
+       [&consent](const std::vector<std::string>& names) {
+         std::ranges::for_each(names, require_method);
+         consent.methods = names;
+       });
   table.count("least-silos", consent.least_silos, "k, the silos of the run");
   table.count("least-threshold", consent.least_threshold, "t, the silos that must stay to the end");
   table.count("least-colluding", consent.least_colluding, "c, the silos that may show the coordinator what they know");

@@ -115,4 +115,9 @@ double rho_of(const Spending& spending) {
   return round_up(total * (1 + kArithmeticError));
 }
 
+double mu_of(const Spending& spending) {
+  constexpr double kAboveRoot = 1 + 1e-15;  // more than the rounding of a root
+  return spending.is_gaussian() ? spending.mu : kAboveRoot * std::sqrt(2 * rho_of(spending));
+}
+
 }  // namespace dpreduce

@@ -47,4 +47,7 @@ double epsilon_of(const Spending& spending, double delta);
 /// epsilon^2/2 each; rounded up.
 double rho_of(const Spending& spending);
 
+/// mu of Gaussians alone, else sqrt(2 rho); rounded up.
+double mu_of(const Spending& spending);
+
 }  // namespace dpreduce

@@ -138,9 +138,10 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
     const auto patient_until = enough_at && entry_.patience ? *enough_at + patience_left(awaited) : until;
     const std::optional<Message> message = wire_.receive(std::min(until, patient_until));
     if (!message) break;
+    const auto is_awaited = [&] { return std::binary_search(awaited.begin(), awaited.end(), message->from); };
+    const bool was_awaited = is_awaited();  // nobody waits for one that is lost, whatever it sends
     take_message(kind, *message, awaited, take);
-    const bool has_answered = !std::binary_search(awaited.begin(), awaited.end(), message->from);
-    if (enough_at && has_answered) spend_patience(message->from, WireClock::now() - *enough_at);
+    if (enough_at && was_awaited && !is_awaited()) spend_patience(message->from, WireClock::now() - *enough_at);
   }
   end_wait(kind, began);
   if (enough_at) {

@@ -56,7 +56,8 @@ class SiloAccountTest : public testing::Test {
         const auto limit = limits_.find(rank);
         Releaser releaser(ranks, plan, NoiseKey::from_entropy(),
                           {.ledger_path = ledger(rank),
-                           .limit = limit == limits_.end() ? std::nullopt : std::optional(limit->second)},
+                           .limit = limit == limits_.end() ? std::nullopt : std::optional(limit->second),
+                           .most_mu = rank == 2 ? most_mu_ : std::nullopt},
                           sample_terms(), shares_);
         for (const PlannedSelection& selection : plan.selections) {
           releaser.select(selection, empty_utilities(selection));
@@ -82,6 +83,7 @@ class SiloAccountTest : public testing::Test {
 
   const TemporaryFolder folder_;
   std::map<std::uint32_t, DataSetBudget> limits_;
+  std::optional<double> most_mu_;  // of silo 2
   std::optional<NoiseShares> shares_;
   std::function<void(std::uint32_t rank, std::uint64_t round, Communicator& ranks, Releaser& releaser)> before_round_;
   std::function<void(Communicator& ranks)> liar_;  // in the coordinator's place
@@ -215,6 +217,25 @@ TEST_F(SiloAccountTest, WhatAnotherRunMayStillChargeHasNoRoomForThisOne) {
   EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
   EXPECT_THAT(ended_[2].error, HasSubstr("those that have not ended may still charge 4.89"));
   EXPECT_EQ(charges(2).size(), 0U);
+}
+
+// Consent is compared before rows are opened; what reserves after that counts all the same.
+TEST_F(SiloAccountTest, MuInAllIsLookedAtOnceMoreWhenTheRunIsReserved) {
+  most_mu_ = 1.0;
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(charges(2).size(), kRounds) << ended_[2].error;
+  most_mu_ = 2.0;  // 1.42 with both runs, 2.07 with the other one
+  before_round_ = [&](std::uint32_t rank, std::uint64_t round, Communicator&, Releaser&) {
+    if (rank != 2 || round != 1) return;
+    RunTerms terms = sample_terms();
+    terms.is_private = true;
+    Ledger(ledger(2)).reserve(reservation_of(plan_of(1.5), "another-run", terms));
+  };
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
+  EXPECT_THAT(ended_[2].error, HasSubstr("above the 2 that [consent] allows"));
+  EXPECT_EQ(charges(2).size(), kRounds);
+  EXPECT_EQ(state(2).open_runs().size(), 1U) << "what was reserved is given back";
 }
 
 // Charged as its masked words leave, and not before all have agreed on who takes part.

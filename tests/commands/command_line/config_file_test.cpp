@@ -243,6 +243,8 @@ TEST_F(ConsentFile, SaysWhatASiloTakesPartIn) {
                                .most_mu_in_all = 1.0,
                                .least_version = "0.1"}));
   EXPECT_FALSE(parsed(kOwnRows).silos.consent.has_value());
+  EXPECT_EQ(consent("methods = [\"evaluate\", \"release\"]\n").methods,
+            (std::vector<std::string>{"evaluate", "release"}));
 }
 
 TEST_F(ConsentFile, NamesWhatIsWrongByFileLineAndKey) {

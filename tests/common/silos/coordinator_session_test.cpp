@@ -97,6 +97,7 @@ class CoordinatorSessionTest : public testing::Test {
   // Of four silos three must stay.
   void run(const Oddity& oddity) {
     MessageQueues queues(5);
+    queues_ = &queues;
     std::vector<std::thread> silos;
     for (std::uint32_t number = 1; number <= 4; ++number) {
       silos.emplace_back([&, number] {
@@ -127,6 +128,7 @@ class CoordinatorSessionTest : public testing::Test {
   const SiloTerms terms_{4, 3, 0};
   std::chrono::milliseconds timeout_{10000};
   std::optional<std::chrono::milliseconds> patience_;
+  MessageQueues* queues_ = nullptr;  // of the run
   std::vector<std::uint64_t> sum_ = std::vector<std::uint64_t>(kWords, 0);
   double largest_ = 0.0;
   std::vector<std::uint32_t> summed_;
@@ -215,6 +217,20 @@ TEST_F(CoordinatorSessionTest, PatienceWithASiloIsBoundedOverTheWholeRun) {
   EXPECT_THAT(refusal_,
               AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 0));
+}
+
+// Nobody waits for a silo that has answered, or is lost.
+TEST_F(CoordinatorSessionTest, ALostSiloThatGoesOnSendingSpendsNoPatience) {
+  constexpr int kMessages = 20;
+  const auto late = [this](FrameKind&, Payload&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (int message = 0; message < kMessages; ++message) queues_->post(0, {4, Payload(50), false});
+  };
+  patience_ = std::chrono::milliseconds(1000);
+  run({"late", FrameKind::kConsent, 1, late, ""});
+  EXPECT_EQ(refusal_, "");
+  ASSERT_EQ(lost_.size(), 1U);
+  EXPECT_EQ(lost_[0].silo, 4U);
 }
 
 TEST_F(CoordinatorSessionTest, WithoutOddSilosNobodyIsLost) {
