@@ -458,7 +458,7 @@ CommandEntry evaluate_command() {
             .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
             .type = "FILE",
             .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
-            .list_in_file = read_class_names})
+            .list_in_file = [](const std::string& path) { return read_class_names(path, "--group-names"); }})
       .of_command_alone(SaidBy::kParty);
   table
       .files("--train-y", options->train_y,

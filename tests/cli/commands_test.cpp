@@ -278,6 +278,7 @@ TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   EXPECT_TRUE(alone["metrics"]["largest_gap"].contains("high"));
   EXPECT_EQ(alone["group_names"][1], "elm");
   expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
+  expect_refused(all + "--private --mu 1 --group test_y.npy --group-names none.txt", 3, "--group-names none.txt");
   expect_refused(all + "--group test_y.npy --groups 4", 2, "--group: only with --private");
   expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
   EXPECT_FALSE(has("no.jsonl"));
