@@ -58,25 +58,21 @@ struct EvaluateOptions {
   const std::string& model() const { return run.evaluation.files.front(); }
 };
 
+// Options of exact figures as well. Whoever gives another one wants noise.
+constexpr std::array kOfExactFigures{"model",     "test-x", "test-y", "train-y",   "bad-rows", "top-k",
+                                     "threshold", "report", "format", "overwrite", "config"};
+
 // Options that are about noise go with --private; those that are exact figures' alone do not.
-void require_private_or_not(const EvaluateOptions& options) {
-  const PrivacyOptions& privacy = options.run.privacy;
-  const BudgetOptions& budget = privacy.budget;
-  const bool has_budget = budget.epsilon || budget.delta || budget.rho || budget.mu;
-  for (const auto& [name, is_given] :
-       {std::pair{"--epsilon, --delta, --rho and --mu", has_budget}, std::pair{"--metrics", !options.metrics.empty()},
-        std::pair{"--seed", privacy.seed.has_value()}, std::pair{"--budget-epsilon", privacy.limit_epsilon.has_value()},
-        std::pair{"--resume", privacy.resume},
-        std::pair{"--class-groups", !options.run.evaluation.terms.class_groups.empty()},
-        std::pair{"--max-labels", options.run.data.max_labels.has_value()},
-        std::pair{"--group", !options.rows().group.empty()},
-        std::pair{"--model twice", options.run.evaluation.files.size() > 1},
-        std::pair{"--train-x", !options.run.evaluation.train_x.empty()},
-        std::pair{"--test-person", options.run.data.has_units()},
-        std::pair{"--secure-aggregation", options.run.silos.secure_aggregation}}) {
-    if (is_given && !options.is_private) throw UsageError(fmt::format("{}: only with --private", name));
+void require_private_or_not(const EvaluateOptions& options, const OptionTable& table) {
+  for (const Option& option : table.options()) {
+    const auto is_it = [&](const char* name) { return option.is_named(name); };
+    if (options.is_private || !option.is_given() || std::ranges::any_of(kOfExactFigures, is_it)) continue;
+    throw UsageError(fmt::format("--{}: only with --private", option.long_name()));
   }
-  if (!options.is_private) return;
+  if (!options.is_private) {
+    if (options.run.evaluation.files.size() > 1) throw UsageError("--model twice: only with --private");
+    return;
+  }
   if (!options.train_y.empty()) {
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
@@ -114,14 +110,11 @@ void take_groups(RowFiles& rows) {
   }
 }
 
-EvaluateOptions validated(EvaluateOptions options) {
+EvaluateOptions validated(EvaluateOptions options, const OptionTable& table) {
+  require_private_or_not(options, table);
   take_groups(options.run.data.train);
   require_valid_label_set_terms(options.top_k, options.threshold);
-  require_private_or_not(options);
-  if (options.top_k && options.is_private) {
-    options.run.evaluation.terms.top_k = *options.top_k;
-    options.run.method.top_k = options.top_k;
-  }
+  if (options.is_private) options.run.method.top_k = options.top_k;
   if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
     options.run.evaluation.terms.threshold = options.threshold;
   } else if (options.threshold && options.is_private) {
@@ -465,7 +458,7 @@ CommandEntry evaluate_command() {
             .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
             .type = "FILE",
             .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
-            .list_in_file = read_class_names})
+            .list_in_file = [](const std::string& path) { return read_class_names(path, "--group-names"); }})
       .of_command_alone(SaidBy::kParty);
   table
       .files("--train-y", options->train_y,
@@ -534,7 +527,7 @@ CommandEntry evaluate_command() {
       "ty.npy\n"
       "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";
   command.chosen = [options](const ParsedCommand& parsed) -> RunnableCommand {
-    EvaluateOptions asked = validated(*options);
+    EvaluateOptions asked = validated(*options, parsed.options);
     if (!asked.is_private) return by_all_ranks(run, std::move(asked));
     asked.run.silos.rows_are_own = parsed.rows_are_own;
     asked.run.silos.ledger_is_own = parsed.ledger_is_own;

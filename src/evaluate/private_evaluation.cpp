@@ -62,12 +62,16 @@ FitOptions evaluation_of(FitOptions options) {
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
-  if (!options.method.top_k) asked.terms.top_k = std::min(asked.terms.top_k, asked.terms.classes);
+  asked.terms.top_k = options.method.top_k.value_or(std::min(asked.terms.top_k, asked.terms.classes));
   asked.terms.most_labels = options.data.max_labels.value_or(0);
   if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
   if (!asked.terms.threshold) asked.terms.threshold = model.parts().threshold;
   if (asked.terms.most_labels > 0 && !asked.terms.threshold) {
     throw UsageError("--metrics f1: the model has no threshold for its scores; say one with --threshold");
+  }
+  if (options.method.expected_rows) {
+    if (!asked.terms.is_about_one_class()) throw UsageError("--expected-rows goes with --metrics auc and roc");
+    check(options.method);
   }
   constexpr double kManyRows = 10000;
   asked.terms.score_bins = options.method.expected_rows.value_or(0.0) > kManyRows ? 64 : 16;

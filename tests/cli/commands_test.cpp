@@ -278,6 +278,7 @@ TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   EXPECT_TRUE(alone["metrics"]["largest_gap"].contains("high"));
   EXPECT_EQ(alone["group_names"][1], "elm");
   expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
+  expect_refused(all + "--private --mu 1 --group test_y.npy --group-names none.txt", 3, "--group-names none.txt");
   expect_refused(all + "--group test_y.npy --groups 4", 2, "--group: only with --private");
   expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
   EXPECT_FALSE(has("no.jsonl"));
@@ -303,6 +304,11 @@ TEST_F(ModelCommandsTest, TheAreaUnderTheCurveIsToldInTwoReleases) {
       succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger p.jsonl --test-person test_y.npy --rows-per-person 1")
           .json();
   EXPECT_EQ(persons["privacy"]["unit"], "person");
+  // Rows count by their weights alone, and stay where their groups are.
+  expect_refused(asked +
+                     "--positive 2 --mu 4 --ledger no.jsonl --test-person test_y.npy --person-bound clip --group "
+                     "test_y.npy --groups 4",
+                 2, "use --person-bound weight", 3);
   expect_refused(asked + "--mu 4 --ledger no.jsonl", 2, "--positive CLASS");
   expect_refused(asked + "--positive 4 --mu 4 --ledger no.jsonl", 2, "--positive 4");
   EXPECT_FALSE(has("no.jsonl"));
@@ -349,11 +355,16 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
   for (const auto& [options, code, said] :
        {std::tuple{"--epsilon 1 --delta 1e-5", 2, "only with --private"},
-        std::tuple{"--private", 2, "no privacy budget"},
+        std::tuple{"--level 0.9", 2, "--level: only with --private"},
+        std::tuple{"--max-predicted 2", 2, "--max-predicted: only with --private"},
+        std::tuple{"", 2, "--ledger: only with --private"}, std::tuple{"--private", 2, "no privacy budget"},
         std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
         std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is none"},
         std::tuple{"--private --mu 1 --metrics auc", 2, "this model has none"},
         std::tuple{"--private --mu 1 --positive 1", 2, "--positive goes with"},
+        std::tuple{"--private --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
+        std::tuple{"--private --mu 1 --expected-rows 9", 2, "--expected-rows goes with"},
+        std::tuple{"--private --mu 1 --expected-rows nan --metrics roc", 2, "--expected-rows nan"},
         std::tuple{"--private --mu 1 --metrics topk --top-k 9", 2, "--top-k 9"},
         std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},
         std::tuple{"--private --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4, "budget"}}) {

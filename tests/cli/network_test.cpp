@@ -200,12 +200,13 @@ TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {
   const std::string budget = "--noise distributed --epsilon 8 --delta 1e-5 ";
   ASSERT_EQ(run_parties("--method mean " + budget).codes(), std::vector<int>(kSilos + 1, 0));
   std::filesystem::rename(folder_ / "model.safetensors", folder_ / "trained");
-  const Ended ended = run_parties("--evaluate trained --evaluate-metrics accuracy " + budget);
+  const Ended ended = run_parties("--evaluate trained --evaluate-metrics accuracy,topk --top-k 2 " + budget);
   ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
   const json accuracy = document("report.json")["metrics"]["accuracy"];
   EXPECT_LE(accuracy["low"], accuracy["value"]);
   EXPECT_LE(accuracy["value"], accuracy["high"]);
   EXPECT_GT(accuracy["noise"], 0.0);
+  EXPECT_EQ(document("report.json")["metrics"]["top_k"]["k"], 2);
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 2U) << party;
 }
 

@@ -139,5 +139,70 @@ TEST_F(SiloSumsTest, EveryNumberOfSilosGivesTheBytesOfThePlainRun) {
   for (const std::size_t silos : {2, 5, 8}) expect_the_same("ls --shared-gram", silos);
 }
 
+// The figures of an evaluation, of what ranks release, with as much noise.
+class SiloEvaluationTest : public AmongSilosTest {
+ protected:
+  static constexpr std::size_t kSilos = 3;
+
+  // `unit` names ledgers: those of rows and of persons are apart.
+  void expect_the_same(const std::string& unit, const std::string& whole, const std::string& parts) const {
+    SCOPED_TRACE(parts);
+    const std::string common = "evaluate --private --mu 4 --seed 7 --format json --ledger " + unit;
+    const json plain = succeed(common + "-plain.jsonl " + whole).json();
+    const std::string among = common + "-silos.jsonl --secure-aggregation " + parts;
+    EXPECT_EQ(run_among(kSilos, among, 0).json()["metrics"], plain["metrics"]);
+    const json shared = run_among(kSilos, among + " --noise distributed", 0).json();  // other noise
+    EXPECT_EQ(shared["metrics"].size(), plain["metrics"].size());
+  }
+
+  // Features x, labels y, label sets s, groups g in turn, and persons p of two rows each: of those rows, the first of
+  // which is row `first` of all.
+  void write_files(const TrainingRows& rows, std::size_t first, const std::string& ending) const {
+    std::vector<std::int64_t> groups;
+    std::vector<std::int64_t> persons;
+    std::vector<std::uint8_t> sets(kClasses * rows.rows(), 0);
+    for (std::size_t row = 0; row < rows.rows(); ++row) {
+      groups.push_back(static_cast<std::int64_t>((first + row) % 3));
+      persons.push_back(static_cast<std::int64_t>((first + row) / 2));
+      for (std::size_t more = 0; more < 1 + (first + row) % 2; ++more) {
+        sets[kClasses * row + (static_cast<std::size_t>(rows.labels[row]) + more) % kClasses] = 1;
+      }
+    }
+    write_rows(rows, "x" + ending, "y" + ending);
+    write_label_file(folder_ / ("g" + ending), groups);
+    write_label_file(folder_ / ("p" + ending), persons);
+    dpreduce::write_npy<std::uint8_t>(folder_ / ("s" + ending), sets, kClasses);
+  }
+};
+
+TEST_F(SiloEvaluationTest, GivesTheFiguresOfThePlainRun) {
+  const TrainingRows rows = make_rows({60, 66, 54}, kDim);
+  write_files(rows, 0, ".npy");
+  const std::size_t each = rows.rows() / kSilos;
+  for (std::size_t silo = 0; silo < kSilos; ++silo) {
+    write_files(rows.part(silo * each, each), silo * each, fmt::format("{}.npy", silo + 1));
+  }
+  for (const char* name : {"a", "b"}) {
+    succeed(
+        fmt::format("fit --method fc --rounds 2 --loss softmax --train-x x.npy --train-y y.npy --classes 3 --mu 4 "
+                    "--seed {} --out {}.safetensors",
+                    static_cast<int>(*name), name));
+  }
+  const std::string every = "--metrics accuracy,recall,precision,confusion,topk,logloss,brier,calibration,auc,roc ";
+  const std::string pair = "--model a.safetensors --model b.safetensors --top-k 2 --positive 1 --groups 3 " + every;
+  const std::string persons = pair + "--rows-per-person 1 ";
+  expect_the_same("row", "--model a.safetensors --metrics auc --positive 1 --test-x x.npy --test-y y.npy",
+                  "--model a.safetensors --metrics auc --positive 1 --test-x x{rank}.npy --test-y y{rank}.npy");
+  expect_the_same("person", persons + "--test-x x.npy --test-y y.npy --group g.npy --test-person p.npy",
+                  persons +
+                      "--test-x x{rank}.npy --test-y y{rank}.npy --group g{rank}.npy --test-person p{rank}.npy "
+                      "--silos-per-person 1");
+  const std::string sets = "--model sets.safetensors --max-labels 2 ";
+  succeed(
+      "fit --method gd --rounds 2 --train-x x.npy --train-y s.npy --classes 3 --max-labels 2 --mu 4 --seed 1 --out "
+      "sets.safetensors");
+  expect_the_same("row", sets + "--test-x x.npy --test-y s.npy", sets + "--test-x x{rank}.npy --test-y s{rank}.npy");
+}
+
 }  // namespace silo_sums_test
 }  // namespace dpreduce

@@ -341,7 +341,7 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
             .help = "the public list of classes, one name a line: gives --classes, and labels may be these names",
             .type = "FILE",
             .read = [&names](const std::vector<std::string>& list) { names = list; },
-            .list_in_file = read_class_names})
+            .list_in_file = [](const std::string& path) { return read_class_names(path); }})
       .of_command_alone(SaidBy::kParty);
   return counted;
 }

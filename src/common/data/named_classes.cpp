@@ -55,7 +55,7 @@ std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>
   return names.empty() ? nullptr : std::make_shared<const NamedClasses>(names);
 }
 
-std::vector<std::string> parse_class_names(std::string_view text, const std::string& path) {
+std::vector<std::string> parse_class_names(std::string_view text, const std::string& path, std::string_view option) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<std::string> names;
@@ -67,27 +67,26 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
     if (name.ends_with('\r')) name.remove_suffix(1);
     const std::size_t line = names.size() + 1;
     if (const std::string flaw = class_name_fault(name); !flaw.empty()) {
-      throw BadInput(fmt::format("--class-names {}, line {}: the name {}{}; write the name of one class a line", path,
+      throw BadInput(fmt::format("{} {}, line {}: the name {}{}; write the name of one class a line", option, path,
                                  line, name.empty() ? "" : in_quotes(name) + " ", flaw));
     }
     const auto [earlier, is_new] = lines.emplace(name, line);
     if (!is_new) {
-      throw BadInput(
-          fmt::format("--class-names {}, line {}: {} stands in line {} already; give each class its own name", path,
-                      line, in_quotes(name), earlier->second));
+      throw BadInput(fmt::format("{} {}, line {}: {} stands in line {} already; give each class its own name", option,
+                                 path, line, in_quotes(name), earlier->second));
     }
     names.emplace_back(name);
   }
   if (names.size() < 2) {
-    throw BadInput(fmt::format("--class-names {}: lists {} classes; a classifier needs at least 2, one name a line",
-                               path, names.size()));
+    throw BadInput(fmt::format("{} {}: lists {} classes; a classifier needs at least 2, one name a line", option, path,
+                               names.size()));
   }
   return names;
 }
 
-std::vector<std::string> read_class_names(const std::string& path) {
+std::vector<std::string> read_class_names(const std::string& path, std::string_view option) {
   const auto refuse = [&](const std::string& reason) -> BadInput {
-    return BadInput(fmt::format("--class-names {}: {}", path, reason));
+    return BadInput(fmt::format("{} {}: {}", option, path, reason));
   };
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw refuse("is a folder; name a file of names, one a line");
@@ -100,7 +99,7 @@ std::vector<std::string> read_class_names(const std::string& path) {
   if (text.size() > kLargestClassNamesFile) {
     throw refuse(fmt::format("larger than {} MiB; is it a list of names?", kLargestClassNamesFile >> 20));
   }
-  return parse_class_names(text, path);
+  return parse_class_names(text, path, option);
 }
 
 }  // namespace dpreduce

@@ -41,11 +41,12 @@ std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>
 inline constexpr std::size_t kLargestClassNamesFile = std::size_t{16} << 20;
 
 /// The names in `text`. Lines end with \n or \r\n, the last one with or without; a byte order mark is left out. Throws
-/// BadInput with `path` and the number of the line where a name has a flaw (class_name_fault) or stands in an earlier
-/// line, and where there are fewer than two.
-std::vector<std::string> parse_class_names(std::string_view text, const std::string& path);
+/// BadInput with `option`, `path` and the number of the line where a name has a flaw (class_name_fault) or stands in an
+/// earlier line, and where there are fewer than two.
+std::vector<std::string> parse_class_names(std::string_view text, const std::string& path,
+                                           std::string_view option = "--class-names");
 
 /// The same of a file. Throws BadInput also where it cannot be read, or is larger than kLargestClassNamesFile.
-std::vector<std::string> read_class_names(const std::string& path);
+std::vector<std::string> read_class_names(const std::string& path, std::string_view option = "--class-names");
 
 }  // namespace dpreduce

@@ -43,6 +43,7 @@ void require_valid(const EvaluationTerms& terms) {
   if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
     throw UsageError("--max-labels with --private: f1, of one model, is the only figure of label sets");
   }
+  if (terms.most_predicted > 0 && terms.most_labels == 0) throw UsageError("--max-predicted goes with --max-labels");
   if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
     throw UsageError(fmt::format("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
                                  terms.most_labels, terms.most_predicted, terms.classes));

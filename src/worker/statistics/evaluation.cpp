@@ -110,12 +110,10 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace evaluation_entry
 
 namespace statistics {
-extern constinit const StatisticEntry positives{
-    "positives",      TakenAt::kModels, positives_request, evaluation_entry::compute, evaluation_entry::cost_of,
-    UnitClip::kWeight};
-extern constinit const StatisticEntry evaluation{
-    "evaluation",     TakenAt::kModels, evaluation_request, evaluation_entry::compute, evaluation_entry::cost_of,
-    UnitClip::kWeight};
+extern constinit const StatisticEntry positives{"positives", TakenAt::kModels, positives_request,
+                                                evaluation_entry::compute, evaluation_entry::cost_of};
+extern constinit const StatisticEntry evaluation{"evaluation", TakenAt::kModels, evaluation_request,
+                                                 evaluation_entry::compute, evaluation_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

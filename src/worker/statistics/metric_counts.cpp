@@ -186,10 +186,10 @@ void MetricCounts::add_probabilities(const ScoredRow& row) {
   const std::span<const double> probabilities = row.probabilities;
   DPREDUCE_ASSERT(probabilities.size() == terms_.classes);
   if (terms_.has(EvaluationMetric::kCalibration)) {
-    const std::size_t bin = bin_of(probabilities[p], kCalibrationBins);
+    const double q = std::max(0.0, probabilities[p]);  // where that is no number 0: such rows' gaps are of one sign
+    const std::size_t bin = bin_of(q, kCalibrationBins);
     add_to("calibration", 2 * bin + wrong, row.weight);
-    const std::int64_t units =
-        weighed(loss_units(wrong == 0 ? 1.0 - probabilities[p] : probabilities[p], 1.0), row.weight);
+    const std::int64_t units = weighed(loss_units(wrong == 0 ? 1.0 - q : q, 1.0), row.weight);
     statistic_.block(statistic_.index_of("calibration_gaps"))[bin] += wrong == 0 ? units : -units;
   }
   if (terms_.is_about_one_class()) {

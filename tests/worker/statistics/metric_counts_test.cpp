@@ -69,6 +69,17 @@ TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
 }
 
+// Of scores that overflow: a right row and a wrong one are both in the lowest bin, and must not be 2^16 apart.
+TEST(MetricCounts, ProbabilitiesThatAreNoNumbersMoveGapsByNoMoreThanOthers) {
+  EvaluationTerms terms = all_metrics(3);
+  terms.metrics = {M::kCalibration};
+  const double none = std::nan("");
+  const auto gap_of = [&](std::int32_t label) {
+    return block(statistic_of(terms, {{label, {none, none, none}, {none, none, none}}}), "calibration_gaps").front();
+  };
+  EXPECT_EQ(gap_of(0) - gap_of(1), kLossUnits);
+}
+
 TEST(MetricCounts, ConfusionByGroupsOfClassesCountsTheirGroups) {
   const EvaluationTerms terms{.metrics = {M::kConfusion}, .classes = 3, .class_groups = {0, 1, 0}};
   MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
