@@ -60,9 +60,7 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
 
 double alpha_of(const KeptStatistics& statistics, const RefitOptions& options) {
   if (options.alpha) return *options.alpha;
-  return statistics.settings.contains("alpha") && statistics.settings["alpha"].is_number()
-             ? statistics.settings["alpha"].get<double>()
-             : 1.0;
+  return statistics.settings.value("alpha", 1.0);
 }
 
 LinearScores solve_by_class(const ChosenStatistics& asked, const RefitOptions& options,

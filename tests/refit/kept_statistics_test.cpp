@@ -82,6 +82,17 @@ TEST_F(KeptStatisticsTest, AFileThatDepartsFromItsFormIsRefused) {
   EXPECT_THAT(refused([](auto& file) { file.tensors.erase("gram"), file.tensors.erase("class_sums"); }),
               HasSubstr("no block"));
   EXPECT_THAT(refused([](auto& file) { file.tensors["gram"].shape = {3, 7}; }), HasSubstr("gram has the shape"));
+  const auto refused_with = [&](const std::string& key, const std::string& text) {
+    return refused([&](auto& file) { file.metadata[key] = text; });
+  };
+  EXPECT_THAT(refused_with("class_names", R"(["one"])"), HasSubstr("s.safetensors: "));
+  EXPECT_THAT(refused_with("feature_names", R"(["one"])"), HasSubstr("s.safetensors: names of features"));
+  EXPECT_THAT(refused_with("sigma", R"({"gram": 1, "class_sums": 1e300})"), HasSubstr("sigma of class_sums is 1e+300"));
+  EXPECT_THAT(refused_with("sigma", R"({"gram": -1, "class_sums": 1})"), HasSubstr("sigma of gram is -1"));
+  EXPECT_THAT(refused_with("settings", R"({"alpha": -5})"), HasSubstr("settings.alpha"));
+  EXPECT_THAT(refused_with("most_labels", "0"), HasSubstr("most_labels is 0"));
+  EXPECT_THAT(refused([](auto& file) { std::ranges::fill(file.tensors["gram"].data, std::byte{0x7f}); }),
+              HasSubstr("gram has a sum beyond 2^62"));
 }
 
 TEST_F(KeptStatisticsTest, StatisticsOfDisjointRowsAddUpWithTheirNoise) {
