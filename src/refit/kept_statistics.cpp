@@ -203,6 +203,14 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
   require_same(one.blocks.size() == other.blocks.size() &&
                    std::ranges::all_of(one.blocks, [&](const auto& block) { return other.has(block.name()); }),
                "the statistics that they hold");
+  // Noise never comes twice: an equal block is of one release.
+  for (const ReleasedBlock& block : one.blocks) {
+    if (std::ranges::equal(block.values(), other.block(block.name()).values())) {
+      throw UsageError(fmt::format(
+          "statistics to add up: both have the same {}, and so are of the same release; add those of other records",
+          block.name()));
+    }
+  }
   KeptStatistics both = one;
   both.of_rows.privacy = weaker(one.of_rows.privacy, other.of_rows.privacy);
   for (const Forfeit forfeit : other.of_rows.forfeits) {

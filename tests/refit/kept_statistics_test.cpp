@@ -104,9 +104,21 @@ TEST_F(KeptStatisticsTest, StatisticsOfDisjointRowsAddUpWithTheirNoise) {
   EXPECT_NO_THROW(refit(both, {}));
 }
 
+TEST_F(KeptStatisticsTest, OneReleaseIsNotAddedToItself) {
+  const KeptStatistics one = released({kGram, kClassSums});
+  EXPECT_THAT(refusal<UsageError>([&] { one + one; }), HasSubstr("both have the same gram"));
+  KeptStatistics large = one;
+  large.blocks.front() = {"gram", std::vector<std::int64_t>(one.block("gram").values().size(), (1LL << 62) - 1), 1.0};
+  large.blocks.back() = {"class_sums", std::vector<std::int64_t>(one.block("class_sums").values().size(), 1), 1.0};
+  KeptStatistics other = large;
+  other.blocks.front() = {"gram", std::vector<std::int64_t>(one.block("gram").values().size(), 5), 1.0};
+  other.blocks.back() = {"class_sums", std::vector<std::int64_t>(one.block("class_sums").values().size(), 2), 1.0};
+  EXPECT_THAT(refusal<UsageError>([&] { large + other; }), HasSubstr("a sum of gram passes 2^62"));
+}
+
 TEST_F(KeptStatisticsTest, OfTwoPromisesTheWeakerHolds) {
   KeptStatistics one = released({kClassSums});
-  KeptStatistics other = one;
+  KeptStatistics other = released({kClassSums}, 2);
   one.of_rows.privacy = {.epsilon = 1.0, .delta = 1e-6, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
   other.of_rows.privacy = {.epsilon = 0.5, .delta = 1e-5, .mu = 0.4, .rho = {}, .adjacency = "add-remove"};
   one.of_rows.forfeits = other.of_rows.forfeits = {};
