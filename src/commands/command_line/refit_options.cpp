@@ -53,13 +53,15 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
       .typed("L|auto|path");
   table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows beside a class's own");
   table.choice("--metric", options.metric, "mean: nearest direction, or nearest center (with class_sizes)");
-  table
-      .optional_text("--classes-kept", asked.classes, "a list of classes, indices or names, e.g. 0,3,7-9; default: all")
-      .typed("LIST");
-  table
-      .optional_text("--features", asked.features,
-                     "a list of features of prepared rows that weights may be of, indices or names; default: all")
-      .typed("LIST");
+  const auto list = [&](const char* name, std::optional<std::string>& asked_for, std::string help) {
+    table.add({.names = name,
+               .help = std::move(help),
+               .type = "LIST",
+               .read = [&asked_for](const std::vector<std::string>& arguments) { asked_for = arguments.back(); }});
+  };
+  list("--classes-kept", asked.classes, "a list of classes, indices or names, e.g. 0,3,7-9; default: all");
+  list("--features", asked.features,
+       "a list of features of prepared rows that weights may be of, indices or names; default: all");
   table.numbers("--weights", options.class_weights,
                 "of kept classes: of their rows (ls --shared-gram with class_grams), or of their shares (fisher)");
   table.count("--select", options.select, "keep the m features in which class means are farthest apart")
