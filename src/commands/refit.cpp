@@ -17,7 +17,6 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/files/atomic_file.hpp"
@@ -39,7 +38,6 @@ struct RefitCommandOptions {
 };
 
 RefitCommandOptions validated(RefitCommandOptions options) {
-  require_option_between("--level", options.level, 0.5, 0.999999);
   if (options.intervals.empty() && !options.intervals_x.empty())
     throw UsageError("--intervals-x goes with --intervals");
   return options;

@@ -42,6 +42,15 @@ ReleasedBlock picked(const ReleasedBlock& block, const Indices& rows, const Indi
   return {block.name(), std::move(values), block.sigma()};
 }
 
+// sum + weight value, where noise still has room beside it.
+std::int64_t plus_weighed(std::int64_t sum, double weight, std::int64_t value) {
+  const double weighed = weight * static_cast<double>(value);
+  if (!(std::abs(static_cast<double>(sum) + weighed) < 0x1p62)) {
+    throw UsageError("--weights: a weighed sum passes 2^62; give smaller weights");
+  }
+  return sum + (weight == 1.0 ? value : std::llround(weighed));
+}
+
 // The rows and columns of a triangle at those indices, ascending.
 std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle, const Indices& kept,
                                           std::size_t dim) {
@@ -52,6 +61,13 @@ std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle
     for (std::size_t b = a; b < kept.size(); ++b) values.push_back(triangle[row + kept[b] - kept[a]]);
   }
   return values;
+}
+
+// At least 1.
+double sum_of(const ReleasedBlock& counts) {
+  double sum = 0.0;
+  for (const std::int64_t own : counts.values()) sum += static_cast<double>(own);
+  return std::max(sum, 1.0);
 }
 
 }  // namespace
@@ -98,21 +114,24 @@ double ChosenStatistics::weight(std::size_t place) const {
   return options_.class_weights.empty() ? 1.0 : options_.class_weights[place];
 }
 
-double ChosenStatistics::rows() const {
-  double count = 0.0;
+std::optional<double> ChosenStatistics::rows() const {
   if (statistics_.has("class_counts")) {
-    const ReleasedBlock kept = class_counts();
-    for (const std::int64_t own : (has_class_grams() ? kept : statistics_.block("class_counts")).values()) {
-      count += static_cast<double>(own);
-    }
-    return std::max(count, 1.0);
+    return sum_of(has_class_grams() ? class_counts() : statistics_.block("class_counts"));
   }
+  if (statistics_.of_rows.preprocessing.normalize != Normalize::kL2) return std::nullopt;
   const Lattice lattice = statistics_.lattice();
   const ReleasedBlock whole = gram(all_below(lattice.dim));
+  double trace = 0.0;
   for (std::size_t a = 0; a < lattice.dim; ++a) {
-    count += static_cast<double>(whole.values()[triangle_row(a, lattice.dim)]);
+    trace += static_cast<double>(whole.values()[triangle_row(a, lattice.dim)]);
   }
-  return std::max(count / std::pow(lattice.scale() * lattice.clip_norm, 2), 1.0);
+  return std::max(trace / std::pow(lattice.scale() * lattice.clip_norm, 2), 1.0);
+}
+
+std::optional<double> ChosenStatistics::squared_targets() const {
+  if (statistics_.most_labels > 1) return std::nullopt;
+  if (statistics_.has("class_counts")) return sum_of(class_counts());
+  return options_.classes.empty() || has_class_grams() ? rows() : std::nullopt;
 }
 
 ReleasedBlock ChosenStatistics::class_sums(const Indices& columns) const {
@@ -120,7 +139,7 @@ ReleasedBlock ChosenStatistics::class_sums(const Indices& columns) const {
   if (!weighs_rows()) return sums;
   std::vector<std::int64_t> values(sums.values().begin(), sums.values().end());
   for (std::size_t e = 0; e < values.size(); ++e) {
-    values[e] = std::llround(weight(e / columns.size()) * static_cast<double>(values[e]));
+    values[e] = plus_weighed(0, weight(e / columns.size()), values[e]);
   }
   return {sums.name(), std::move(values), sums.sigma()};
 }
@@ -140,9 +159,7 @@ ReleasedBlock ChosenStatistics::gram(const Indices& columns) const {
   for (std::size_t place = 0; place < classes_.size(); ++place) {
     const ReleasedBlock own = class_gram(place, columns);
     const double of_rows = weighs_rows() ? weight(place) : 1.0;
-    for (std::size_t e = 0; e < sum.size(); ++e) {
-      sum[e] += std::llround(of_rows * static_cast<double>(own.values()[e]));
-    }
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = plus_weighed(sum[e], of_rows, own.values()[e]);
     squared_weights += of_rows * of_rows;
   }
   return {"gram", std::move(sum), statistics_.block("class_grams").sigma() * std::sqrt(squared_weights)};

@@ -57,8 +57,11 @@ class ChosenStatistics {
   Lattice lattice_of(std::size_t columns) const;
   /// Of the rows of kept class number `place`.
   double weight(std::size_t place) const;
-  /// About how many rows gram() is of.
-  double rows() const;
+  /// About how many rows gram() is of. Empty where nothing tells: without class_sizes rows are counted by their norm,
+  /// which is one for all with --normalize l2 alone.
+  std::optional<double> rows() const;
+  /// sum |y|^2 over kept classes, y a row's targets. Empty where nothing tells.
+  std::optional<double> squared_targets() const;
 
   ReleasedBlock class_sums(const Indices& columns) const;
   ReleasedBlock class_counts() const;

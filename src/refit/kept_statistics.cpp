@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -26,6 +27,14 @@ constexpr std::size_t kMostFeatures = std::size_t{1} << 24;  // as Classifier's
 
 constexpr std::array<std::string_view, 5> kBlocks{"gram", "class_sums", "class_counts", "second_moments",
                                                   "class_grams"};
+// Room for what refits add to values: noise of 16 sigma, or as large a value.
+constexpr std::int64_t kMostValue = std::int64_t{1} << 62;
+constexpr double kMostSigma = 0x1p57;
+
+bool are_within(std::span<const std::int64_t> values) {
+  return std::ranges::all_of(values, [](std::int64_t value) { return value > -kMostValue && value < kMostValue; });
+}
+
 // Releases of the methods that keep statistics. What prepares rows has blocks of the same names, of other rows.
 constexpr std::array<std::string_view, 7> kReleases{"gram",          "class_means",         "class_sizes", "fisher",
                                                     "least_squares", "class_least_squares", "class_grams"};
@@ -78,10 +87,8 @@ bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
 
 ReleasedBlock sum_of(const ReleasedBlock& one, const ReleasedBlock& other) {
   std::vector<std::int64_t> sums(one.values().size());
-  // Files may hold anything: a sum that wraps around is no error of the program.
-  std::ranges::transform(one.values(), other.values(), sums.begin(), [](std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  });
+  std::ranges::transform(one.values(), other.values(), sums.begin(), std::plus());
+  if (!are_within(sums)) throw UsageError(fmt::format("statistics to add up: a sum of {} passes 2^62", one.name()));
   return {one.name(), std::move(sums), std::hypot(one.sigma(), other.sigma())};
 }
 
@@ -97,8 +104,12 @@ std::vector<ReleasedBlock> read_blocks(ReleasedFileReader& reader, const KeptSta
     if (tensor.type != TensorType::kI64) reader.fail(fmt::format("{} is {}, not I64", name, to_string(tensor.type)));
     reader.require_shape(name, tensor, shape_of(block, statistics.of_rows.classes, dim));
     const bool has_sigma = sigma.is_object() && sigma.contains(name) && sigma[name].is_number();
-    if (!has_sigma || !(sigma[name].get<double>() > 0.0)) reader.fail(fmt::format("sigma says nothing of {}", name));
-    blocks.emplace_back(name, to_integers(tensor), sigma[name].get<double>());
+    if (!has_sigma) reader.fail(fmt::format("sigma says nothing of {}", name));
+    const auto own = sigma[name].get<double>();
+    if (!(own > 0.0 && own <= kMostSigma)) reader.fail(fmt::format("sigma of {} is {}, out of range", name, own));
+    std::vector<std::int64_t> values = to_integers(tensor);
+    if (!are_within(values)) reader.fail(fmt::format("{} has a sum beyond 2^62", name));
+    blocks.emplace_back(name, std::move(values), own);
   }
   if (blocks.empty()) reader.fail("it has no block");
   return blocks;
@@ -151,10 +162,14 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
   Preprocessing& rows = statistics.of_rows.preprocessing;
   rows.intercept = reader.number<double>("intercept");
   statistics.most_labels = reader.number<std::size_t>("most_labels");
+  if (statistics.most_labels == 0) reader.fail("most_labels is 0");
   statistics.settings = parse_json(reader.text("settings"));
   if (!statistics.settings.is_object()) reader.fail("settings is no JSON object");
+  const json alpha = statistics.settings.value("alpha", json(1.0));
+  if (!alpha.is_number() || !(alpha.get<double>() >= 0.0)) reader.fail("settings.alpha is no number from 0");
   try {
     RowTransform check(rows);
+    require_terms(statistics.of_rows);
   } catch (const UsageError& error) {
     throw BadInput(fmt::format("{}: {}{}", source, error.what(), kIsOfDpreduce));
   }
@@ -188,6 +203,14 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
   require_same(one.blocks.size() == other.blocks.size() &&
                    std::ranges::all_of(one.blocks, [&](const auto& block) { return other.has(block.name()); }),
                "the statistics that they hold");
+  // Noise never comes twice: an equal block is of one release.
+  for (const ReleasedBlock& block : one.blocks) {
+    if (std::ranges::equal(block.values(), other.block(block.name()).values())) {
+      throw UsageError(fmt::format(
+          "statistics to add up: both have the same {}, and so are of the same release; add those of other records",
+          block.name()));
+    }
+  }
   KeptStatistics both = one;
   both.of_rows.privacy = weaker(one.of_rows.privacy, other.of_rows.privacy);
   for (const Forfeit forfeit : other.of_rows.forfeits) {

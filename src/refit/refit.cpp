@@ -29,6 +29,17 @@ double usual_ridge(const ReleasedBlock& gram, const Lattice& lattice) {
   return kSharedRidgeInRadii * noise_radius_of(gram, lattice) + lattice.clip_norm * lattice.clip_norm;
 }
 
+RowTotals totals_of(const ChosenStatistics& asked) {
+  const std::optional<double> rows = asked.rows();
+  const std::optional<double> squared_targets = asked.squared_targets();
+  if (!rows || !squared_targets) {
+    throw UsageError(
+        "--lambda path: nothing tells how many rows there are, and of how many classes each; it needs rows of one "
+        "class each, and class_sizes where --normalize is none or --classes-kept is given; or give a number");
+  }
+  return {*rows, *squared_targets};
+}
+
 // The ridge of a shared Gram matrix, and what it was chosen by.
 struct RidgeTaken {
   std::optional<double> ridge{};
@@ -48,7 +59,7 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
   if (options.chooses_ridge) {
     std::vector<double> ridges;
     for (int step = -kPathSteps; step <= kPathSteps; ++step) ridges.push_back(std::ldexp(usual, step));
-    made.path = ridge_path(release, lattice, ridges, asked.rows(), seed_of(statistics), options.components);
+    made.path = ridge_path(release, lattice, ridges, totals_of(asked), seed_of(statistics), options.components);
     const auto best = std::ranges::min_element(made.path, {}, &RidgePoint::loss);
     factor = best->ridge / usual;
   }
@@ -60,9 +71,7 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
 
 double alpha_of(const KeptStatistics& statistics, const RefitOptions& options) {
   if (options.alpha) return *options.alpha;
-  return statistics.settings.contains("alpha") && statistics.settings["alpha"].is_number()
-             ? statistics.settings["alpha"].get<double>()
-             : 1.0;
+  return statistics.settings.value("alpha", 1.0);
 }
 
 LinearScores solve_by_class(const ChosenStatistics& asked, const RefitOptions& options,
@@ -125,6 +134,7 @@ void require_consistent(const KeptStatistics& statistics, const RefitOptions& op
   require(options.method == RefitMethod::kLs || (!options.lambda && !options.chooses_ridge && !options.alpha),
           "--lambda and --alpha go with --method ls");
   require(!options.chooses_ridge || is_shared, "--lambda path goes with --method ls --shared-gram");
+  require(!options.chooses_ridge || options.class_weights.empty(), "--lambda path goes without --weights");
   require(!options.alpha || !is_shared, "--alpha goes with class_grams, and not with --shared-gram");
   require(options.components == 0 || is_shared, "--pca goes with --method ls --shared-gram");
   require(options.class_weights.empty() || options.method == RefitMethod::kFisher ||

@@ -25,10 +25,9 @@ struct Refit {
 /// The model. Throws UsageError where options contradict each other or name what the statistics do not have.
 Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 
-/// {"kind", "kappa", "level", "why", "ridge", "chosen", "weights": [{"class", "feature", "estimate", "low", "high",
-/// "population": {"low", "high"}}], "predictions": [...]}: of the weights of raw, prepared rows, and of scores of
-/// `rows`, m x input_dim, which are public. `ridge` of Refit. Throws UsageError unless the Gram matrix is shared, no
-/// class is weighed and no components are asked for.
+/// docs/reference/schemas/refit-intervals.schema.json: of the weights of prepared rows, and of scores of `rows`, m x
+/// input_dim, which are public. `ridge` of Refit. Throws UsageError unless the Gram matrix is shared, `level` is from
+/// .5 to .999999, no class is weighed and no components are asked for.
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
 

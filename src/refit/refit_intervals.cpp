@@ -1,5 +1,6 @@
 // Weights and scores of a refit with intervals, as JSON.
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "aggregator/solvers/ridge_path.hpp"
 #include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
 #include "evaluate/share_interval.hpp"
 #include "refit/refit.hpp"
 
@@ -52,6 +54,7 @@ nlohmann::json of_class(const LinearIntervals& intervals, std::size_t c, std::si
 
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows) {
+  require_option_between("--level", level, 0.5, 0.999999);
   if (options.components > 0 || !options.class_weights.empty()) {
     throw UsageError("--intervals goes without --pca and --weights");
   }
@@ -78,10 +81,13 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
       terms.rows[(columns.size() + row) * columns.size() + a] = prepared[columns[a]];
     }
   }
-  if (statistics.has("class_counts") && statistics.most_labels == 1) {
+  const std::optional<double> count = asked.rows();
+  // Rows of one person are no sample of the population.
+  const bool are_of_persons = statistics.of_rows.privacy && statistics.of_rows.privacy->person;
+  if (statistics.has("class_counts") && statistics.most_labels == 1 && !are_of_persons) {
     const ReleasedBlock counts = asked.class_counts();
     terms.squared_targets.assign(counts.values().begin(), counts.values().end());
-    terms.count = asked.rows();
+    terms.count = *count;
   }
   const Lattice lattice = asked.lattice_of(columns.size());
   const LinearIntervals intervals =
@@ -100,11 +106,11 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
     told["note"] = "ridge or features were chosen by looking at these statistics: intervals do not know of that choice";
   }
   if (intervals.kind == IntervalKind::kNone) {
-    const double one = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, {&ridge, 1},
-                                  asked.rows(), terms.seed)
-                           .front()
-                           .noise;
-    told["prediction_noise"] = one;
+    if (!count) return told;
+    told["prediction_noise"] = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice,
+                                          {&ridge, 1}, {.count = *count}, terms.seed)
+                                   .front()
+                                   .noise;
     return told;
   }
   const double quantile = two_sided_quantile(level);

@@ -51,6 +51,8 @@ def test_a_refit_is_the_programs(released, program, tmp_path):
     assert all(one["noise"] > other["noise"] for one, other in zip(path_of_ridges, path_of_ridges[1:]))
     with pytest.raises(dpreduce.UsageError, match="class_grams"):
         statistics.refit(weights=[1, 2, 1, 1])
+    with pytest.raises(dpreduce.UsageError, match="features: the list is empty"):
+        statistics.refit(features=[])
     with pytest.raises(dpreduce.UsageError, match="'rows' is not an option of refit"):
         statistics.refit(rows=3)
 

@@ -82,6 +82,17 @@ TEST_F(KeptStatisticsTest, AFileThatDepartsFromItsFormIsRefused) {
   EXPECT_THAT(refused([](auto& file) { file.tensors.erase("gram"), file.tensors.erase("class_sums"); }),
               HasSubstr("no block"));
   EXPECT_THAT(refused([](auto& file) { file.tensors["gram"].shape = {3, 7}; }), HasSubstr("gram has the shape"));
+  const auto refused_with = [&](const std::string& key, const std::string& text) {
+    return refused([&](auto& file) { file.metadata[key] = text; });
+  };
+  EXPECT_THAT(refused_with("class_names", R"(["one"])"), HasSubstr("s.safetensors: "));
+  EXPECT_THAT(refused_with("feature_names", R"(["one"])"), HasSubstr("s.safetensors: names of features"));
+  EXPECT_THAT(refused_with("sigma", R"({"gram": 1, "class_sums": 1e300})"), HasSubstr("sigma of class_sums is 1e+300"));
+  EXPECT_THAT(refused_with("sigma", R"({"gram": -1, "class_sums": 1})"), HasSubstr("sigma of gram is -1"));
+  EXPECT_THAT(refused_with("settings", R"({"alpha": -5})"), HasSubstr("settings.alpha"));
+  EXPECT_THAT(refused_with("most_labels", "0"), HasSubstr("most_labels is 0"));
+  EXPECT_THAT(refused([](auto& file) { std::ranges::fill(file.tensors["gram"].data, std::byte{0x7f}); }),
+              HasSubstr("gram has a sum beyond 2^62"));
 }
 
 TEST_F(KeptStatisticsTest, StatisticsOfDisjointRowsAddUpWithTheirNoise) {
@@ -93,9 +104,21 @@ TEST_F(KeptStatisticsTest, StatisticsOfDisjointRowsAddUpWithTheirNoise) {
   EXPECT_NO_THROW(refit(both, {}));
 }
 
+TEST_F(KeptStatisticsTest, OneReleaseIsNotAddedToItself) {
+  const KeptStatistics one = released({kGram, kClassSums});
+  EXPECT_THAT(refusal<UsageError>([&] { one + one; }), HasSubstr("both have the same gram"));
+  KeptStatistics large = one;
+  large.blocks.front() = {"gram", std::vector<std::int64_t>(one.block("gram").values().size(), (1LL << 62) - 1), 1.0};
+  large.blocks.back() = {"class_sums", std::vector<std::int64_t>(one.block("class_sums").values().size(), 1), 1.0};
+  KeptStatistics other = large;
+  other.blocks.front() = {"gram", std::vector<std::int64_t>(one.block("gram").values().size(), 5), 1.0};
+  other.blocks.back() = {"class_sums", std::vector<std::int64_t>(one.block("class_sums").values().size(), 2), 1.0};
+  EXPECT_THAT(refusal<UsageError>([&] { large + other; }), HasSubstr("a sum of gram passes 2^62"));
+}
+
 TEST_F(KeptStatisticsTest, OfTwoPromisesTheWeakerHolds) {
   KeptStatistics one = released({kClassSums});
-  KeptStatistics other = one;
+  KeptStatistics other = released({kClassSums}, 2);
   one.of_rows.privacy = {.epsilon = 1.0, .delta = 1e-6, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
   other.of_rows.privacy = {.epsilon = 0.5, .delta = 1e-5, .mu = 0.4, .rho = {}, .adjacency = "add-remove"};
   one.of_rows.forfeits = other.of_rows.forfeits = {};

@@ -159,6 +159,45 @@ TEST_F(RefitTest, ThePathHasLessNoiseAtLargerRidgesAndTheLeastLossIsTaken) {
   EXPECT_EQ(refit(statistics, {.lambda = made.ridge}).classifier.parts().weights, made.classifier.parts().weights);
 }
 
+TEST_F(RefitTest, ThePathIsRefusedWhereNothingTellsTheRows) {
+  const auto refused = [](const KeptStatistics& statistics, RefitOptions options) {
+    options.chooses_ridge = true;
+    return refusal<UsageError>([&] { refit(statistics, options); });
+  };
+  const KeptStatistics scaled = released({kGram, kClassSums});
+  KeptStatistics clipped = scaled;
+  clipped.of_rows.preprocessing.normalize = Normalize::kNone;
+  EXPECT_THAT(refused(clipped, {}), HasSubstr("nothing tells how many rows"));
+  EXPECT_THAT(refused(scaled, {.classes = {0, 1}}), HasSubstr("nothing tells how many rows"));
+  const KeptStatistics noised = released({kGram, kClassSums}, 0.05);
+  clipped.blocks = noised.blocks;
+  EXPECT_TRUE(intervals_json(noised, {}, 0.5, 0.95, {}).contains("prediction_noise"));
+  EXPECT_FALSE(intervals_json(clipped, {}, 0.5, 0.95, {}).contains("prediction_noise"));
+  KeptStatistics sized = released({kGram, kClassSums, kClassSizes}, 20.0);
+  sized.of_rows.preprocessing.normalize = Normalize::kNone;
+  EXPECT_GT(refit(sized, {.chooses_ridge = true}).path.front().loss, 0.0);
+  const auto least = [&](const RefitOptions& options) {
+    return std::ranges::min(refit(sized, options).path, {}, &RidgePoint::loss).loss;
+  };
+  // Of fewer classes each score is off by as much: rows of other classes have targets 0.
+  EXPECT_LT(least({.chooses_ridge = true, .classes = {0, 1}}), 1.5 * least({.chooses_ridge = true}));
+  sized.most_labels = 2;
+  EXPECT_THAT(refused(sized, {}), HasSubstr("rows of one class each"));
+}
+
+TEST_F(RefitTest, WeightsThatSumsHaveNoRoomForAreRefused) {
+  KeptStatistics statistics = released({kClassGrams});
+  const auto refused = [&](const RefitOptions& options) {
+    return refusal<UsageError>([&] { refit(statistics, options); });
+  };
+  EXPECT_THAT(refused({.shared_gram = true, .chooses_ridge = true, .class_weights = {1, 1, 5}}),
+              HasSubstr("--lambda path goes without --weights"));
+  for (ReleasedBlock& block : statistics.blocks) {
+    block = {block.name(), std::vector<std::int64_t>(block.values().size(), 1LL << 45), block.sigma()};
+  }
+  EXPECT_THAT(refused({.shared_gram = true, .class_weights = {1, 1, 1e6}}), HasSubstr("passes 2^62"));
+}
+
 TEST_F(RefitTest, WhatStatisticsDoNotHaveIsNamed) {
   const KeptStatistics statistics = released({kGram, kClassSums});
   const auto refused = [&](const RefitOptions& options) {
@@ -189,6 +228,15 @@ TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {
     EXPECT_LT(own["population"]["low"][a], own["low"][a]);
   }
   EXPECT_TRUE(intervals_json(statistics, {.select = 3}, 1.0, 0.95, {}).contains("note"));
+  EXPECT_THAT(refusal<UsageError>([&] { intervals_json(statistics, {}, 1.0, 2.0, {}); }), HasSubstr("--level 2"));
+}
+
+TEST_F(RefitTest, OfPersonsNothingIsSaidOfThePopulation) {
+  KeptStatistics statistics = released({kGram, kClassSums, kClassSizes}, 30.0);
+  EXPECT_TRUE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));
+  statistics.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}, .adjacency = "add-remove"};
+  statistics.of_rows.privacy->person = PersonStatement{};
+  EXPECT_FALSE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));
 }
 
 TEST_F(RefitTest, WhereNoiseIsLargeNothingIsSaidOfSingleWeights) {

@@ -82,10 +82,10 @@ void add_losses(const SplitRelease& train, const Release& held_out, const Lattic
 }  // namespace
 
 std::vector<RidgePoint> ridge_path(const Release& release, const Lattice& lattice, std::span<const double> ridges,
-                                   double rows, std::uint64_t seed, std::size_t components) {
+                                   const RowTotals& rows, std::uint64_t seed, std::size_t components) {
   const ReleasedBlock& gram = release.block("gram");
   const ReleasedBlock& sums = release.block("class_sums");
-  DPREDUCE_ASSERT(gram.sigma() > 0.0 && sums.sigma() > 0.0 && rows >= 1.0 && components <= lattice.dim);
+  DPREDUCE_ASSERT(gram.sigma() > 0.0 && sums.sigma() > 0.0 && rows.count >= 1.0 && components <= lattice.dim);
   std::vector<double> losses(ridges.size(), 0.0);
   const auto with_factor = [&](double factor) {
     return Release({with_noise(gram, factor, lattice.dim, {seed, 0}), with_noise(sums, factor, 0, {seed, 1})});
@@ -117,9 +117,9 @@ std::vector<RidgePoint> ridge_path(const Release& release, const Lattice& lattic
       own += squares[j] * squared * g * squared;
     }
     const double noise = (sums_variance + gram_variance * squared_norm_of_weights) * spread + gram_variance * own;
-    // Every row is of one class: sum |y|^2 is n.
-    const double loss = std::max(0.0, (losses[m] / 2.0 / rows + 1.0) / classes);
-    path.push_back({ridges[m], std::sqrt(noise / (rows * classes)), loss * (1.0 + 2.0 * degrees / rows)});
+    const double scores = rows.count * classes;
+    const double loss = std::max(0.0, (losses[m] / 2.0 + rows.squared_targets) / scores);
+    path.push_back({ridges[m], std::sqrt(noise / scores), loss * (1.0 + 2.0 * degrees / rows.count)});
   }
   return path;
 }

@@ -7,8 +7,9 @@
 //
 //     noise^2 = ((K s_b^2 + v |W|^2) sum_j g_j / (g_j + R)^2 + v sum_j c_j^2 g_j / (g_j + R)^2) / (n K)
 //
-// The loss of W on the rows, sum |W x - y|^2 / (n K), is linear in G and B, and a W that was made of G~ and B~ knows
-// their noise. So noise is split in two (data fission [leiner2025]): with N of the law of the noise and known gamma,
+// The loss of W on the rows, sum |W x - y|^2 / (n K), is linear in G and B but for sum |y|^2, and a W that was made of
+// G~ and B~ knows their noise. So noise is split in two (data fission [leiner2025]): with N of the law of the noise and
+// known gamma,
 //
 //     G~ + gamma N   and   G~ - N / gamma     have independent noise;
 //
@@ -32,10 +33,16 @@ struct RidgePoint {
   double loss;   ///< of a score, squared, on rows of the same kind
 };
 
+/// What is known of the rows beside their sums.
+struct RowTotals {
+  double count = 1.0;            ///< n >= 1
+  double squared_targets = 1.0;  ///< sum |y|^2: n where every row is of one of the classes
+};
+
 /// A point for each of `ridges`. `seed` decides N; `components` as in solve_least_squares. Preconditions (asserted):
-/// `release` has gram and class_sums with noise; ridges > 0; rows >= 1. Cost: three decompositions, 27 d^3 flops, and 2
-/// K d^2 for each of them.
+/// `release` has gram and class_sums with noise; ridges > 0. Cost: three decompositions, 27 d^3 flops, and 2 K d^2 for
+/// each of them.
 std::vector<RidgePoint> ridge_path(const Release& release, const Lattice& lattice, std::span<const double> ridges,
-                                   double rows, std::uint64_t seed, std::size_t components = 0);
+                                   const RowTotals& rows, std::uint64_t seed, std::size_t components = 0);
 
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 // are H^-1 G beta of y = beta^T x + noise of variance s^2, s^2 u^T G u is added: s^2 is the residual sum of squares
 // y^T y - 2 theta^T b + theta^T G theta, less what noise adds to it, over n - 2 tr(S) + tr(S^2), S = H^-1 G.
 //
-// The expansion is in kappa = s_G sqrt(d / 2) / lambda_min(H~): below .15 its formulas hold. Up to .5 noise is
+// The expansion is in kappa = s_G sqrt(d / 2) / lambda_min(H~): below .15 its formulas hold. Up to .35 noise is
 // simulated, which is known exactly: theta* = (H~ + E*)^-1 (H~ theta_0 + e*), theta_0 such that the median of theta* is
 // theta~; the center is then theta~ less the median of theta* - theta_0, the deviation half of their central 95 %
 // over 1.96. Above, single weights are noise, and nothing is said of them. docs/experiments/intervals.md measures how

@@ -16,11 +16,12 @@ namespace {
 
 constexpr std::uint64_t kMostIndex = std::uint64_t{1} << 24;
 
-// "0,3,7-9" or names, in rising order.
-std::vector<std::size_t> indices_of(const char* option, const std::string& text,
+// "0,3,7-9" or names, in rising order; none where nothing is asked for.
+std::vector<std::size_t> indices_of(const char* option, const std::optional<std::string>& text,
                                     const std::vector<std::string>& names) {
   std::vector<std::size_t> indices;
-  std::istringstream list(text);
+  if (!text) return indices;
+  std::istringstream list(*text);
   for (std::string word; std::getline(list, word, ',');) {
     if (const auto named = std::ranges::find(names, word); named != names.end()) {
       indices.push_back(static_cast<std::size_t>(named - names.begin()));
@@ -30,8 +31,10 @@ std::vector<std::size_t> indices_of(const char* option, const std::string& text,
     const std::uint64_t first = read_count(option, word.substr(0, dash), kMostIndex);
     const std::uint64_t last =
         dash == std::string::npos ? first : read_count(option, word.substr(dash + 1), kMostIndex);
+    if (last < first) throw UsageError(fmt::format("{} {}: begins after its end", option, word));
     for (std::uint64_t index = first; index <= last; ++index) indices.push_back(index);
   }
+  if (indices.empty()) throw UsageError(fmt::format("{}: the list is empty; name one, or leave it out", option));
   std::ranges::sort(indices);
   return indices;
 }
@@ -50,12 +53,15 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
       .typed("L|auto|path");
   table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows beside a class's own");
   table.choice("--metric", options.metric, "mean: nearest direction, or nearest center (with class_sizes)");
-  table.text("--classes-kept", asked.classes, "a list of classes, indices or names, e.g. 0,3,7-9; default: all")
-      .typed("LIST");
-  table
-      .text("--features", asked.features,
-            "a list of features of prepared rows that weights may be of, indices or names; default: all")
-      .typed("LIST");
+  const auto list = [&](const char* name, std::optional<std::string>& asked_for, std::string help) {
+    table.add({.names = name,
+               .help = std::move(help),
+               .type = "LIST",
+               .read = [&asked_for](const std::vector<std::string>& arguments) { asked_for = arguments.back(); }});
+  };
+  list("--classes-kept", asked.classes, "a list of classes, indices or names, e.g. 0,3,7-9; default: all");
+  list("--features", asked.features,
+       "a list of features of prepared rows that weights may be of, indices or names; default: all");
   table.numbers("--weights", options.class_weights,
                 "of kept classes: of their rows (ls --shared-gram with class_grams), or of their shares (fisher)");
   table.count("--select", options.select, "keep the m features in which class means are farthest apart")

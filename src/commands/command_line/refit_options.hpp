@@ -1,6 +1,7 @@
 // The options of a refit, for the command and for programs that hold the statistics.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,8 @@ namespace dpreduce {
 struct AskedRefit {
   RefitOptions options;
   std::string lambda = "auto";
-  std::string classes;
-  std::string features;
+  std::optional<std::string> classes;
+  std::optional<std::string> features;
 };
 
 void declare_refit(OptionTable& table, AskedRefit& asked);

@@ -79,15 +79,8 @@ const Preprocessing& preprocessing_of(const ClassifierParts& parts) {
 const std::vector<double>& weights_of_checked(const ClassifierParts& parts, std::size_t dim) {
   require_entries("weights", parts.weights, parts.classes * dim);
   require_entries("bias", parts.bias, parts.classes);
-  if (!parts.preprocessing.center.empty()) {
-    require_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
-  }
   if (!parts.cosine_head.empty()) require_entries("prototypes", parts.cosine_head, parts.classes * dim);
-  require_method(parts.method);
-  if (parts.privacy) require_privacy(*parts.privacy);
-  if (parts.privacy && !parts.forfeits.empty()) throw UsageError("privacy: is forfeited, and promised all the same");
-  require_class_names(parts.class_names, parts.classes);
-  require_feature_names(parts.feature_names, parts.preprocessing.input_dim);
+  require_terms(parts);
   if (parts.link == Link::kSigmoid && !parts.cosine_head.empty()) {
     throw UsageError("link sigmoid with prototypes: their scores are a sum of two softmax");
   }
@@ -114,6 +107,17 @@ std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::si
 }
 
 }  // namespace
+
+void require_terms(const ClassifierParts& parts) {
+  if (!parts.preprocessing.center.empty()) {
+    require_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
+  }
+  require_method(parts.method);
+  if (parts.privacy) require_privacy(*parts.privacy);
+  if (parts.privacy && !parts.forfeits.empty()) throw UsageError("privacy: is forfeited, and promised all the same");
+  require_class_names(parts.class_names, parts.classes);
+  require_feature_names(parts.feature_names, parts.preprocessing.input_dim);
+}
 
 std::vector<double> unit_prototypes(const ClassifierParts& parts) {
   std::vector<double> directions = parts.cosine_head;

@@ -72,6 +72,10 @@ struct ClassifierParts {
 /// Rows that a thread scores at once.
 inline constexpr std::size_t kRowsScoredAtOnce = 32;
 
+/// Throws UsageError where the method's name, the promise, the center, or the names of classes or features are not as
+/// said above: all but weights, and what RowTransform requires. Precondition: extents are within bounds.
+void require_terms(const ClassifierParts& parts);
+
 class Classifier {
  public:
   /// Throws UsageError where K is below 2 or above 2^24, d_in above 2^24, the preprocessing is out of range, a size

@@ -125,7 +125,8 @@ TEST(RidgePathTest, TheEstimatedLossIsTheLossOnTheRows) {
   const std::vector<double> ridges{10.0, 200.0};
   std::vector<double> mean(2, 0.0);
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const std::vector<RidgePoint> path = ridge_path(exact.released(5.0, seed), {1.0, kDim}, ridges, exact.count, seed);
+    const std::vector<RidgePoint> path = ridge_path(exact.released(5.0, seed), {1.0, kDim}, ridges,
+                                                    {.count = exact.count, .squared_targets = exact.count}, seed);
     for (std::size_t m = 0; m < 2; ++m) mean[m] += path[m].loss / 100.0;
   }
   // (tr(W G W^T) - 2 tr(W B^T) + n) / (n K) without noise, W = B (G + R)^-1, about G's inverse for small R.
