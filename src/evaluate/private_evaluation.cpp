@@ -21,10 +21,7 @@ namespace {
 
 // One model, or two for the same rows: in memory, or in files.
 std::vector<Classifier> models_of(const EvaluationOptions& asked) {
-  std::vector<Classifier> models;
-  for (const std::string& model : asked.models) {
-    models.push_back(classifier_from_bytes(std::as_bytes(std::span(model)), "--model"));
-  }
+  std::vector<Classifier> models = evaluated_models(asked);
   if (models.empty()) {
     for (const std::string& file : asked.files) models.push_back(load_classifier(file));
   }

@@ -12,7 +12,6 @@
 #include "common/base/error.hpp"
 #include "common/base/feature_names.hpp"
 #include "common/model/classifier.hpp"
-#include "common/model/classifier_file.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/fit_account.hpp"
@@ -20,6 +19,7 @@
 #include "fit/silo_plan.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
 
@@ -149,9 +149,8 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
 
 // What was trained; of an evaluation the model that was evaluated.
 Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing) {
-  const std::vector<std::string>& models = fit.options().evaluation.models;
-  if (models.empty()) return fitted_classifier(fit, std::move(scores), preprocessing);
-  return classifier_from_bytes(std::as_bytes(std::span(models.front())), "--model");
+  std::vector<Classifier> models = evaluated_models(fit.options().evaluation);
+  return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing) : std::move(models.front());
 }
 
 }  // namespace

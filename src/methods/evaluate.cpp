@@ -90,11 +90,7 @@ class EvaluateMethod : public TrainingMethod {
   /// What it makes of rows is its release, which the run's observer is shown.
   LinearScores train(TrainingRun& run) const override {
     std::vector<Classifier> models;
-    run.ranks().together([&] {
-      for (const std::string& model : asked_.models) {
-        models.push_back(classifier_from_bytes(std::as_bytes(std::span(model)), "--model"));
-      }
-    });
+    run.ranks().together([&] { models = evaluated_models(asked_); });
     const Release release = run.release("evaluation", ModelsPoint{models, asked_.terms});
     if (!asked_.terms.has(EvaluationMetric::kAuc)) return {};
     std::vector<double> curve(asked_.terms.score_bins, 0.0);
@@ -112,6 +108,14 @@ class EvaluateMethod : public TrainingMethod {
 };
 
 }  // namespace
+
+std::vector<Classifier> evaluated_models(const EvaluationOptions& evaluation) {
+  std::vector<Classifier> models;
+  for (const std::string& model : evaluation.models) {
+    models.push_back(classifier_from_bytes(std::as_bytes(std::span(model)), "--model"));
+  }
+  return models;
+}
 
 const MethodEntry& evaluate_method() {
   static const MethodEntry entry{

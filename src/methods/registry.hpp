@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/model/classifier.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/training_method.hpp"
 
@@ -83,6 +84,8 @@ std::span<const MethodEntry* const> all_methods();
 
 /// The entries of what makes releases of rows and trains nothing: an evaluation, and statistics for refits.
 const MethodEntry& evaluate_method();
+/// The models that an evaluation is about. Throws as classifier_from_bytes.
+std::vector<Classifier> evaluated_models(const EvaluationOptions& evaluation);
 const MethodEntry& release_method();
 
 /// The method of this name, also one that trains nothing; null where there is none.

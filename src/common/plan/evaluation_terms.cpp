@@ -68,10 +68,8 @@ void require_valid(const EvaluationTerms& terms) {
   }
   if (!terms.class_groups.empty() &&
       (!terms.has(EvaluationMetric::kConfusion) || terms.class_groups.size() != terms.classes)) {
-    throw UsageError(
-        fmt::format("--class-groups: groups of {} classes, but the model has {}; give one group a class, "
-                    "with --metrics confusion",
-                    terms.class_groups.size(), terms.classes));
+    throw UsageError(fmt::format(
+        "--class-groups: goes with --metrics confusion, and has one group for each of the {} classes", terms.classes));
   }
   const std::size_t groups = terms.confusion_groups();
   if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {
