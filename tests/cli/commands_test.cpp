@@ -396,7 +396,6 @@ TEST_F(ModelCommandsTest, RecordsOfOneDataSetCostTheLargestOfThem) {
   EXPECT_THAT(succeed("ledger show --ledger both.jsonl").out,
               testing::ContainsRegex("by the user's word .*:\n    test: epsilon 1 .*\n    train: epsilon 2 "));
   expect_refused(evaluate + limit + "--data-set 'a\"b'", 2, "data set must be");
-  expect_refused(evaluate + limit + "--data-set 'test '", 2, "has a space before or after the name");
 }
 
 TEST_F(ModelCommandsTest, TestRowsThatTrainingHasReadAreNoDataSetOfTheirOwn) {
