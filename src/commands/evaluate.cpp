@@ -36,15 +36,12 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kMostGroups = 10000;
-
 struct EvaluateOptions {
   FitOptions run;                    // its training rows are the test rows
   std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
   std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   // of label sets; empty: the model's
   bool is_private = false;           // figures with noise, charged on a ledger
-  std::string metrics;               // of a private evaluation; empty: the usual ones
 
   const RowFiles& rows() const { return run.data.train; }
   const std::string& model() const { return run.evaluation.files.front(); }
@@ -78,44 +75,14 @@ void require_private_or_not(const EvaluateOptions& options, const OptionTable& t
   require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
 
-// One group a class, in words: a job reads the file on rank 0 alone.
-std::vector<std::string> read_class_groups(const std::string& path) {
-  ShardedArray file({path}, ArrayRole::kLabels);
-  std::vector<std::int32_t> groups(file.columns() == 1 ? file.rows() : 0);
-  if (!groups.empty()) file.read_labels(0, groups.size(), groups.size(), groups);
-  std::vector<std::string> words;
-  for (const std::int32_t group : groups) words.push_back(std::to_string(group));
-  return words;
-}
-
-// Groups are a public list: of the column alone, which is private, nothing is told.
-void take_groups(RowFiles& rows) {
-  if (rows.groups == 0) rows.groups = rows.group_names.size();
-  if (rows.group.empty() != (rows.groups == 0)) {
-    throw UsageError("--group goes with --groups G or --group-names FILE, which say what groups there are");
-  }
-  if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
-    throw UsageError(fmt::format("--group-names: {} for {} groups", rows.group_names.size(), rows.groups));
-  }
-  if (rows.groups > kMostGroups) {
-    throw UsageError(fmt::format("--groups {}: must be from 1 to {}", rows.groups, kMostGroups));
-  }
-}
-
 EvaluateOptions validated(EvaluateOptions options, const OptionTable& table) {
   require_private_or_not(options, table);
-  take_groups(options.run.data.train);
   require_valid_label_set_terms(options.top_k, options.threshold);
   if (options.is_private) options.run.method.top_k = options.top_k;
   if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
     options.run.evaluation.terms.threshold = options.threshold;
   } else if (options.threshold && options.is_private) {
     options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
-  }
-  if (options.run.data.max_labels) options.run.evaluation.terms.metrics = {EvaluationMetric::kF1};
-  if (!options.metrics.empty()) options.run.evaluation.terms.metrics = metrics_of(options.metrics);
-  if (options.is_private && options.top_k && !options.run.evaluation.terms.has(EvaluationMetric::kTopK)) {
-    throw UsageError("--top-k with --private goes with --metrics topk");
   }
   return options;
 }
@@ -295,19 +262,6 @@ CommandEntry evaluate_command() {
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
   table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().of_command_alone(SaidBy::kParty);
-  table.files("--group", rows.group, "with --private, the group of each row, whose accuracy is told as well")
-      .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
-  table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
-      .typed("G")
-      .defaults_to("");
-  table
-      .add({.names = "--group-names",
-            .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
-            .type = "FILE",
-            .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
-            .list_in_file = [](const std::string& path) { return read_class_names(path, "--group-names"); }})
-      .of_command_alone(SaidBy::kParty);
   table
       .files("--train-y", options->train_y,
              "training labels, to tell the smallest 25 % of classes (private: for the owner)")
@@ -325,41 +279,7 @@ CommandEntry evaluate_command() {
       "silos that must stay to the end; default: more than two thirds");
   table.flag("--private", options->is_private,
              "figures with noise, each with an interval, charged on --ledger; default: exact figures, for the owner");
-  table
-      .text("--metrics", options->metrics,
-            "with --private, a list of accuracy, recall (and balanced accuracy), precision, confusion, topk, logloss, "
-            "brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall")
-      .typed("LIST");
-  table
-      .add({.names = "--class-groups",
-            .help = "a group, from 0, for each class in order: confusion is told by these groups; public",
-            .type = "FILE",
-            .read =
-                [&groups = run_options.evaluation.terms.class_groups](const std::vector<std::string>& words) {
-                  groups.clear();
-                  for (const std::string& word : words)
-                    groups.push_back(read_count("--class-groups", word, kMostGroups));
-                },
-            .list_in_file = read_class_groups})
-      .of_command_alone(SaidBy::kParty);
-  table.count("--max-labels", run_options.data.max_labels,
-              "with --private, k: classes a row may have, where labels are n x K zeros and ones; public");
-  table
-      .count("--max-predicted", run_options.evaluation.terms.most_predicted,
-             "m: classes of a row that count as predicted, those of the largest scores from the model's threshold on; "
-             "default: k")
-      .typed("M")
-      .defaults_to("");
-  table
-      .count("--positive", run_options.evaluation.terms.positive,
-             "the class against the rest of auc and roc; default: 1 of two")
-      .typed("CLASS");
-  table
-      .number("--expected-rows", run_options.method.expected_rows,
-              "about how many test rows there are, where that is public: auc and roc have finer bins above 10,000")
-      .typed("N");
-  table.number("--level", run_options.evaluation.level, "with --private: probability with which each interval holds")
-      .typed("P");
+  declare_evaluation(table, run_options, "--metrics");
   declare_private_evaluation(table, run_options);
   table.file("--report", output.report, "JSON report, up to 1024 classes with the confusion matrix")
       .written()

@@ -12,6 +12,7 @@
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "commands/silo_preview.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/rank_pattern.hpp"
@@ -216,6 +217,19 @@ void preview(const NetworkParty& party) {
                number_of(identity, read_roster(party.fit.silos.roster), party));
 }
 
+// What the party is asked, validated: a fit; or an evaluation, whose models are read now.
+FitOptions before_anybody_is_called(FitOptions asked) {
+  PrivacyBudget::from_options(asked.privacy.budget);
+  if (asked.evaluation.files.empty()) return validated(std::move(asked));
+  FitOptions evaluation = validated(evaluation_of(asked));
+  if (asked.data.classes != 0 && asked.data.classes != evaluation.data.classes) {
+    throw UsageError(fmt::format("--classes {}: the model of --evaluate is for {}; leave it out", asked.data.classes,
+                                 evaluation.data.classes));
+  }
+  asked.evaluation.models = std::move(evaluation.evaluation.models);
+  return asked;
+}
+
 }  // namespace
 
 void NetworkParty::operator()(Communicator&) const {
@@ -260,11 +274,13 @@ CommandEntry network_command(PartyRole role) {
   OptionTable& table = command.options;
   declare_network(table, role, read->network);
   declare_fit(table, read->fit);
+  table.begin_group("Evaluation");
   table
       .files("--evaluate", read->fit.evaluation.files,
              "a model that is evaluated with noise on the silos' rows, in the place of a fit")
       .said(SaidBy::kAllOfFiles);
-  declare_evaluation(table, read->fit.evaluation, "--evaluate-metrics");
+  declare_evaluation(table, read->fit, "--evaluate-metrics");
+  table.begin_group("");
   declare_config(table);
   for (const char* mandatory : {"--roster", "--identity"}) table.find(mandatory)->required();
   for (const char* rows : {"--train-x", "--train-y"}) table.find(rows)->is_required = !is_coordinator;
@@ -288,8 +304,9 @@ CommandEntry network_command(PartyRole role) {
     fit.silos.ledger_is_own = true;
     fit.silos.consent = parsed.consent;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
-    if (role == PartyRole::kCoordinator) fit.data.train.x = fit.data.train.y = fit.data.train.person = {};
-    if (fit.evaluation.files.empty()) fit = validated(std::move(fit));
+    if (role == PartyRole::kCoordinator)
+      fit.data.train.x = fit.data.train.y = fit.data.train.person = fit.data.train.group = {};
+    fit = before_anybody_is_called(std::move(fit));
     return NetworkParty{role, std::move(fit), network};
   };
   return command;

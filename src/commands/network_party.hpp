@@ -24,7 +24,7 @@ struct NetworkOptions {
 
 struct NetworkParty {
   PartyRole role = PartyRole::kSilo;
-  FitOptions fit;  ///< validated
+  FitOptions fit;  ///< validated; of an evaluation as it was asked, with the bytes of its models
   NetworkOptions network;
 
   /// Takes part in one run, from the first call to the farewell. Throws what the run ends with, which stands in the

@@ -105,8 +105,8 @@ std::string consent_text(const FitOptions& options, const std::vector<ConsentTer
 std::string files_text(const FitOptions& options, std::uint32_t silo) {
   std::string text;
   const RowFiles& train = options.data.train;
-  for (const auto& [name, files] :
-       {std::pair{"train-x", &train.x}, std::pair{"train-y", &train.y}, std::pair{"train-person", &train.person}}) {
+  for (const auto& [name, files] : {std::pair{"train-x", &train.x}, std::pair{"train-y", &train.y},
+                                    std::pair{"train-person", &train.person}, std::pair{"group", &train.group}}) {
     for (const std::string& file : *files) text += fmt::format("would read --{} {}\n", name, with_rank(file, silo));
   }
   return text;

@@ -1,6 +1,7 @@
 #include "evaluate/private_evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,6 +41,41 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   return models;
 }
 
+// Groups are a public list: of the column alone, which is private, nothing is told. Whoever has no rows has no column.
+void take_groups(RowFiles& rows) {
+  if (rows.groups == 0) rows.groups = rows.group_names.size();
+  const bool lacks_column = rows.group.empty() && !rows.x.empty() && rows.groups > 0;
+  if (lacks_column || (!rows.group.empty() && rows.groups == 0)) {
+    throw UsageError("--group goes with --groups G or --group-names FILE, which say what groups there are");
+  }
+  if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
+    throw UsageError(fmt::format("--group-names: {} for {} groups", rows.group_names.size(), rows.groups));
+  }
+  if (rows.groups > kMostGroups) {
+    throw UsageError(fmt::format("--groups {}: must be from 1 to {}", rows.groups, kMostGroups));
+  }
+}
+
+std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels) {
+  if (most_labels > 0) return {EvaluationMetric::kF1};
+  return {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};
+}
+
+// The score from which on classes of a set count: as asked, else the model's.
+void take_threshold(EvaluationTerms& terms, const Classifier& model) {
+  if (terms.threshold && !std::isfinite(*terms.threshold)) {
+    throw UsageError(fmt::format("--score-threshold {}: must be a finite number", *terms.threshold));
+  }
+  if (terms.most_labels == 0) {
+    if (terms.threshold) throw UsageError("--score-threshold goes with --max-labels");
+    return;
+  }
+  if (!terms.threshold) terms.threshold = model.parts().threshold;
+  if (!terms.threshold) {
+    throw UsageError("--metrics f1: the model has no threshold for its scores; say one with --score-threshold");
+  }
+}
+
 }  // namespace
 
 std::string text_of(const Classifier& model) {
@@ -55,17 +91,19 @@ FitOptions evaluation_of(FitOptions options) {
     for (const Classifier& each : models) asked.models.push_back(text_of(each));
   }
   asked.terms.has_pair = models.size() == 2;
+  take_groups(options.data.train);
   asked.terms.groups = options.data.train.groups;
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
   asked.terms.top_k = options.method.top_k.value_or(std::min(asked.terms.top_k, asked.terms.classes));
   asked.terms.most_labels = options.data.max_labels.value_or(0);
-  if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
-  if (!asked.terms.threshold) asked.terms.threshold = model.parts().threshold;
-  if (asked.terms.most_labels > 0 && !asked.terms.threshold) {
-    throw UsageError("--metrics f1: the model has no threshold for its scores; say one with --threshold");
+  if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms.most_labels);
+  if (options.method.top_k && !asked.terms.has(EvaluationMetric::kTopK)) {
+    throw UsageError("--top-k with --private goes with --metrics topk");
   }
+  if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
+  take_threshold(asked.terms, model);
   if (options.method.expected_rows) {
     if (!asked.terms.is_about_one_class()) throw UsageError("--expected-rows goes with --metrics auc and roc");
     check(options.method);

@@ -4,7 +4,7 @@
 //      "address": "0.0.0.0:7000", "updated": 1767225600, "parties": {"north": "here", ...}}
 //
 // "exit_code" stands in it once the party has ended. A file that is older than ten seconds and does not say so is that
-// of a process that was killed. It tells nothing of rows.
+// of a process that a signal has ended, whichever. It tells nothing of rows.
 #pragma once
 
 #include <condition_variable>

@@ -32,7 +32,6 @@ using ProcessNonce = std::array<std::byte, 32>;
 
 inline constexpr std::size_t kLongestReason = 300;
 inline constexpr std::size_t kLinkHeader = 5;
-inline constexpr std::size_t kLargestLinkMessage = kLinkHeader + 8 + kLargestFrame;
 
 struct Greeting {
   ProcessNonce process{};
@@ -65,8 +64,6 @@ class LinkReader {
   /// The next message that is whole. Throws AggregationAborted where what has come is none: of no known kind, of a
   /// kind that is not due, longer or shorter than that kind is.
   std::optional<LinkMessage> next();
-
-  bool is_empty() const { return come_.size() == used_; }
 
  private:
   LinkKind first_;

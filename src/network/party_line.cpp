@@ -177,8 +177,4 @@ bool PartyLine::tick(Clock::time_point now) {
   return false;
 }
 
-void PartyLine::close() {
-  if (connection_) std::exchange(connection_, nullptr)->close();
-}
-
 }  // namespace dpreduce

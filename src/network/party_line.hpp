@@ -83,7 +83,6 @@ class PartyLine {
   void taken(std::size_t bytes);
   /// Sends signs of life, ends a dead connection; returns whether the party has become lost.
   bool tick(Clock::time_point now);
-  void close();
 
  private:
   bool take(const TlsConnection* from, std::span<const std::byte> bytes);

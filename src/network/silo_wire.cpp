@@ -48,6 +48,10 @@ void SiloWire::on_gone(std::uint32_t, const std::string& why) {
   fail(fmt::format("the coordinator is gone: {}", why.empty() ? "it has ended" : why));
 }
 
+std::string SiloWire::late() const {
+  return fmt::format("no answer within {} s", std::chrono::duration<double>(attempt_).count());
+}
+
 void SiloWire::dial() {
   patience_.expires_after(attempt_);
   patience_.async_wait([this](auto error) {
@@ -56,7 +60,7 @@ void SiloWire::dial() {
     if (socket_) socket_->close(error);
     if (dialed_) {
       std::exchange(dialed_, nullptr)->close();
-      dial_again(fmt::format("no answer within {} s", std::chrono::duration<double>(attempt_).count()));
+      dial_again(late());
     }
   });
   resolver_.async_resolve(coordinator_.host, coordinator_.port, [this](auto error, const auto& found) {
@@ -66,6 +70,8 @@ void SiloWire::dial() {
 }
 
 void SiloWire::connect(const boost::asio::ip::tcp::resolver::results_type& found) {
+  // The timer that has fired by now found nothing to end: the name was resolved, and no socket was there.
+  if (WireClock::now() >= patience_.expiry()) return dial_again(late());
   socket_.emplace(io_);
   boost::asio::async_connect(*socket_, found, [this](auto error, const auto&) {
     if (error) {

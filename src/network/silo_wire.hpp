@@ -36,6 +36,7 @@ class SiloWire final : public NetworkWire {
   // By value: it outlives `dialed_`.
   bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
   void dial_again(const std::string& why);
+  std::string late() const;
 
   bool has_begun_ = false;  // the run; before, the coordinator may be started again
   NetworkAddress coordinator_;

@@ -48,6 +48,16 @@ class NetworkTest : public AmongSilosTest {
     write_bytes(folder_ / "common.toml", "classes = 3\nroster = \"roster.toml\"\nthreads = 1\n" + common);
   }
 
+  // And what an evaluation needs: groups of classes, and of the rows of each party. Its model says what classes there
+  // are.
+  void say_without_classes() const {
+    write_bytes(folder_ / "common.toml", "roster = \"roster.toml\"\nthreads = 1\nsilo-timeout = 20\n");
+    write_label_file(folder_ / "merged.npy", std::vector<std::int64_t>{0, 1, 1});
+    std::vector<std::int64_t> groups;
+    for (std::size_t row = 0; row < kRowsOfEach; ++row) groups.push_back(static_cast<std::int64_t>(row % 2));
+    write_label_file(folder_ / "n1g.npy", groups);
+  }
+
   std::vector<std::string> words_of(std::size_t party, const std::string& address, const std::string& options) const {
     const std::string own =
         fmt::format(" --config common.toml --identity {} --log {} --ledger {} --health {} ", name(party, ".key"),
@@ -200,13 +210,19 @@ TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {
   const std::string budget = "--noise distributed --epsilon 8 --delta 1e-5 ";
   ASSERT_EQ(run_parties("--method mean " + budget).codes(), std::vector<int>(kSilos + 1, 0));
   std::filesystem::rename(folder_ / "model.safetensors", folder_ / "trained");
-  const Ended ended = run_parties("--evaluate trained --evaluate-metrics accuracy,topk --top-k 2 " + budget);
+  say_without_classes();
+  const Ended ended = run_parties(
+      "--evaluate trained --evaluate-metrics accuracy,topk,confusion --top-k 2 --class-groups merged.npy "
+      "--group n1g.npy --groups 2 " +
+      budget);
   ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
   const json accuracy = document("report.json")["metrics"]["accuracy"];
   EXPECT_LE(accuracy["low"], accuracy["value"]);
   EXPECT_LE(accuracy["value"], accuracy["high"]);
   EXPECT_GT(accuracy["noise"], 0.0);
   EXPECT_EQ(document("report.json")["metrics"]["top_k"]["k"], 2);
+  EXPECT_EQ(document("report.json")["metrics"]["by_group"].size(), 2U);
+  EXPECT_EQ(document("report.json")["metrics"]["confusion"]["counts"].size(), 2U);
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 2U) << party;
 }
 
@@ -219,6 +235,45 @@ TEST_F(NetworkTest, ADryRunOfASiloThatEvaluatesTellsOfTheEvaluation) {
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, AllOf(HasSubstr("method     evaluate on 8 features, 3 classes"),
                                HasSubstr("sends      evaluation "), HasSubstr("this run  mu 0.5, ")));
+}
+
+// Nobody listens for a roster that waits in vain.
+TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
+  succeed(
+      "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
+  for (const auto& [options, code, said] :
+       {std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
+        std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2, "--max-labels"},
+        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with"},
+        std::tuple{"--evaluate trained --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
+        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "--expected-rows goes with"},
+        std::tuple{"--evaluate trained --mu 1 --score-threshold 1", 2, "--score-threshold goes with --max-labels"},
+        std::tuple{"--evaluate trained --mu 1 --classes 4", 2, "--classes 4: the model of --evaluate is for 3"}}) {
+    SCOPED_TRACE(options);
+    say_without_classes();
+    for (const std::size_t party : {0, 1}) {
+      const ProgramRun refused =
+          run_program(words_of(party, "127.0.0.1:1", options), {.folder = folder_.path(), .timeout_seconds = 20.0});
+      EXPECT_EQ(refused.exit_code, code) << refused.err;
+      EXPECT_THAT(refused.err, AllOf(HasSubstr(said), Not(HasSubstr("listening")), Not(HasSubstr("waiting"))));
+    }
+  }
+  const ProgramRun lacks_group =
+      run_program(words_of(1, "127.0.0.1:1", "--evaluate trained --mu 1 --groups 2"), {.folder = folder_.path()});
+  EXPECT_EQ(lacks_group.exit_code, 2);
+  EXPECT_THAT(lacks_group.err, HasSubstr("--group goes with --groups"));
+}
+
+TEST_F(NetworkTest, SetsOfLabelsAreEvaluatedByF1WhereNoOtherFigureIsNamed) {
+  succeed(
+      "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
+  say_without_classes();
+  const ProgramRun shown = run_program(
+      words_of(1, "127.0.0.1:1",
+               "--evaluate trained --mu 1 --max-labels 2 --max-predicted 3 --score-threshold 0.4 --dry-run"),
+      {.folder = folder_.path()});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("sends      evaluation "));
 }
 
 // The built program, with noise that nobody knows, on lines that are cut again and again.

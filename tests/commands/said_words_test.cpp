@@ -199,7 +199,8 @@ std::vector<std::string> lines_of_all_options() {
       "evaluate --private --model m --test-x x --test-y y --mu 1 --test-person p --rows-per-person 2 "
       "--person-bound weight --resume --group g --group-names " +
           list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),
-      "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2",
+      "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2 "
+      "--score-threshold 0.5",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 "
       "--noise distributed --colluding 1 --silo-timeout 5 --roster r --identity i --log l --fault 1:kill@masked "
       "--round-trip 1 --bandwidth 1 --packet-loss 1 --silos-per-person 2 --count-persons 9 --person-key k",

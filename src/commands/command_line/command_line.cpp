@@ -192,7 +192,7 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments)
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
   if (name_command_alone(root, arguments)) return {};
   if (arguments.empty()) return {.doubt = "no command is named"};
-  // --config may stand in front of the command.
+  // --config may stand in front of the command, but for that of a party over a network, which is refused.
   const auto is_for_parties = [&](const std::string& word) {
     const CommandEntry* const named = root.command(word);
     return named != nullptr && named->options.find("--secure-aggregation") != nullptr;

@@ -262,6 +262,10 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   const CommandEntry& named = *named_command(root, arguments).command;
   if (named.role != PartyRole::kNone) return with_files_of_network_party(root, named, std::move(arguments));
   const std::string path = take_path(arguments, kCommon);
+  if (const CommandEntry& behind = *named_command(root, arguments).command; behind.role != PartyRole::kNone) {
+    throw UsageError(
+        fmt::format("--config {0}: stands in front of {1}; write dpreduce {1} --config {0}", path, behind.name));
+  }
   if (has_rank(path)) {
     throw UsageError(
         fmt::format("--config {}: is the same file for all ranks; what is a silo's own goes into --silo-config", path));

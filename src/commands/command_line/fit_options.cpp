@@ -9,6 +9,7 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/data/named_classes.hpp"
+#include "common/data/sharded_array.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr const char* kClasses = "--classes";
 constexpr const char* kClassNames = "--class-names";
+constexpr const char* kEvaluate = "--evaluate";
 
 // Numbers in one form, so that parties who write "0.50" and "0.5" agree.
 std::string plain(const std::string& word) {
@@ -34,6 +36,16 @@ std::string center_shares() {
     if (method->center_share != kCenterShare) shares += fmt::format("; {} {}", method->name, method->center_share);
   }
   return shares;
+}
+
+// One group a class, in words: a job reads the file on rank 0 alone.
+std::vector<std::string> read_class_groups(const std::string& path) {
+  ShardedArray file({path}, ArrayRole::kLabels);
+  std::vector<std::int32_t> groups(file.columns() == 1 ? file.rows() : 0);
+  if (!groups.empty()) file.read_labels(0, groups.size(), groups.size(), groups);
+  std::vector<std::string> words;
+  for (const std::int32_t group : groups) words.push_back(std::to_string(group));
+  return words;
 }
 
 void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
@@ -290,16 +302,66 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
       .in_group("Privacy");
 }
 
-void declare_evaluation(OptionTable& table, EvaluationOptions& evaluation, const char* metrics) {
+void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics) {
+  EvaluationTerms& terms = options.evaluation.terms;
+  RowFiles& rows = options.data.train;
+  table.files("--group", rows.group, "of a private evaluation, the group of each row, whose accuracy is told as well")
+      .of_command_alone(SaidBy::kParty);
+  table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
+      .typed("G")
+      .defaults_to("");
+  table
+      .add({.names = "--group-names",
+            .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
+            .type = "FILE",
+            .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
+            .list_in_file = [](const std::string& path) { return read_class_names(path, "--group-names"); }})
+      .of_command_alone(SaidBy::kParty);
   table.add({.names = metrics,
              .help =
                  "of a private evaluation, a list of accuracy, recall (and balanced accuracy), precision, confusion, "
-                 "topk, logloss, brier, calibration, auc; default: accuracy,recall",
+                 "topk, logloss, brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall, with "
+                 "--max-labels f1",
              .type = "LIST",
-             .read = [&evaluation](const std::vector<std::string>& words) {
-               evaluation.terms.metrics = metrics_of(words.back());
-             }});
-  table.number("--level", evaluation.level, "of a private evaluation: probability with which each interval holds")
+             .read = [&terms](const std::vector<std::string>& words) { terms.metrics = metrics_of(words.back()); }});
+  table
+      .add({.names = "--class-groups",
+            .help = "a group, from 0, for each class in order: confusion is told by these groups; public",
+            .type = "FILE",
+            .read =
+                [&groups = terms.class_groups](const std::vector<std::string>& words) {
+                  groups.clear();
+                  for (const std::string& word : words) {
+                    groups.push_back(read_count("--class-groups", word, kMostGroups));
+                  }
+                },
+            .list_in_file = read_class_groups})
+      .of_command_alone(SaidBy::kParty);
+  if (table.find("--max-labels") == nullptr) {
+    table.count("--max-labels", options.data.max_labels,
+                "with --private, k: classes a row may have, where labels are n x K zeros and ones; public");
+  }
+  table
+      .count("--max-predicted", terms.most_predicted,
+             "m: classes of a row that count as predicted, those of the largest scores from the model's threshold on; "
+             "default: k")
+      .typed("M")
+      .defaults_to("");
+  table
+      .number("--score-threshold", terms.threshold,
+              "of f1: the score from which on classes count; default: the model's")
+      .of_command_alone();
+  table.count("--positive", terms.positive, "the class against the rest of auc and roc; default: 1 of two")
+      .typed("CLASS");
+  if (table.find("--expected-rows") == nullptr) {
+    table
+        .number("--expected-rows", options.method.expected_rows,
+                "about how many test rows there are, where that is public: auc and roc have finer bins above 10,000")
+        .typed("N");
+  }
+  table
+      .number("--level", options.evaluation.level,
+              "of a private evaluation: probability with which each interval holds")
       .typed("P");
 }
 
@@ -351,13 +413,14 @@ std::size_t classes_of(std::size_t classes, const std::vector<std::string>& name
 }
 
 void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments) {
-  const bool are_named = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
-    return argument.substr(0, argument.find('=')) == kClassNames;
-  });
-  if (!are_named) return;
-  for (CommandEntry& command : root.commands) {
-    if (command.options.find(kClassNames) == nullptr) continue;
-    command.options.find(kClasses)->is_required = false;
+  for (const char* known_by : {kClassNames, kEvaluate}) {
+    const bool is_given = std::ranges::any_of(
+        arguments, [&](const std::string& argument) { return argument.substr(0, argument.find('=')) == known_by; });
+    if (!is_given) continue;
+    for (CommandEntry& command : root.commands) {
+      if (command.options.find(known_by) == nullptr) continue;
+      command.options.find(kClasses)->is_required = false;
+    }
   }
 }
 

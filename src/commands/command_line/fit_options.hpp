@@ -17,8 +17,9 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget);
 /// --epsilon, --delta, --rho, --mu and --accountant.
 void declare_budget(OptionTable& table, BudgetOptions& budget);
 
-/// What is asked of a model, as the option `metrics`, and --level.
-void declare_evaluation(OptionTable& table, EvaluationOptions& evaluation, const char* metrics);
+/// What is asked of a model privately, on the rows of options.data.train: the list of figures is the option `metrics`.
+/// An option that is there already stays.
+void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics);
 
 /// What a private evaluation has beside its rows, which are options.data.train: persons, what it may spend, silos. A
 /// --threshold that is there already stays.
@@ -44,7 +45,7 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
 /// K where it is given, else the number of names.
 std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
 
-/// Where the arguments name classes, --classes need not be given.
+/// Where the arguments name classes, or a model to evaluate in the place of a fit, --classes need not be given.
 void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// What is done to rows before a method sees them.

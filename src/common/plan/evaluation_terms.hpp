@@ -41,9 +41,12 @@ inline constexpr std::array spellings<EvaluationMetric>{
     std::pair{std::string_view{"roc"}, EvaluationMetric::kRoc},
     std::pair{std::string_view{"f1"}, EvaluationMetric::kF1}};
 
+/// Of rows, and of classes.
+inline constexpr std::size_t kMostGroups = 10000;
+
 struct EvaluationTerms {
-  std::vector<EvaluationMetric> metrics{EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};  ///< rising
-  std::size_t classes = 0;                                                                        ///< K
+  std::vector<EvaluationMetric> metrics{};  ///< rising; empty: the usual ones (evaluation_of)
+  std::size_t classes = 0;                  ///< K
   std::size_t top_k = 5;                    ///< with kTopK; at most K
   bool has_probabilities = false;           ///< whether the model makes some of its scores
   std::optional<std::size_t> positive{};    ///< the class against the rest, of kAuc and kRoc; of two classes 1

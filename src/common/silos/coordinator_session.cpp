@@ -67,7 +67,10 @@ void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<cons
   PhaseCost& cost = costs_[std::string(to_string(kind))];
   ++cost.messages;
   cost.bytes += frame.size();
+  const auto began = WireClock::now();
   wire_.send(silo, std::move(frame));
+  // One that takes its messages slowly keeps all others waiting: they get theirs later.
+  if (left_.size() > entry_.terms.threshold) spend_patience(silo, WireClock::now() - began);
 }
 
 // A run that has ended with a failure is not gone on with.
@@ -131,10 +134,10 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
   const auto until = began + entry_.timeout;
   std::vector<std::uint32_t> awaited = left_of(from);
   const auto goes_on = [&] { return !awaited.empty() && !(is_enough && is_enough()); };
-  const std::size_t asked = awaited.size();
-  std::optional<WireClock::time_point> enough_at;  // have answered: from then on others are waited for
+  std::optional<WireClock::time_point> enough_at;  // have answered, and are left: from then on others are waited for
   while (goes_on() && WireClock::now() < until + entry_.timeout) {
-    if (!enough_at && asked - awaited.size() >= entry_.terms.threshold) enough_at = WireClock::now();
+    const std::size_t answered = left_of(from).size() - awaited.size();
+    if (!enough_at && answered >= entry_.terms.threshold) enough_at = WireClock::now();
     const auto patient_until = enough_at && entry_.patience ? *enough_at + patience_left(awaited) : until;
     const std::optional<Message> message = wire_.receive(std::min(until, patient_until));
     if (!message) break;

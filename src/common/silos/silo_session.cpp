@@ -255,8 +255,11 @@ void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
 void SiloSession::refuse(ExitCode code) {
   take_part([&] {
     ++round_;
-    send(FrameKind::kRefusal, {});
     end_with(failure_of(self_.number, code));
+    try {
+      send(FrameKind::kRefusal, {});
+    } catch (const Error&) {  // the line is gone, and nobody is left to be told
+    }
   });
 }
 

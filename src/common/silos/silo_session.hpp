@@ -56,7 +56,8 @@ class SiloSession {
   /// Throws PeerFailed where the run has failed elsewhere; does not wait.
   void check();
 
-  /// Tells the coordinator that this silo takes no part, and not why. It has then ended, with `code` of its own.
+  /// Tells the coordinator, where it is still there, that this silo takes no part, and not why. It has then ended, with
+  /// `code` of its own.
   void refuse(ExitCode code);
 
   /// Returns where the coordinator and every silo that is left, at least t, have made the noise plan of that digest

@@ -404,6 +404,18 @@ TEST_F(OwnConfigFile, NeedsSilos) {
   EXPECT_THROW(parsed_command(plain), UsageError);
 }
 
+// Where the role is not seen, a file of its own would not be read.
+TEST_F(OwnConfigFile, OfAPartyOverANetworkIsNotLostBehindAnotherFile) {
+  std::ofstream(own_) << kOwnRows;
+  const std::string common = write(
+      "classes = 3\nmu = 1\nconnect = \"hub:1\"\nroster = \"r\"\nidentity = \"i\"\nsilo-config = \"" + own_ + "\"\n");
+  EXPECT_NO_THROW(parsed_command({"silo", "--config", common}));
+  EXPECT_THAT(dpreduce::refusal<UsageError>([&] {
+                parsed_command({"--config", common, "silo"});
+              }),
+              HasSubstr("stands in front of silo; write dpreduce silo --config " + common));
+}
+
 TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
   const std::string agreed = parsed(kOwnRows).silos.agreed;
   EXPECT_EQ(agreed, parsed("train-x = \"c\"\ntrain-y = \"d\"\n", {"--mu", "1.0"}).silos.agreed);

@@ -11,9 +11,11 @@ using Payload = std::vector<std::byte>;
 
 constexpr std::uint32_t kOdd = 2;
 constexpr std::size_t kWords = 10;
+constexpr auto kLate = std::chrono::milliseconds(300);
 constexpr std::int64_t kAllWell = std::numeric_limits<std::int64_t>::max();
 
-// What silo kOdd sends otherwise: in its message of that kind, the number-th of the run; 0: in each.
+// What silo kOdd sends otherwise: in its message of that kind, the number-th of the run; 0: in each. Its hello comes as
+// it is, and late.
 struct Oddity {
   std::string what;
   FrameKind at;
@@ -55,6 +57,7 @@ class HandledSilo {
   void connect() {
     const Offer offer = open_offer(next(), number_, terms_, std::nullopt);
     const AgreementKey key = AgreementKey::generate();
+    if (number_ == kOdd && oddity_.at == FrameKind::kHello) std::this_thread::sleep_for(kLate);
     wire_.send(0, make_hello({identity_.public_key(), key.public_key(), {}}, identity_, offer, number_));
     channel_.emplace(key.agree(offer.key), offer.run, number_, 0);
     const OpenedMessage members = open(0);
@@ -92,6 +95,22 @@ class HandledSilo {
   std::optional<Channel> channel_;
 };
 
+// A wire on which one silo takes each message slowly.
+class SlowlyTaken final : public Wire {
+ public:
+  SlowlyTaken(Wire& wire, std::uint32_t slow, std::chrono::milliseconds time) : wire_(wire), slow_(slow), time_(time) {}
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override {
+    if (to == slow_) std::this_thread::sleep_for(time_);
+    wire_.send(to, std::move(bytes));
+  }
+  std::optional<Message> receive(WireClock::time_point until) override { return wire_.receive(until); }
+
+ private:
+  Wire& wire_;
+  std::uint32_t slow_;
+  std::chrono::milliseconds time_;
+};
+
 class CoordinatorSessionTest : public testing::Test {
  protected:
   // Of four silos three must stay.
@@ -100,6 +119,10 @@ class CoordinatorSessionTest : public testing::Test {
     queues_ = &queues;
     std::vector<std::thread> silos;
     for (std::uint32_t number = 1; number <= 4; ++number) {
+      if (number == absent_) {
+        queues.post(0, {number, {}, true});
+        continue;
+      }
       silos.emplace_back([&, number] {
         try {
           HandledSilo(queues, number, terms_, oddity).take_part();
@@ -107,7 +130,8 @@ class CoordinatorSessionTest : public testing::Test {
         }
       });
     }
-    MemoryWire wire(queues, 0);
+    MemoryWire plain(queues, 0);
+    SlowlyTaken wire(plain, kOdd, takes_for_);
     SiloEntry entry = simulated_entry({.terms = terms_, .timeout = timeout_});
     entry.patience = patience_;
     CoordinatorSession session(wire, std::move(entry));
@@ -128,7 +152,9 @@ class CoordinatorSessionTest : public testing::Test {
   const SiloTerms terms_{4, 3, 0};
   std::chrono::milliseconds timeout_{10000};
   std::optional<std::chrono::milliseconds> patience_;
-  MessageQueues* queues_ = nullptr;  // of the run
+  std::chrono::milliseconds takes_for_{0};  // silo kOdd, for each message
+  std::uint32_t absent_ = 0;                // a silo that leaves before it says anything; 0: none
+  MessageQueues* queues_ = nullptr;         // of the run
   std::vector<std::uint64_t> sum_ = std::vector<std::uint64_t>(kWords, 0);
   double largest_ = 0.0;
   std::vector<std::uint32_t> summed_;
@@ -217,6 +243,27 @@ TEST_F(CoordinatorSessionTest, PatienceWithASiloIsBoundedOverTheWholeRun) {
   EXPECT_THAT(refusal_,
               AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 0));
+}
+
+// While a message waits to be taken by one silo, no other gets its own.
+TEST_F(CoordinatorSessionTest, PatienceIsAlsoSpentBySlowlyTakingMessages) {
+  patience_ = std::chrono::milliseconds(250);
+  takes_for_ = std::chrono::milliseconds(60);
+  run({"", FrameKind::kOffer, 1, nullptr, ""});
+  EXPECT_THAT(refusal_,
+              AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
+  EXPECT_TRUE(lost_.empty());
+}
+
+// Of three silos that are left two have answered: t do not wait yet.
+TEST_F(CoordinatorSessionTest, ALostSiloIsNoneOfThoseThatWait) {
+  absent_ = 4;
+  patience_ = kLate / 3;
+  run({"late", FrameKind::kHello, 1, nullptr, ""});
+  EXPECT_EQ(refusal_, "");
+  ASSERT_EQ(lost_.size(), 1U);
+  EXPECT_EQ(lost_[0].silo, 4U);
+  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 2 + 3));
 }
 
 // Nobody waits for a silo that has answered, or is lost.

@@ -13,6 +13,22 @@ namespace dpreduce::silo_session_test {
 
 constexpr std::size_t kWords = 10;
 
+// A silo's wire, whose line can break.
+class BreakableWire final : public Wire {
+ public:
+  explicit BreakableWire(Wire& wire) : wire_(wire) {}
+  void break_off() { is_broken_ = true; }
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override {
+    if (is_broken_) throw AggregationAborted("the coordinator is gone");
+    wire_.send(to, std::move(bytes));
+  }
+  std::optional<Message> receive(WireClock::time_point until) override { return wire_.receive(until); }
+
+ private:
+  Wire& wire_;
+  bool is_broken_ = false;
+};
+
 // Two honest silos that want to sum once, and a coordinator in the test's hands.
 class SiloSessionTest : public testing::Test {
  protected:
@@ -26,7 +42,8 @@ class SiloSessionTest : public testing::Test {
   }
 
   std::string sum_once(std::uint32_t silo) {
-    MemoryWire wire(queues_, silo);
+    MemoryWire plain(queues_, silo);
+    BreakableWire wire(plain);
     try {
       SiloSession session(wire, silo,
                           {.terms = terms_,
@@ -41,6 +58,7 @@ class SiloSessionTest : public testing::Test {
         if (silo == refuses_to_mask_) throw BudgetRefused("no room");
       });
       session.connect();
+      if (silo == loses_its_line_) wire.break_off();
       if (silo == refuses_the_run_) session.refuse(ExitCode::kBudgetRefused);
       if (hears_first_) {
         std::array<std::byte, 8> heard{};
@@ -141,6 +159,7 @@ class SiloSessionTest : public testing::Test {
   std::array<std::atomic<int>, 2> steps_before_masking_{};
   std::atomic<std::uint32_t> refuses_to_mask_ = 0;
   std::atomic<std::uint32_t> refuses_the_run_ = 0;
+  std::atomic<std::uint32_t> loses_its_line_ = 0;  // once it is connected
   SiloTerms terms_{2, 2, 0};
   MessageQueues queues_;
   MemoryWire wire_;
@@ -202,6 +221,14 @@ TEST_F(SiloSessionTest, WhoRefusesTheRunSaysThatAndNothingMore) {
   send(1, FrameKind::kBegin, attempt_, words(kWords));
   EXPECT_THAT(refusal(1), HasSubstr("silo 1 has ended with exit code 4 before, and takes no further part"));
   EXPECT_FALSE(wire_.receive(WireClock::now() + std::chrono::milliseconds(20)).has_value());
+}
+
+// That the coordinator has gone meanwhile does not take the place of the refusal.
+TEST_F(SiloSessionTest, ARefusalStandsThoughNobodyIsLeftToBeTold) {
+  loses_its_line_ = 1;
+  refuses_the_run_ = 1;
+  connect();
+  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has ended with exit code 4 before, and takes no further part"));
 }
 
 TEST_F(SiloSessionTest, ASumAfterOneBroadcastToAllIsOpened) {
