@@ -19,18 +19,12 @@ constexpr const char* kNothingOfWeights =
     "these statistics say nothing about single weights: noise is too large beside the smallest eigenvalue of the Gram "
     "matrix with its ridge; take a larger --lambda, fewer --features, or release with a larger budget";
 
-std::string why(const LinearIntervals& intervals) {
-  switch (intervals.kind) {
-    case IntervalKind::kFormula:
-      return fmt::format("kappa {:.3g} is below {}: the noise is small beside the spectrum", intervals.kappa,
-                         kMostKappaOfFormula);
-    case IntervalKind::kBootstrap:
-      return fmt::format("kappa {:.3g} is from {} to {}: the noise, which is known, was simulated", intervals.kappa,
-                         kMostKappaOfFormula, kMostKappa);
-    case IntervalKind::kNone:
-      break;
+std::string why(const LinearIntervals& intervals, std::size_t dim) {
+  const double most = most_kappa_of(dim);
+  if (intervals.kind == IntervalKind::kNone) {
+    return fmt::format("kappa {:.3g} is above {}: {}", intervals.kappa, most, kNothingOfWeights);
   }
-  return fmt::format("kappa {:.3g} is above {}: {}", intervals.kappa, kMostKappa, kNothingOfWeights);
+  return fmt::format("kappa {:.3g} is at most {}: the noise is small beside the spectrum", intervals.kappa, most);
 }
 
 // Estimates and ends of the intervals of class `c`, for the rows from `first` to `end` of those that they are about.
@@ -65,7 +59,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   const double intercept = statistics.of_rows.preprocessing.intercept;
 
   // Weights as a model has them, its bias last; then scores of rows.
-  IntervalTerms terms{.ridge = ridge, .seed = seed_of(statistics)};
+  IntervalTerms terms{.ridge = ridge};
   terms.rows.assign((columns.size() + predicted) * columns.size(), 0.0);
   for (std::size_t a = 0; a < columns.size(); ++a) {
     const bool is_bias = columns[a] == asked.dim();
@@ -94,7 +88,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
       linear_intervals(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, terms);
   nlohmann::json told{{"kind", to_string(intervals.kind)},
                       {"kappa", intervals.kappa},
-                      {"why", why(intervals)},
+                      {"why", why(intervals, columns.size())},
                       {"level", level},
                       {"ridge", ridge},
                       {"features", asked.features()},
@@ -108,7 +102,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   if (intervals.kind == IntervalKind::kNone) {
     if (!count) return told;
     told["prediction_noise"] = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice,
-                                          {&ridge, 1}, {.count = *count}, terms.seed)
+                                          {&ridge, 1}, {.count = *count}, seed_of(statistics))
                                    .front()
                                    .noise;
     return told;
