@@ -118,4 +118,15 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   return told;
 }
 
+std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows) {
+  // z, u, and two of their size to take its bias away.
+  constexpr std::uint64_t kMatrices = 4;
+  // An estimate, its deviations and products of them; five numbers as JSON, in arrays that double; and their text
+  // twice.
+  constexpr std::uint64_t kBytesOfScore = 4 * sizeof(double) + 5 * (2 * sizeof(nlohmann::json) + 2 * 40);
+  const std::uint64_t dim = statistics.lattice().dim;
+  return rows * statistics.of_rows.preprocessing.input_dim * sizeof(float) +
+         (rows + dim) * (kMatrices * dim * sizeof(double) + statistics.of_rows.classes * kBytesOfScore);
+}
+
 }  // namespace dpreduce
