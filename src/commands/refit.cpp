@@ -22,9 +22,12 @@
 #include "common/files/atomic_file.hpp"
 #include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
+#include "forecast/machine_memory.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr double kUsualLevel = 0.95;
 
 struct RefitCommandOptions {
   std::string statistics;
@@ -32,25 +35,31 @@ struct RefitCommandOptions {
   std::string out = "model.safetensors";
   std::string intervals;  // empty: none
   std::vector<std::string> intervals_x;
-  double level = 0.95;
+  std::optional<double> level;  // of intervals; empty: kUsualLevel
   bool overwrite = false;
   OutputFormat format = OutputFormat::kText;
 };
 
 RefitCommandOptions validated(RefitCommandOptions options) {
-  if (options.intervals.empty() && !options.intervals_x.empty())
-    throw UsageError("--intervals-x goes with --intervals");
+  if (options.intervals.empty()) {
+    if (!options.intervals_x.empty()) throw UsageError("--intervals-x goes with --intervals");
+    if (options.level) throw UsageError("--level goes with --intervals");
+  }
   return options;
 }
 
-// Rows that are public: scores of them have intervals.
-std::vector<float> rows_of(const std::vector<std::string>& files, std::size_t input_dim) {
+// Rows that are public: scores of them have intervals, of so many classes at most. Throws UsageError where they and
+// their intervals do not fit into memory.
+std::vector<float> rows_of(const std::vector<std::string>& files, const KeptStatistics& statistics) {
   if (files.empty()) return {};
+  const std::size_t input_dim = statistics.of_rows.preprocessing.input_dim;
   ShardedArray array(expand_paths(files, 0), ArrayRole::kFeatures);
   if (array.columns() != input_dim) {
     throw BadInput(fmt::format("--intervals-x {}: rows have {} features, and the statistics are of {}", files.front(),
                                array.columns(), input_dim));
   }
+  const MachineShare machine{.available = available_memory(), .left = left_of_process()};
+  machine.require(memory_of_intervals(statistics, array.rows()), 0, "give fewer rows of --intervals-x at a time");
   std::vector<float> rows(array.rows() * array.columns());
   array.read_features(0, array.rows(), rows);
   return rows;
@@ -88,8 +97,8 @@ void run(const RefitCommandOptions& options) {
   nlohmann::json intervals;
   if (file) {
     if (!made.ridge) throw UsageError("--intervals goes with --method ls --shared-gram");
-    const std::vector<float> rows = rows_of(options.intervals_x, statistics.of_rows.preprocessing.input_dim);
-    intervals = intervals_json(statistics, asked, *made.ridge, options.level, rows);
+    const std::vector<float> rows = rows_of(options.intervals_x, statistics);
+    intervals = intervals_json(statistics, asked, *made.ridge, options.level.value_or(kUsualLevel), rows);
     file->write(json_text(intervals, 2) + "\n");
   }
   model.write(to_bytes(made.classifier));
@@ -118,7 +127,9 @@ CommandEntry refit_command() {
             "(ls with a shared Gram matrix)")
       .written();
   table.files("--intervals-x", options->intervals_x, "public rows whose scores get intervals as well");
-  table.number("--level", options->level, "probability with which each interval holds").typed("P");
+  table.number("--level", options->level, "probability with which each interval holds")
+      .typed("P")
+      .defaults_to(fmt::format("{}", kUsualLevel));
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   declare_format(table, options->format);
   command.footer =

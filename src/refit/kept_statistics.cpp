@@ -203,6 +203,7 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
   require_same(one.blocks.size() == other.blocks.size() &&
                    std::ranges::all_of(one.blocks, [&](const auto& block) { return other.has(block.name()); }),
                "the statistics that they hold");
+  require_same(one.alpha() == other.alpha(), fmt::format("--alpha ({} and {})", one.alpha(), other.alpha()));
   // Noise never comes twice: an equal block is of one release.
   for (const ReleasedBlock& block : one.blocks) {
     if (std::ranges::equal(block.values(), other.block(block.name()).values())) {
@@ -212,6 +213,10 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
     }
   }
   KeptStatistics both = one;
+  both.settings = json::object();
+  for (const auto& [name, value] : one.settings.items()) {
+    if (other.settings.value(name, json()) == value) both.settings[name] = value;
+  }
   both.of_rows.privacy = weaker(one.of_rows.privacy, other.of_rows.privacy);
   for (const Forfeit forfeit : other.of_rows.forfeits) {
     if (std::ranges::find(both.of_rows.forfeits, forfeit) == both.of_rows.forfeits.end()) {

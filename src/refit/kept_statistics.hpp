@@ -43,6 +43,8 @@ struct KeptStatistics {
   bool has(std::string_view block) const;
   /// Throws UsageError that says how to release it where it is not there.
   const ReleasedBlock& block(std::string_view name) const;
+  /// Weight of all rows beside a class's own, as the release set it.
+  double alpha() const { return settings.value("alpha", 1.0); }
   Lattice lattice() const { return {of_rows.preprocessing.clip_norm, of_rows.preprocessing.output_dim()}; }
 };
 
@@ -56,7 +58,7 @@ KeptStatistics load_statistics(const std::filesystem::path& path);
 
 /// The statistics of the rows of both, which are of different records or persons: sums and variances add up, and of
 /// two promises the weaker one holds. Throws UsageError naming what differs, unless both are of rows prepared alike, of
-/// the same classes and blocks.
+/// the same classes, blocks and alpha. Of other settings the sum has those that both have.
 KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other);
 
 /// What a run releases, kept as it becomes public; at the coordinator (TrainingTerms::observer).

@@ -70,8 +70,7 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
 }
 
 double alpha_of(const KeptStatistics& statistics, const RefitOptions& options) {
-  if (options.alpha) return *options.alpha;
-  return statistics.settings.value("alpha", 1.0);
+  return options.alpha.value_or(statistics.alpha());
 }
 
 LinearScores solve_by_class(const ChosenStatistics& asked, const RefitOptions& options,
@@ -133,6 +132,7 @@ void require_consistent(const KeptStatistics& statistics, const RefitOptions& op
   require(!options.alpha || (*options.alpha >= 0.0 && std::isfinite(*options.alpha)), "--alpha: must be at least 0");
   require(options.method == RefitMethod::kLs || (!options.lambda && !options.chooses_ridge && !options.alpha),
           "--lambda and --alpha go with --method ls");
+  require(!options.shared_gram || options.method == RefitMethod::kLs, "--shared-gram goes with --method ls");
   require(!options.chooses_ridge || is_shared, "--lambda path goes with --method ls --shared-gram");
   require(!options.chooses_ridge || options.class_weights.empty(), "--lambda path goes without --weights");
   require(!options.alpha || !is_shared, "--alpha goes with class_grams, and not with --shared-gram");

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,5 +32,8 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 /// .5 to .999999, no class is weighed and no components are asked for.
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
+
+/// Bytes at most that intervals_json() and its text take, of so many rows, the rows among them.
+std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows);
 
 }  // namespace dpreduce

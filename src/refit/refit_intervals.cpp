@@ -19,18 +19,12 @@ constexpr const char* kNothingOfWeights =
     "these statistics say nothing about single weights: noise is too large beside the smallest eigenvalue of the Gram "
     "matrix with its ridge; take a larger --lambda, fewer --features, or release with a larger budget";
 
-std::string why(const LinearIntervals& intervals) {
-  switch (intervals.kind) {
-    case IntervalKind::kFormula:
-      return fmt::format("kappa {:.3g} is below {}: the noise is small beside the spectrum", intervals.kappa,
-                         kMostKappaOfFormula);
-    case IntervalKind::kBootstrap:
-      return fmt::format("kappa {:.3g} is from {} to {}: the noise, which is known, was simulated", intervals.kappa,
-                         kMostKappaOfFormula, kMostKappa);
-    case IntervalKind::kNone:
-      break;
+std::string why(const LinearIntervals& intervals, std::size_t dim) {
+  const double most = most_kappa_of(dim);
+  if (intervals.kind == IntervalKind::kNone) {
+    return fmt::format("kappa {:.3g} is above {}: {}", intervals.kappa, most, kNothingOfWeights);
   }
-  return fmt::format("kappa {:.3g} is above {}: {}", intervals.kappa, kMostKappa, kNothingOfWeights);
+  return fmt::format("kappa {:.3g} is at most {}: the noise is small beside the spectrum", intervals.kappa, most);
 }
 
 // Estimates and ends of the intervals of class `c`, for the rows from `first` to `end` of those that they are about.
@@ -65,7 +59,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   const double intercept = statistics.of_rows.preprocessing.intercept;
 
   // Weights as a model has them, its bias last; then scores of rows.
-  IntervalTerms terms{.ridge = ridge, .seed = seed_of(statistics)};
+  IntervalTerms terms{.ridge = ridge};
   terms.rows.assign((columns.size() + predicted) * columns.size(), 0.0);
   for (std::size_t a = 0; a < columns.size(); ++a) {
     const bool is_bias = columns[a] == asked.dim();
@@ -94,7 +88,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
       linear_intervals(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, terms);
   nlohmann::json told{{"kind", to_string(intervals.kind)},
                       {"kappa", intervals.kappa},
-                      {"why", why(intervals)},
+                      {"why", why(intervals, columns.size())},
                       {"level", level},
                       {"ridge", ridge},
                       {"features", asked.features()},
@@ -108,7 +102,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   if (intervals.kind == IntervalKind::kNone) {
     if (!count) return told;
     told["prediction_noise"] = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice,
-                                          {&ridge, 1}, {.count = *count}, terms.seed)
+                                          {&ridge, 1}, {.count = *count}, seed_of(statistics))
                                    .front()
                                    .noise;
     return told;
@@ -122,6 +116,17 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
         of_class(intervals, c, classes, columns.size(), columns.size() + predicted, quantile));
   }
   return told;
+}
+
+std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows) {
+  // z, u, and two of their size to take its bias away.
+  constexpr std::uint64_t kMatrices = 4;
+  // An estimate, its deviations and products of them; five numbers as JSON, in arrays that double; and their text
+  // twice.
+  constexpr std::uint64_t kBytesOfScore = 4 * sizeof(double) + 5 * (2 * sizeof(nlohmann::json) + 2 * 40);
+  const std::uint64_t dim = statistics.lattice().dim;
+  return rows * statistics.of_rows.preprocessing.input_dim * sizeof(float) +
+         (rows + dim) * (kMatrices * dim * sizeof(double) + statistics.of_rows.classes * kBytesOfScore);
 }
 
 }  // namespace dpreduce

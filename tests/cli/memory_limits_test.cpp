@@ -1,6 +1,8 @@
 // Where a process may not have the memory that a fit takes, it ends before anything is charged.
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include <sys/wait.h>
 
@@ -82,6 +84,21 @@ TEST_F(MemoryLimitsTest, AnEvaluationKeepsToTheLimitsOfTheProcess) {
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   EXPECT_THAT(refused.out, HasSubstr("not enough memory"));
   EXPECT_THAT(refused.out, HasSubstr("test fewer rows at a time"));
+}
+
+TEST_F(MemoryLimitsTest, IntervalsKeepToTheLimitsOfTheProcess) {
+  const std::string released = "release --statistics gram,class_sums --classes 3 --epsilon 4 --delta 1e-5 --quiet";
+  write_npy(make_rows({90, 60, 50}, 6), folder_ / "x.npy", folder_ / "y.npy");
+  ASSERT_EQ(program("-v unlimited", released + " --train-x x.npy --train-y y.npy").exit_code, 0);
+  constexpr std::size_t kRowsOfHole = std::size_t{1} << 22;
+  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 6), }}", kRowsOfHole);
+  header.resize(117, ' ');
+  std::ofstream(folder_ / "hole.npy", std::ios::binary) << std::string("\x93NUMPY\x01\0\x76\0", 10) << header << '\n';
+  std::filesystem::resize_file(folder_ / "hole.npy", 128 + kRowsOfHole * 6 * sizeof(float));
+  const ProgramRun refused =
+      program("-v 1000000", "refit statistics.safetensors --intervals i.json --intervals-x hole.npy");
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_THAT(refused.out, HasSubstr("give fewer rows of --intervals-x at a time"));
 }
 
 }  // namespace dpreduce::memory_limits_test

@@ -98,6 +98,7 @@ TEST_F(ReleaseTest, WhatCannotBeIsRefused) {
   succeed(release(std::string("--statistics gram,class_sums ") + kRows));
   expect_refused("refit statistics.safetensors --method fisher", 2, "dpreduce release --statistics class_sizes");
   expect_refused("refit statistics.safetensors --method mean --intervals i.json", 2, "--intervals goes with");
+  expect_refused("refit statistics.safetensors --level 0.9", 2, "--level goes with --intervals");
   expect_refused("refit statistics.safetensors --lambda deep", 2, "--lambda deep");
   expect_refused("refit statistics.safetensors --classes-kept 2-1", 2, "--classes-kept 2-1: begins after its end");
   expect_refused("refit x.npy", 3, "x.npy");

@@ -136,5 +136,15 @@ TEST_F(KeptStatisticsTest, StatisticsOfRowsThatAreNotAlikeAreRefused) {
   EXPECT_THAT(refusal<UsageError>([&] { one + released({kGram}); }), HasSubstr("the statistics that they hold"));
 }
 
+TEST_F(KeptStatisticsTest, SettingsOfASumAreThoseOfBoth) {
+  KeptStatistics one = released({kClassGrams}, 1);
+  KeptStatistics other = released({kClassGrams}, 2);
+  one.settings = {{"alpha", 0.5}, {"gram_share", 0.5}, {"intercept", 0.0}};
+  other.settings = {{"alpha", 0.5}, {"gram_share", 0.25}, {"intercept", 0.0}};
+  EXPECT_EQ((one + other).settings, (nlohmann::json{{"alpha", 0.5}, {"intercept", 0.0}}));
+  other.settings["alpha"] = 2.0;
+  EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("--alpha (0.5 and 2)"));
+}
+
 }  // namespace
 }  // namespace dpreduce

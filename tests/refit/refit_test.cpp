@@ -209,6 +209,7 @@ TEST_F(RefitTest, WhatStatisticsDoNotHaveIsNamed) {
   EXPECT_THAT(refused({.features = {6}}), HasSubstr("--features 6"));
   EXPECT_THAT(refused({.lambda = 0.0}), HasSubstr("--lambda"));
   EXPECT_THAT(refused({.method = RefitMethod::kMean, .chooses_ridge = true}), HasSubstr("--method ls"));
+  EXPECT_THAT(refused({.method = RefitMethod::kMean, .shared_gram = true}), HasSubstr("--shared-gram goes with"));
 }
 
 TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {

@@ -13,14 +13,10 @@
 #include "aggregator/solvers/blas.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "aggregator/solvers/released_noise.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
-
-constexpr std::size_t kDraws = 400;
-constexpr std::size_t kMostKeptDraws = std::size_t{1} << 24;  // numbers
 
 std::vector<double> product(std::span<const double> rows, std::span<const double> matrix, std::size_t dim) {
   std::vector<double> products(rows.size());
@@ -66,9 +62,9 @@ class NoisedRegression {
   std::size_t classes() const { return sums_.size() / dim_; }
 
   // Precondition: kappa is finite.
-  LinearIntervals by_formula() {
+  LinearIntervals intervals() {
     invert();
-    const std::vector<double> solved = product(terms_.rows, inverse_, dim_);  // u
+    const std::vector<double> solved = less_bias(product(terms_.rows, inverse_, dim_));  // u
     LinearIntervals result{.kind = IntervalKind::kFormula, .kappa = kappa_};
     result.estimates = inner_products(terms_.rows, weights_, dim_);
     const std::vector<double> along = inner_products(solved, weights_, dim_);
@@ -77,58 +73,19 @@ class NoisedRegression {
       const std::span<const double> u = std::span(solved).subspan(i * dim_, dim_);
       for (std::size_t c = 0; c < classes(); ++c) {
         const double own = along[i * classes() + c];
-        result.deviations.push_back(std::sqrt(spread(c) * dot(u, u) + v * own * own));
+        result.deviations.push_back(std::sqrt(spreads_[c] * dot(u, u) + v * own * own));
       }
     }
     add_population(result, solved);
     return result;
   }
 
-  // by_formula() with centers and deviations of simulated noise in their place.
-  LinearIntervals by_simulation() {
-    LinearIntervals result = by_formula();
-    result.kind = IntervalKind::kBootstrap;
-    const std::vector<double> solved = product(terms_.rows, inverse_, dim_);
-    const std::vector<double> released = inner_products(terms_.rows, released_weights_, dim_);
-    const std::vector<double> formula = result.deviations;
-    // theta_0 is moved by the formula's bias, and once more by what the first draws say.
-    std::vector<double> start = weights_;
-    {
-      std::vector<double> unit(dim_ * dim_, 0.0);
-      for (std::size_t a = 0; a < dim_; ++a) unit[a * dim_ + a] = 1.0;
-      const std::vector<Simulated> drawn = simulated(start, unit);
-      for (std::size_t a = 0; a < dim_; ++a) {
-        for (std::size_t c = 0; c < classes(); ++c) {
-          const std::size_t at = c * dim_ + a;
-          start[at] += released_weights_[at] - start[at] - drawn[a * classes() + c].median;
-        }
-      }
-    }
-    const std::vector<Simulated> drawn = simulated(start, terms_.rows);
-    for (std::size_t e = 0; e < drawn.size(); ++e) {
-      result.estimates[e] = released[e] - drawn[e].median;
-      result.deviations[e] = drawn[e].deviation;
-      if (result.population_deviations.empty()) continue;
-      const double of_population = std::pow(result.population_deviations[e], 2) - formula[e] * formula[e];
-      result.population_deviations[e] = std::sqrt(std::max(0.0, of_population) + std::pow(drawn[e].deviation, 2));
-    }
-    return result;
-  }
-
  private:
-  struct Simulated {
-    double median;  // of z^T (theta* - theta_0)
-    double deviation;
-  };
-
-  // s_b^2 + v |theta|^2
-  double spread(std::size_t c) const {
-    const std::span<const double> theta = weights_of(c);
-    return sums_noise_ * sums_noise_ + gram_noise_ * gram_noise_ / 2.0 * dot(theta, theta);
+  std::span<const double> row_of(std::span<const double> rows, std::size_t c) const {
+    return rows.subspan(c * dim_, dim_);
   }
-  std::span<const double> weights_of(std::size_t c) const { return std::span(weights_).subspan(c * dim_, dim_); }
 
-  // H~^-1, theta~, and theta~ less its bias.
+  // H~^-1, theta~ less its bias, and what follows from them.
   void invert() {
     use_one_blas_thread();
     inverse_ = matrix_;
@@ -141,32 +98,49 @@ class NoisedRegression {
       trace_ += inverse_[a * dim_ + a];
       for (std::size_t b = 0; b < a; ++b) inverse_[a * dim_ + b] = inverse_[b * dim_ + a];
     }
-    released_weights_ = product(sums_, inverse_, dim_);
+    weights_ = less_bias(product(sums_, inverse_, dim_));
+    squares_of_inverse_ = dot(inverse_, inverse_);
+    solved_weights_ = product(weights_, inverse_, dim_);
+    for (std::size_t c = 0; c < classes(); ++c) spreads_.push_back(spread(c));
+  }
+
+  // s_b^2 + v |theta|^2; |theta|^2 solves |theta~|^2 = |theta|^2 + tr(Sigma), Sigma as in residual_variance(), its
+  // second term by theta~.
+  double spread(std::size_t c) const {
+    const std::span<const double> theta = row_of(weights_, c);
     const double v = gram_noise_ * gram_noise_ / 2.0;
-    std::vector<double> moved = product(released_weights_, inverse_, dim_);
-    for (std::size_t e = 0; e < moved.size(); ++e) moved[e] += trace_ * released_weights_[e];
+    const double own = sums_noise_ * sums_noise_;
+    const std::span<const double> inverse_theta = row_of(solved_weights_, c);
+    const double squared = dot(theta, theta) - own * squares_of_inverse_ - v * dot(inverse_theta, inverse_theta);
+    return own + v * std::max(0.0, squared) / (1.0 + v * squares_of_inverse_);
+  }
+
+  // Rows H~^-1 y, less their bias v H~^-1 (H~^-1 + tr(H~^-1) I) H~^-1 y.
+  std::vector<double> less_bias(std::vector<double> solved) const {
+    const double v = gram_noise_ * gram_noise_ / 2.0;
+    std::vector<double> moved = product(solved, inverse_, dim_);
+    for (std::size_t e = 0; e < moved.size(); ++e) moved[e] += trace_ * solved[e];
     const std::vector<double> bias = product(moved, inverse_, dim_);
-    weights_ = released_weights_;
-    for (std::size_t e = 0; e < bias.size(); ++e) weights_[e] -= v * bias[e];
+    for (std::size_t e = 0; e < bias.size(); ++e) solved[e] -= v * bias[e];
+    return solved;
   }
 
   // s^2 of class c; at least 0.
   double residual_variance(std::size_t c) const {
-    const std::span<const double> theta = weights_of(c);
+    const std::span<const double> theta = row_of(weights_, c);
     const double ridge = terms_.ridge;
     const double v = gram_noise_ * gram_noise_ / 2.0;
-    const std::vector<double> gram_theta = product(theta, matrix_, dim_);      // H theta
-    const std::vector<double> inverse_theta = product(theta, inverse_, dim_);  // H^-1 theta
-    const double squares_of_inverse = dot(inverse_, inverse_);                 // tr(H^-2)
+    const std::vector<double> gram_theta = product(theta, matrix_, dim_);  // H theta
+    const std::span<const double> inverse_theta = row_of(solved_weights_, c);
     const double squared = dot(theta, theta);
-    double residual = terms_.squared_targets[c] - 2.0 * dot(theta, std::span(sums_).subspan(c * dim_, dim_)) +
-                      dot(theta, gram_theta) - ridge * squared;
+    double residual =
+        terms_.squared_targets[c] - 2.0 * dot(theta, row_of(sums_, c)) + dot(theta, gram_theta) - ridge * squared;
     // tr(G Sigma) with G = H - R I, Sigma = H^-1 (spread I + v theta theta^T) H^-1
-    residual -= spread(c) * (trace_ - ridge * squares_of_inverse) +
+    residual -= spreads_[c] * (trace_ - ridge * squares_of_inverse_) +
                 v * (dot(theta, inverse_theta) - ridge * dot(inverse_theta, inverse_theta));
     residual += 2.0 * sums_noise_ * sums_noise_ * trace_ + 2.0 * v * (dot(theta, inverse_theta) + trace_ * squared);
     // tr(S) = d - R tr(H^-1), tr(S^2) = d - 2 R tr(H^-1) + R^2 tr(H^-2)
-    const double freedom = terms_.count - static_cast<double>(dim_) + ridge * ridge * squares_of_inverse;
+    const double freedom = terms_.count - static_cast<double>(dim_) + ridge * ridge * squares_of_inverse_;
     return std::max(0.0, residual) / std::max(freedom, 1.0);
   }
 
@@ -183,54 +157,6 @@ class NoisedRegression {
     }
   }
 
-  // theta* - theta_0 of one draw, K x d.
-  std::vector<double> drawn(const std::vector<double>& start, const std::vector<double>& sums, std::size_t draw) const {
-    NormalStream normals(terms_.seed, draw);
-    std::vector<double> matrix = matrix_;
-    for (std::size_t a = 0; a < dim_; ++a) {
-      matrix[a * dim_ + a] += gram_noise_ * normals.next();
-      for (std::size_t b = a + 1; b < dim_; ++b) {
-        matrix[a * dim_ + b] += gram_noise_ * std::sqrt(0.5) * normals.next();
-        matrix[b * dim_ + a] = matrix[a * dim_ + b];
-      }
-    }
-    std::vector<double> theta = sums;
-    for (double& entry : theta) entry += sums_noise_ * normals.next();
-    std::vector<lapack_int> pivots(dim_);
-    const auto order = static_cast<lapack_int>(dim_);
-    LAPACKE_dgesv(LAPACK_COL_MAJOR, order, static_cast<lapack_int>(classes()), matrix.data(), order, pivots.data(),
-                  theta.data(), order);
-    for (std::size_t e = 0; e < theta.size(); ++e) theta[e] -= start[e];
-    return theta;
-  }
-
-  // For each of `rows` and class, over all draws; as many rows at once as memory is for.
-  std::vector<Simulated> simulated(const std::vector<double>& start, std::span<const double> rows) const {
-    const std::vector<double> sums = product(start, matrix_, dim_);
-    const std::size_t at_once = std::max<std::size_t>(1, kMostKeptDraws / (kDraws * classes()));
-    std::vector<Simulated> result;
-    for (std::size_t first = 0; first < rows.size() / dim_; first += at_once) {
-      const std::size_t count = std::min(at_once, rows.size() / dim_ - first);
-      std::vector<std::vector<double>> kept(count * classes());
-      for (std::size_t draw = 0; draw < kDraws; ++draw) {
-        const std::vector<double> moves =
-            inner_products(rows.subspan(first * dim_, count * dim_), drawn(start, sums, draw), dim_);
-        for (std::size_t e = 0; e < moves.size(); ++e) kept[e].push_back(moves[e]);
-      }
-      for (std::vector<double>& moves : kept) {
-        std::ranges::sort(moves);
-        const auto at = [&](double share) {
-          const double place = share * static_cast<double>(kDraws - 1);
-          const auto below = static_cast<std::size_t>(place);
-          return moves[below] + (place - static_cast<double>(below)) * (moves[below + 1] - moves[below]);
-        };
-        constexpr double kNormal95 = 1.959963984540054;
-        result.push_back({at(0.5), (at(0.975) - at(0.025)) / (2.0 * kNormal95)});
-      }
-    }
-    return result;
-  }
-
   const IntervalTerms& terms_;
   std::size_t dim_;
   std::vector<double> sums_;    // b~, K x d
@@ -239,9 +165,11 @@ class NoisedRegression {
   double sums_noise_ = 0.0;
   double kappa_ = 0.0;
   std::vector<double> inverse_;
-  double trace_ = 0.0;                    // of it
-  std::vector<double> released_weights_;  // theta~, K x d
-  std::vector<double> weights_;           // less bias
+  double trace_ = 0.0;                  // of it
+  double squares_of_inverse_ = 0.0;     // tr(H^-2)
+  std::vector<double> weights_;         // theta~ less its bias, K x d
+  std::vector<double> solved_weights_;  // H^-1 theta of each class, K x d
+  std::vector<double> spreads_;         // s_b^2 + v |theta|^2 of each class
 };
 
 }  // namespace
@@ -250,8 +178,9 @@ LinearIntervals linear_intervals(const Release& release, const Lattice& lattice,
   NoisedRegression regression(release, lattice, terms);
   DPREDUCE_ASSERT(release.block("gram").sigma() > 0.0 && terms.ridge >= 0.0 && terms.rows.size() % lattice.dim == 0);
   DPREDUCE_ASSERT(terms.squared_targets.empty() || terms.squared_targets.size() == regression.classes());
-  if (regression.kappa() > kMostKappa) return {.kind = IntervalKind::kNone, .kappa = regression.kappa()};
-  return regression.kappa() < kMostKappaOfFormula ? regression.by_formula() : regression.by_simulation();
+  if (regression.kappa() > terms.most_kappa.value_or(most_kappa_of(lattice.dim)))
+    return {.kind = IntervalKind::kNone, .kappa = regression.kappa()};
+  return regression.intervals();
 }
 
 }  // namespace dpreduce
