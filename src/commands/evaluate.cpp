@@ -79,6 +79,9 @@ EvaluateOptions validated(EvaluateOptions options, const OptionTable& table) {
   require_private_or_not(options, table);
   require_valid_label_set_terms(options.top_k, options.threshold);
   if (options.is_private) options.run.method.top_k = options.top_k;
+  if (options.threshold && options.run.evaluation.terms.threshold && !options.run.silos.secure_aggregation) {
+    throw UsageError("--threshold and --score-threshold: both say from which score on a class is predicted; keep one");
+  }
   if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
     options.run.evaluation.terms.threshold = options.threshold;
   } else if (options.threshold && options.is_private) {
