@@ -1,11 +1,12 @@
 // What statistics say that they cost, against sums written out: K = 3 classes, d = 4 features.
 
 #include "tests/testing.hpp"
+#include "tests/worker/scoring_model.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce::statistic_costs_test {
 
-const ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4, .evaluation = {.classes = 3}};
+const ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4, .evaluation = all_terms(3)};
 constexpr double kTriangle = 10.0;  // d (d + 1) / 2
 constexpr double kWeights = 12.0;   // K d
 
