@@ -151,7 +151,8 @@ ReleaseTerms terms_of(const RowTransform& transform) {
   return terms;
 }
 
-// Statistics that refuse it: variances of classes, Hessians, centered sums, adaptive gradients, and both of evaluations.
+// Statistics that refuse it: variances of classes, Hessians, centered sums, adaptive gradients, and both of
+// evaluations.
 constexpr std::size_t kWithoutClip = 6;
 
 // As make_fit_plan makes it. Nothing where clipping is not defined for it.
