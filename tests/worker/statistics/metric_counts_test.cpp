@@ -232,7 +232,7 @@ TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   terms = {.metrics = {M::kConfusion}, .classes = 1001};
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("1002001 cells"));
   terms.class_groups = {0, 1};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("one group a class"));
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("one group for each of the"));
   terms.class_groups.assign(1001, 3);
   EXPECT_NO_THROW(require_valid(terms));
 }
