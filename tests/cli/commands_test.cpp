@@ -396,6 +396,15 @@ TEST_F(ModelCommandsTest, RecordsOfOneDataSetCostTheLargestOfThem) {
   EXPECT_NEAR(shown["runs"][1]["so_far"]["epsilon"].get<double>(), 1, 1e-6);
   EXPECT_THAT(succeed("ledger show --ledger both.jsonl").out,
               testing::ContainsRegex("by the user's word .*:\n    test: epsilon 1 .*\n    train: epsilon 2 "));
+  const json events = succeed("ledger export --ledger both.jsonl --dp-events").json();
+  EXPECT_EQ(events["rule"], "sum");
+  EXPECT_EQ(events["spent"]["events"].size(), 2U);
+  ASSERT_EQ(events["data_sets"].size(), 2U);
+  for (const std::size_t place : {0, 1}) {  // by name; runs are in their order
+    const json& own = events["data_sets"][place];
+    EXPECT_EQ(own["spent"]["events"], json::array({events["spent"]["events"][1 - place]}));
+    EXPECT_EQ(own["data_set"], events["runs"][1 - place]["data_set"]);
+  }
   expect_refused(evaluate + limit + "--data-set 'a\"b'", 2, "data set must be");
 }
 
