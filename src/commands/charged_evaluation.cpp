@@ -2,8 +2,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,8 +10,8 @@
 
 #include "commands/charged_steps.hpp"
 #include "commands/commands.hpp"
-#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
 #include "common/data/output_check.hpp"
@@ -25,15 +23,10 @@
 #include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"
 #include "report/plan_report.hpp"
+#include "report/told_figures.hpp"
 
 namespace dpreduce {
 namespace {
-
-std::string figure_text(const nlohmann::json& figure) {
-  if (figure["value"].is_null()) return "too little data for this budget";
-  return fmt::format("{:.3f}  from {:.3f} to {:.3f}, noise {:.2g}", figure["value"].get<double>(),
-                     figure["low"].get<double>(), figure["high"].get<double>(), figure["noise"].get<double>());
-}
 
 void print_private(const nlohmann::json& report, const ResolvedFit& run) {
   const PrivacyOptions& privacy = run.options().privacy;
@@ -41,37 +34,18 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
              to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row");
   fmt::print("ledger     {}\n", privacy.ledger);
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
+  print_told(JsonFields(report, "report"));
   const nlohmann::json& metrics = report["metrics"];
-  for (const auto& [name, key] :
-       {std::pair{"accuracy", "accuracy"}, std::pair{"accuracy of second", "accuracy_b"},
-        std::pair{"second less first", "difference"}, std::pair{"largest gap of groups", "largest_gap"},
-        std::pair{"balanced accuracy", "balanced_accuracy"}, std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"},
-        std::pair{"micro F1", "micro_f1"}, std::pair{"log loss", "log_loss"},
-        std::pair{"calibration error", "calibration_error"}, std::pair{"Brier score", "brier"}}) {
-    if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
-  }
   if (metrics.contains("difference")) {
     fmt::print("the second model is the better one with probability {:.3g}\n",
                metrics["difference"]["b_is_better"].get<double>());
   }
-  constexpr std::size_t kMostToList = 20;
-  for (const auto& [key, of, names] :
-       {std::tuple{"by_group", "group", "group_names"}, std::tuple{"recall", "class", "class_names"},
-        std::tuple{"precision", "class", "class_names"}, std::tuple{"f1", "class", "class_names"}}) {
-    if (!metrics.contains(key)) continue;
-    if (metrics[key].size() > kMostToList) {
-      fmt::print("{} of {} is in the JSON report\n", key, metrics[key].size());
-      continue;
-    }
-    for (const nlohmann::json& figure : metrics[key]) {
-      const std::string name =
-          name_of_class(report.value(names, std::vector<std::string>{}), figure[of].get<std::size_t>());
-      fmt::print("{:<22} {}\n", fmt::format("{} of {}", of == std::string_view("group") ? "accuracy" : key, name),
-                 figure_text(figure));
-    }
-  }
   if (metrics.contains("confusion") || metrics.contains("calibration") || metrics.contains("roc")) {
     fmt::print("tables are in the JSON report\n");
+  }
+  for (const auto& [name, file] :
+       {std::pair{"report", &run.options().output.report}, std::pair{"page", &run.options().output.html}}) {
+    if (!file->empty()) fmt::print("{:<10} {}\n", name, *file);
   }
 }
 
@@ -86,7 +60,7 @@ class PrivateEvaluation {
     tell_of_rows(open_.training, ranks_);
     require_own_data_set();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
-    open_report(*account);
+    open_outputs(*account);
     EvaluationObserver observer(open_.fit->options());
     FittedRun run = train(open_.fit, open_.training, {}, ranks_, std::move(account),
                           {.threads = open_.threads,
@@ -122,15 +96,20 @@ class PrivateEvaluation {
     });
   }
 
-  // Its name is held from here on: what is paid for is not lost to another run with that name.
-  void open_report(FitAccount& account) {
+  // Names are held from here on: what is paid for is not lost to another run with one of them.
+  void open_outputs(FitAccount& account) {
     ranks_.together([&] {
       const OutputOptions& output = options_.output;
-      if (!open_.training.is_none()) require_not_read(std::array{NamedPath{"--report", output.report}}, open_.training);
-      if (!ranks_.is_coordinator() || output.report.empty()) return;
+      if (!open_.training.is_none()) {
+        require_not_read(std::array{NamedPath{"--report", output.report}, NamedPath{"--html", output.html}},
+                         open_.training);
+      }
+      if (!ranks_.is_coordinator()) return;
       try {
         if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
-        report_.emplace(output.report, output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep);
+        const Existing existing = output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep;
+        if (!output.report.empty()) report_.emplace(output.report, existing);
+        if (!output.html.empty()) page_.emplace(output.html, existing);
       } catch (const Error&) {
         if (account.journal.is_new()) account.journal.destroy();
         throw;
@@ -149,18 +128,25 @@ class PrivateEvaluation {
       report_->commit();
     });
     run.finish();
-    if (!ranks_.is_coordinator()) return;
-    if (options_.output.format == OutputFormat::kJson) {
-      fmt::print("{}\n", json_text(report, 2));
-    } else {
-      print_private(report, *run.fit);
-    }
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
+      if (page_) {
+        page_->write(page_of_run(report, options_, true));
+        page_->commit();
+      }
+      if (options_.output.format == OutputFormat::kJson) {
+        fmt::print("{}\n", json_text(report, 2));
+      } else {
+        print_private(report, *run.fit);
+      }
+    });
   }
 
   Communicator& ranks_;
   FitOptions options_;
   OpenFit open_;
   std::optional<AtomicFile> report_;  // at the coordinator
+  std::optional<AtomicFile> page_;    // likewise
 };
 
 }  // namespace

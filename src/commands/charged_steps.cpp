@@ -1,6 +1,7 @@
 #include "commands/charged_steps.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -14,6 +15,7 @@
 #include "common/files/atomic_file.hpp"
 #include "common/masking/roster.hpp"
 #include "common/ranks/silo_job.hpp"
+#include "report/page/page.hpp"
 
 namespace dpreduce {
 
@@ -82,6 +84,13 @@ void require_report_of(const RunJournal& journal, const std::string& path) {
   if (report.is_object() && journal.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
   throw BadInput(fmt::format(
       "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
+}
+
+std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise) {
+  const std::string name = options.output.report.empty() ? "report" : options.output.report;
+  std::vector<PageDocument> documents{fit_document(report, std::filesystem::path(name).filename())};
+  if (has_noise) documents.push_back(ledger_document(options.privacy.ledger));
+  return page_of(documents);
 }
 
 }  // namespace dpreduce

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "aggregator/release/release.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
@@ -35,5 +37,8 @@ void warn_on_error_stream(const std::string& line);
 
 /// Throws BadInput where there is a file in the place of the report, and it is no report of a run of that journal.
 void require_report_of(const RunJournal& journal, const std::string& path);
+
+/// A page on the report and, where the run has noise, the ledger as the run has left it.
+std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise);
 
 }  // namespace dpreduce

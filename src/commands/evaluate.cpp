@@ -165,6 +165,7 @@ nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& 
   if (counts != nullptr && counts->has_matrix()) report["confusion_matrix"] = confusion_json(*counts);
   if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
   report["method"] = classifier.parts().method;
+  report["figures"] = "exact";
   report["ranks"] = ranks;
   report["version"] = version();
   report["note"] = "figures about the test rows: outside the privacy guarantee";
@@ -287,7 +288,12 @@ CommandEntry evaluate_command() {
   table.file("--report", output.report, "JSON report, up to 1024 classes with the confusion matrix")
       .written()
       .of_command_alone(SaidBy::kCoordinator);
-  table.flag("--overwrite", output.overwrite, "replace a report that is there already")
+  table
+      .file("--html", output.html,
+            "with --private, a page to look at: each figure with its interval, what it promises, and the ledger")
+      .written()
+      .of_command_alone(SaidBy::kCoordinator);
+  table.flag("--overwrite", output.overwrite, "replace a report or page that is there already")
       .of_command_alone(SaidBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);

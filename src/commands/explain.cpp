@@ -44,8 +44,10 @@ void run(const ExplainOptions& options) {
 
 CommandEntry explain_command() {
   const auto options = std::make_shared<ExplainOptions>();
-  CommandEntry command{.name = "explain", .help = "what a report of fit promises, to whom, and what it does not"};
-  command.options.file("--report,report", options->report, "written by fit --report; or a model, which says less")
+  CommandEntry command{.name = "explain", .help = "what a report promises, to whom, and what it does not"};
+  command.options
+      .file("--report,report", options->report,
+            "written by fit or evaluate --private with --report; or a model, which says less")
       .required();
   declare_format(command.options, options->format);
   command.footer =

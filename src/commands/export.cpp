@@ -29,7 +29,8 @@ struct ExportOptions {
   std::string onnx;  // empty: none, as below
   FloatWidth onnx_width = FloatWidth::kFloat32;
   std::string card;
-  std::string report;  // of the fit that made the model
+  std::string report;      // of the fit that made the model
+  std::string evaluation;  // private, of the model
   std::string registry;
   std::string about;  // what the report does not know of a deployment
   std::string dossier;
@@ -50,6 +51,7 @@ ExportOptions validated(ExportOptions options) {
   if (options.card.empty() && !options.wants_promise() && !options.report.empty()) {
     throw UsageError("--report goes with --card, --dossier or --registry");
   }
+  if (options.card.empty() && !options.evaluation.empty()) throw UsageError("--evaluation goes with --card");
   if (options.wants_promise() && options.wants_model() && options.report.empty()) {
     throw UsageError("--dossier and --registry are made of the fit's report: give --report FILE beside the model");
   }
@@ -87,12 +89,17 @@ void run(const ExportOptions& options) {
   std::optional<ReportedRun> report;
   if (!report_path.empty()) report = read_report(report_path);
   if (classifier && report) require_of_model(*classifier, *report, report_path);
+  std::optional<ReportedRun> evaluation;
+  if (!options.evaluation.empty()) {
+    evaluation = read_report(options.evaluation);
+    require_evaluation_of(*classifier, *evaluation, options.evaluation);
+  }
 
   auto file = files.begin();
   const auto write = [&](const std::string& text) { (file++)->second->write(text); };
   const std::string name = std::filesystem::path(options.file).filename().string();
   if (!options.onnx.empty()) write(onnx_bytes(*classifier, options.onnx_width));
-  if (!options.card.empty()) write(model_card(*classifier, name, report, report_path));
+  if (!options.card.empty()) write(model_card(*classifier, name, report, report_path, evaluation));
   if (!options.dossier.empty()) write(dossier_of(options, *report, report_path));
   if (!options.registry.empty()) write(registry_entry(*report, report_path, text_of(options.about), options.about));
   for (const auto& [path, written] : files) written->commit();
@@ -113,6 +120,8 @@ CommandEntry export_command() {
   table.file("--report", options->report,
              "of the fit that made the model: the card then says what is promised in words, what was released, and the "
              "test figures");
+  table.file("--evaluation", options->evaluation,
+             "a report of evaluate --private, for the card: its figures, with intervals, in the place of exact ones");
   table.file("--dossier", options->dossier, "what reviewers ask, with answers: Markdown, made of the report").written();
   table.files("--audit", options->audits, "printed by audit --format json under the same claim, for the dossier");
   table.file("--registry", options->registry, "an entry of the public registry of deployments of DP: YAML").written();
@@ -123,6 +132,7 @@ CommandEntry export_command() {
       "Examples:\n"
       "  dpreduce export model.safetensors --onnx model.onnx\n"
       "  dpreduce export model.safetensors --card card.md --report report.json\n"
+      "  dpreduce export model.safetensors --card card.md --report report.json --evaluation evaluation.json\n"
       "  dpreduce export report.json --dossier dossier.md --audit audit.json\n"
       "  dpreduce export report.json --registry entry.yaml --about about.toml";
   command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -39,7 +38,6 @@
 #include "refit/kept_statistics.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
-#include "report/page/page.hpp"
 #include "report/run_metrics.hpp"
 #include "run/timings.hpp"
 
@@ -169,14 +167,6 @@ ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Ou
   };
 }
 
-// A page on the report and, where there is one, the ledger as the run has left it.
-std::string page_of_fit(const nlohmann::json& report, const FitOptions& options, const FitPlan& plan) {
-  const std::string name = options.output.report.empty() ? "report" : options.output.report;
-  std::vector<PageDocument> documents{fit_document(report, std::filesystem::path(name).filename())};
-  if (plan.noise) documents.push_back(ledger_document(options.privacy.ledger));
-  return page_of(documents);
-}
-
 // The command, step by step. Each step is collective.
 class FitSteps {
  public:
@@ -294,7 +284,7 @@ class FitSteps {
       if (!ranks_.is_coordinator()) return;
       if (outputs_->metrics) outputs_->metrics->end();
       if (outputs_->html) {
-        outputs_->html->write(page_of_fit(report, options(), plan()));
+        outputs_->html->write(page_of_run(report, options(), plan().noise.has_value()));
         outputs_->html->commit();
       }
       if (!options().output.quiet) print_fit(run, report);

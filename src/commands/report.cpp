@@ -1,4 +1,4 @@
-// dpreduce report: one page on reports of fit, results of sweeps and ledgers.
+// dpreduce report: one page on reports of fits and private evaluations, results of sweeps and ledgers.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace dpreduce {
 namespace {
 
 struct ReportOptions {
-  std::vector<std::string> files;  // reports of fit, JSON of sweeps, ledgers
+  std::vector<std::string> files;  // reports, JSON of sweeps, ledgers
   std::string out = "report.html";
   bool overwrite = false;   // replace what is there already
   bool for_public = false;  // without what is for the data's owner
@@ -45,13 +45,15 @@ void run(const ReportOptions& options) {
 
 CommandEntry report_command() {
   const auto options = std::make_shared<ReportOptions>();
-  CommandEntry command{.name = "report", .help = "one page to look at, of reports of fit, sweeps and ledgers"};
-  command.options.files("--file,file", options->files, "written by fit --report, sweep or --ledger; told by contents")
+  CommandEntry command{.name = "report", .help = "one page to look at, of reports, sweeps and ledgers"};
+  command.options
+      .files("--file,file", options->files,
+             "written by fit --report, evaluate --private --report, sweep or --ledger; told by contents")
       .required();
   command.options.file("--out", options->out, "the page: one HTML file that needs no other, and no network").written();
   command.options.flag("--overwrite", options->overwrite, "replace a page that is there already");
   command.options.flag("--public", options->for_public,
-                       "leave out test figures and all else that is for the data's owner");
+                       "leave out exact test figures and all else that is for the data's owner");
   command.footer =
       "Examples:\n"
       "  dpreduce report report.json ledger.jsonl --out report.html\n"

@@ -128,19 +128,28 @@ ReleaseWatcher EvaluationObserver::watcher() {
   };
 }
 
+nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures) {
+  const FitOptions& options = run.fit->options();
+  const bool is_private = run.fit->plan().is_private;
+  return {{"figures", is_private ? "private" : "seeded"},
+          {"metrics", to_json(figures, options.evaluation.terms)},
+          {"level", options.evaluation.level},
+          {"note", is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
+                                            options.data.has_units() ? "person" : "record")
+                              : "a run with a seed: its noise is known, and nothing is promised"}};
+}
+
 nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
-  nlohmann::json report{{"private", plan.is_private},
-                        {"metrics", to_json(figures, options.evaluation.terms)},
-                        {"level", options.evaluation.level},
+  nlohmann::json report{{"method", options.method.name},
+                        {"private", plan.is_private},
+                        {"models", run.fit->method().settings().at("models")},
                         {"privacy", privacy_json(plan, options)},
                         {"ranks", ranks},
                         {"version", version()}};
   report["privacy"].erase("selections");
-  report["note"] = plan.is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
-                                                 options.data.has_units() ? "person" : "record")
-                                   : "a run with a seed: its noise is known, and nothing is promised";
+  report.update(told_json(run, figures));
   if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;

@@ -33,8 +33,11 @@ class EvaluationObserver {
   std::optional<PrivateFigures> figures_;
 };
 
-/// {"private", "metrics": {NAME: {"value", "low", "high", "noise"}}, "level", "privacy", ...} of a run of resolved
-/// options; keys are part of the command-line contract.
+/// What a run tells of test rows, with noise: {"figures": "private" or "seeded", "metrics": {NAME: {"value", "low",
+/// "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
+nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures);
+
+/// The report of a run that evaluates models that were there: told_json, {"models": [SHA-256 of each], "privacy", ...}.
 nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks);
 
 }  // namespace dpreduce

@@ -112,6 +112,7 @@ std::string utility_text(const ReportedRun& run, const std::string& path) {
            "rows.\n";
   }
   const JsonFields report(run.content, path);
+  if (run.figures) return told_table(*run.figures);
   const JsonFields test = report.object("test");
   const ClassFigures figures = class_figures(test);
   if (figures.names.empty()) {
@@ -242,6 +243,9 @@ void require_promise(const ReportedRun& run, const std::string& path, const char
   if (run.is_dry_run) {
     throw BadInput(
         fmt::format("{}: is the plan of a dry run; {} is of a run that is done: give its report", path, what));
+  }
+  if (run.is_evaluation) {
+    throw BadInput(fmt::format("{}: is of an evaluation; {} is of a fit: give the report of fit", path, what));
   }
   if (run.guarantee) return;
   throw BadInput(

@@ -74,6 +74,9 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
     for (std::string& sentence : unit_sentences(g)) sentences.push_back(std::move(sentence));
   }
   sentences.push_back(neighbors_sentence(g));
+  if (run.is_evaluation) {
+    sentences.emplace_back("it is about the test rows alone; what a model promises of its training rows says its fit");
+  }
   if (run.is_on_a_long_tail) {
     sentences.emplace_back(
         "it is for all rows, also those that were left out for the long tail (--imbalance-ratio): a row's own bytes, "
@@ -203,8 +206,26 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   return sentences;
 }
 
+// A figure a sentence, but for long lists.
+std::vector<std::string> figure_sentences(const ToldFigures& told) {
+  std::vector<std::string> sentences;
+  for (const ToldList& list : told.lists) {
+    if (list.figures.size() > kMostToldByOne) {
+      sentences.push_back(fmt::format("{}: {} figures, each in the report", list.kind, list.figures.size()));
+      continue;
+    }
+    for (const ToldFigure& figure : list.figures) sentences.push_back(figure.name + ": " + text_of(figure));
+  }
+  sentences.push_back(
+      fmt::format("each interval by itself holds the truth about rows like these with probability {:g}: it knows the "
+                  "noise, and that the rows are a sample",
+                  told.level));
+  return sentences;
+}
+
 std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
-  std::vector<std::string> sentences{"whoever reads the model, the report and the ledger"};
+  std::vector<std::string> sentences{run.is_evaluation ? "whoever reads the figures, the report and the ledger"
+                                                       : "whoever reads the model, the report and the ledger"};
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
     sentences.push_back(
         (run.silos->colluding == 0
@@ -247,6 +268,7 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
       other_releases_sentence(run),
       "what is true of the population, which a model may reveal about a person who is not in the data"};
+  if (run.figures) sentences.erase(sentences.begin());  // they have noise
   for (const std::string& name : run.public_by_word) {
     sentences.push_back(
         fmt::format("{}, which are public by the word of who ran it: nothing protects what stands in them",
@@ -302,6 +324,9 @@ std::string other_releases_sentence(const ReportedRun& run) {
 }
 
 std::string post_processing_sentence(const ReportedRun& run) {
+  if (run.is_evaluation) {
+    return "figures and their intervals are computed from these numbers and public knowledge, and cost nothing more";
+  }
   return fmt::format(
       "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
       run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : "");
@@ -320,12 +345,15 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run) {
   std::vector<ExplainedSection> sections{{"guarantee", guarantee_sentences(run)}};
   if (consequences) sections.emplace_back("attacker", attacker_sentences(*run.guarantee, *consequences));
   if (!run.is_of_model) sections.emplace_back("released", released_sentences(run));
+  if (run.figures) sections.emplace_back("figures", figure_sentences(*run.figures));
   if (!run.guarantee) {
     const bool lacks_noise = run.is_seeded() || (!run.has_noise() && run.forfeits.empty());
     const char* const other_fit =
         lacks_noise ? "fit without --seed and --non-private for a release" : "fit with what is public for a release";
     sections.emplace_back(
-        "advice", std::vector<std::string>{fmt::format("keep model and report as you keep the data; {}", other_fit)});
+        "advice", std::vector<std::string>{fmt::format(
+                      "keep {} as you keep the data; {}", run.is_evaluation ? "figures and report" : "model and report",
+                      run.is_evaluation ? "evaluate without --seed for a release" : other_fit)});
     return sections;
   }
   if (!run.is_of_model) {

@@ -185,6 +185,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   }
   if (test) {
     report["test"] = test_json(*test, options);
+    report["test"]["figures"] = "exact";
     report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
   }
   if (const auto tail = long_tail_of(options.data)) {

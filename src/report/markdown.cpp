@@ -46,4 +46,25 @@ std::string releases_table(const std::vector<ReportedBlock>& blocks) {
   return text;
 }
 
+std::string told_table(const ToldFigures& told) {
+  std::string text = fmt::format(
+      "{}: each figure has noise, and an interval that by itself holds the truth about rows like these with "
+      "probability "
+      "{:g}.\n\n",
+      told.is_private ? "**Private**" : "**Not private**, since the noise has a seed", told.level);
+  text += table_head({"figure", "value", "from", "to", "noise"});
+  for (const ToldList& list : told.lists) {
+    if (list.figures.size() > kMostToldByOne) {
+      text += table_row({fmt::format("{} of {}, in the report", list.kind, list.figures.size()), "", "", "", ""});
+      continue;
+    }
+    for (const ToldFigure& figure : list.figures) {
+      text += table_row({as_text(figure.name), figure.value ? fmt::format("{:.3f}", *figure.value) : "too little data",
+                         fmt::format("{:.3f}", figure.low), fmt::format("{:.3f}", figure.high),
+                         fmt::format("{:.2g}", figure.noise)});
+    }
+  }
+  return text;
+}
+
 }  // namespace dpreduce

@@ -22,4 +22,7 @@ std::string table_head(const std::vector<std::string>& cells);
 /// What was released with which noise. Rounds that are alike but for their number stand in one row.
 std::string releases_table(const std::vector<ReportedBlock>& blocks);
 
+/// Figures about test rows with noise, each with its interval, and what the intervals hold.
+std::string told_table(const ToldFigures& told);
+
 }  // namespace dpreduce

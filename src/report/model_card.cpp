@@ -17,6 +17,8 @@
 #include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
+#include "common/model/classifier_file.hpp"
+#include "common/randomness/signing_key.hpp"
 #include "report/explanation.hpp"
 #include "report/markdown.hpp"
 
@@ -49,6 +51,23 @@ std::string as_words(std::string name) {
 // The numbers of the report's test figures, in the order of kMetrics.
 using TestNumbers = std::vector<std::pair<std::string, nlohmann::json>>;
 
+// What a card says of test rows: figures with noise, in the place of exact ones where there are both.
+struct CardFigures {
+  TestNumbers exact;
+  const ReportedRun* told = nullptr;  // the run that told them with noise
+
+  TestNumbers numbers() const {
+    if (told == nullptr) return exact;
+    TestNumbers numbers;
+    const JsonFields report(told->content, "");
+    const JsonFields metrics = told_part_of(report)->object("metrics");
+    for (const auto& [name, metric] : kMetrics) {
+      if (metrics.object(name).has("value")) numbers.emplace_back(metric, metrics.object(name).number("value"));
+    }
+    return numbers;
+  }
+};
+
 TestNumbers test_numbers(const JsonFields& test) {
   TestNumbers figures;
   for (const auto& [name, metric] : kMetrics) {
@@ -57,7 +76,8 @@ TestNumbers test_numbers(const JsonFields& test) {
   return figures;
 }
 
-std::string front_matter(const ClassifierParts& parts, const std::string& name, const TestNumbers& figures) {
+std::string front_matter(const ClassifierParts& parts, const std::string& name, const CardFigures& told) {
+  const TestNumbers figures = told.numbers();
   std::string text =
       "---\n"
       "# license: yours to choose, before you publish the model\n"
@@ -77,10 +97,13 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
         "  - task:\n"
         "      type: tabular-classification\n"
         "    dataset:\n"
-        "      name: test rows (figures about them are outside of the guarantee)\n"
+        "      name: test rows ({})\n"
         "      type: test-rows\n"
         "    metrics:\n",
-        quoted(name));
+        quoted(name),
+        told.told == nullptr             ? "figures about them are outside of the guarantee"
+        : told.told->figures->is_private ? "figures about them have noise, and are private"
+                                         : "figures about them have noise with a seed");
     for (const auto& [metric, figure] : figures) {
       text += fmt::format("    - type: {}\n      value: {}\n", metric, json_text(figure));
     }
@@ -153,6 +176,14 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
   return text;
 }
 
+std::string told_section(const ReportedRun& run) {
+  std::string text = "## Test figures\n\n" + told_table(*run.figures);
+  if (!run.is_evaluation || !run.guarantee) return text + "\n";
+  return text + fmt::format("\nThe test rows' own promise: epsilon {} at delta {}, {}, unit {}.\n\n",
+                            upper_figure(run.guarantee->epsilon), upper_figure(run.guarantee->delta),
+                            to_string(run.guarantee->adjacency), to_string(run.unit));
+}
+
 std::string test_section(const TestNumbers& figures, bool are_training_rows) {
   if (figures.empty()) return {};
   std::string text =
@@ -222,18 +253,32 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   compare("silos_per_person", count(promise.silos_per_person), count(privacy.person->silos));
 }
 
+void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path) {
+  if (!evaluation.is_evaluation || !evaluation.figures) {
+    throw BadInput(fmt::format("--evaluation {}: give a report of evaluate --private", path));
+  }
+  const std::vector<std::byte> bytes = to_bytes(classifier);
+  const std::string digest = to_hex(sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  const std::vector<std::string> models = JsonFields(evaluation.content, path).texts("models");
+  if (models == std::vector{digest}) return;
+  throw BadInput(fmt::format("--evaluation {}: is of another model, or of two; evaluate the model of the card", path));
+}
+
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
-                       const std::string& report_path) {
+                       const std::string& report_path, const std::optional<ReportedRun>& evaluation) {
   const ClassifierParts& parts = classifier.parts();
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
-  const TestNumbers figures = test_numbers(JsonFields(content, report_path).object("test"));
+  CardFigures figures{.exact = test_numbers(JsonFields(content, report_path).object("test"))};
+  if (run && run->figures) figures.told = &*run;
+  if (evaluation) figures.told = &*evaluation;
   std::string text = front_matter(parts, name, figures);
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ");
   text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
-  text += test_section(figures, run && run->is_tested_on_training_rows);
+  text += figures.told != nullptr ? told_section(*figures.told)
+                                  : test_section(figures.exact, run && run->is_tested_on_training_rows);
   return text + loading_section(name);
 }
 

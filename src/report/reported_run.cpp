@@ -14,6 +14,7 @@
 #include "common/base/json_text.hpp"
 #include "common/files/mapped_file.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 // How far the figures of one report may be from each other: each was rounded by itself.
 constexpr double kRounding = 1e-9;
 constexpr int kDeepest = 32;
-constexpr const char* kAdvice = "; give a file that fit --report wrote";
+constexpr const char* kAdvice = "; give a file that fit or evaluate --private wrote with --report";
 
 constexpr double kSmallestFigure = std::numeric_limits<double>::min();
 constexpr double kLargestFigure = std::numeric_limits<double>::max();
@@ -185,13 +186,14 @@ std::vector<std::span<const ReportedBlock>> rounds_of(const std::vector<Reported
 
 ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   ReportedRun run{.content = std::move(content)};
-  if (!run.content.is_object()) throw BadInput(fmt::format("{}: not a report of fit{}", path, kAdvice));
+  if (!run.content.is_object()) throw BadInput(fmt::format("{}: not a report{}", path, kAdvice));
   const JsonFields report(run.content, path, kAdvice);
   const JsonFields privacy = report.with("privacy").object("privacy");
   run.method = report.printable_text("method");
   if (report.has("adaptive")) run.asked = report.object("adaptive").printable_text("method");
   run.is_private = report.with("private").flag("private");
   run.is_dry_run = report.flag("dry_run");
+  run.is_evaluation = run.method == evaluate_method().name;
   run.unit = reported_unit(privacy);
   run.blocks = blocks_of(privacy);
   run.selections = selections_of(privacy);
@@ -199,6 +201,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.is_chosen_by_validation = report.object("choice").text("by") == "validation rows";
   run.public_by_word = public_by_word(report);
   run.is_tested_on_training_rows = report.object("test").flag("rows_are_training_rows");
+  run.figures = told_figures(report);
   run.is_on_a_long_tail = report.has("imbalance");
   run.ledger = ledger_of(report);
   run.forfeits = forfeits_of(privacy, run);

@@ -1,4 +1,5 @@
-// A reported run: what a report of fit says, checked. Explanation, card and page are made of it.
+// A reported run: what a report of fit, or of evaluate --private, says, checked. Explanation, card and page are made of
+// it.
 //
 //     FittedRun  ->  JSON (fit_report.hpp)  <->  file
 //                      |
@@ -20,6 +21,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/model/classifier.hpp"
+#include "report/told_figures.hpp"
 
 namespace dpreduce {
 
@@ -83,6 +85,7 @@ struct ReportedRun {
   bool is_private = false;
   Forfeits forfeits{};                           ///< why a run with noise is not private
   bool is_dry_run = false;                       ///< a plan: nothing was released
+  bool is_evaluation = false;                    ///< of a model that is there already: nothing was trained
   bool is_of_model = false;                      ///< what a model file says of its fit: the promise, and no more
   PrivacyUnit unit = PrivacyUnit::kRecord;       ///< whom it protects, or would
   std::optional<ReportedGuarantee> guarantee{};  ///< of private runs only
@@ -92,6 +95,7 @@ struct ReportedRun {
   bool is_chosen_by_validation = false;       ///< --choose with validation rows, which nothing protects
   std::vector<std::string> public_by_word{};  ///< options of rows that were taken for public: public_x, validation_x
   bool is_tested_on_training_rows = false;    ///< its test figures are exact figures about training rows
+  std::optional<ToldFigures> figures{};       ///< about test rows, with noise; none where they are exact, or absent
   bool is_on_a_long_tail = false;             ///< an experiment: trained on a part of the rows
   std::optional<LedgerHead> ledger{};         ///< when the report was made; absent where nothing was charged
 

@@ -396,6 +396,15 @@ TEST_F(ModelCommandsTest, RecordsOfOneDataSetCostTheLargestOfThem) {
   EXPECT_NEAR(shown["runs"][1]["so_far"]["epsilon"].get<double>(), 1, 1e-6);
   EXPECT_THAT(succeed("ledger show --ledger both.jsonl").out,
               testing::ContainsRegex("by the user's word .*:\n    test: epsilon 1 .*\n    train: epsilon 2 "));
+  const json events = succeed("ledger export --ledger both.jsonl --dp-events").json();
+  EXPECT_EQ(events["rule"], "sum");
+  EXPECT_EQ(events["spent"]["events"].size(), 2U);
+  ASSERT_EQ(events["data_sets"].size(), 2U);
+  for (const std::size_t place : {0, 1}) {  // by name; runs are in their order
+    const json& own = events["data_sets"][place];
+    EXPECT_EQ(own["spent"]["events"], json::array({events["spent"]["events"][1 - place]}));
+    EXPECT_EQ(own["data_set"], events["runs"][1 - place]["data_set"]);
+  }
   expect_refused(evaluate + limit + "--data-set 'a\"b'", 2, "data set must be");
 }
 
@@ -414,6 +423,38 @@ TEST_F(ModelCommandsTest, TestRowsThatTrainingHasReadAreNoDataSetOfTheirOwn) {
   succeed(
       "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --mu 1 --train-x "
       "train_x.npy --data-set test --ledger seen.jsonl");
+}
+
+TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfReports) {
+  succeed(
+      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --out m.safetensors --report "
+      "r.json --test-x test_x.npy --test-y test_y.npy --ledger both.jsonl");
+  EXPECT_EQ(document("r.json")["test"]["figures"], "exact");
+  succeed(
+      "evaluate --private --model m.safetensors --test-x test_x.npy --test-y test_y.npy --mu 1 --report e.json --html "
+      "e.html --ledger both.jsonl");
+  const json evaluation = document("e.json");
+  EXPECT_EQ(evaluation["figures"], "private");
+  succeed("ledger verify both.jsonl --report e.json");
+  const std::string interval =
+      fmt::format("from {:.3f} to {:.3f}", evaluation["metrics"]["accuracy"]["low"].get<double>(),
+                  evaluation["metrics"]["accuracy"]["high"].get<double>());
+  const std::string explained = succeed("privacy explain e.json").out;
+  EXPECT_THAT(explained, HasSubstr(interval));
+  EXPECT_THAT(explained, testing::Not(HasSubstr("which are exact")));
+  EXPECT_THAT(bytes("e.html"), HasSubstr("class=\"interval\""));
+  succeed("report r.json e.json --public --out both.html");
+  succeed("export m.safetensors --card card.md --report r.json --evaluation e.json");
+  const std::string exact = fmt::format("{:.3f}", document("r.json")["test"]["accuracy"].get<double>());
+  const std::string card = bytes("card.md");
+  EXPECT_THAT(card,
+              testing::AllOf(HasSubstr("**Private**"), HasSubstr("| accuracy |"), HasSubstr("own promise: epsilon"),
+                             testing::Not(HasSubstr("outside of the guarantee"))));
+  EXPECT_THAT(card, testing::Not(HasSubstr(fmt::format("| accuracy | {} |\n", exact))));
+  expect_refused("export model.safetensors --card c.md --evaluation e.json", 3, "e.json: is of another model");
+  expect_refused("export m.safetensors --card c.md --evaluation r.json", 3, "give a report of evaluate --private");
+  expect_refused("export e.json --dossier d.md", 3, "is of an evaluation");
+  expect_refused("evaluate --model m.safetensors --test-x test_x.npy --test-y test_y.npy --html x.html", 2, "--html");
 }
 
 // Its report cannot be written: what was paid for is told all the same, by the next start, the same each time.

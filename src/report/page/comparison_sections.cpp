@@ -11,16 +11,21 @@
 namespace dpreduce {
 namespace {
 
-// Null where the report has none.
-const nlohmann::json& accuracy_of(const ReportedRun& run) {
+// Null where the report has none. `is_public`: nor where it has an exact one.
+const nlohmann::json& accuracy_of(const ReportedRun& run, bool is_public) {
   static const nlohmann::json none;
+  if (is_public && !(run.figures && run.figures->is_private)) return none;
+  if (run.figures) {
+    const JsonFields report(run.content, "");
+    return told_part_of(report)->object("metrics").object("accuracy").number("value");
+  }
   const auto test = run.content.find("test");
   if (test == run.content.end() || !test->is_object() || !test->contains("accuracy")) return none;
   const nlohmann::json& accuracy = (*test)["accuracy"];
   return accuracy.is_number() ? accuracy : none;
 }
 
-std::string side_by_side(std::span<const PageDocument* const> runs, bool tells_accuracy) {
+std::string side_by_side(std::span<const PageDocument* const> runs, bool tells_accuracy, bool is_public) {
   std::vector<std::string> columns{"report", "method", "epsilon"};
   if (tells_accuracy) columns.emplace_back("accuracy");
   columns.insert(columns.end(), {"delta", "mu", "neighbors"});
@@ -30,7 +35,7 @@ std::string side_by_side(std::span<const PageDocument* const> runs, bool tells_a
     const auto& promise = run.guarantee;
     std::vector<std::string> cells{name(document->name), name(run.method_text()),
                                    promise ? at_most(promise->epsilon) : "not private"};
-    if (tells_accuracy) cells.push_back(percent(accuracy_of(run)));
+    if (tells_accuracy) cells.push_back(percent(accuracy_of(run, is_public)));
     cells.push_back(at_most(promise ? nlohmann::json(promise->delta) : nlohmann::json()));
     cells.push_back(at_most(promise && promise->mu ? nlohmann::json(*promise->mu) : nlohmann::json()));
     cells.push_back(promise ? escaped(to_string(promise->adjacency)) : "–");
@@ -40,15 +45,15 @@ std::string side_by_side(std::span<const PageDocument* const> runs, bool tells_a
 }
 
 // Runs by their epsilons, a column for each method.
-std::string accuracy_chart(std::span<const PageDocument* const> runs) {
+std::string accuracy_chart(std::span<const PageDocument* const> runs, bool is_public) {
   std::vector<std::string> columns{"epsilon"};
   std::vector<std::tuple<double, std::size_t, nlohmann::json>> points;  // epsilon, column, accuracy
   for (const PageDocument* document : runs) {
     const ReportedRun& run = *document->run;
-    if (!run.guarantee || !(run.guarantee->epsilon > 0.0) || accuracy_of(run).is_null()) continue;
+    if (!run.guarantee || !(run.guarantee->epsilon > 0.0) || accuracy_of(run, is_public).is_null()) continue;
     auto column = std::find(columns.begin() + 1, columns.end(), run.method_text());
     if (column == columns.end()) column = columns.insert(column, run.method_text());
-    points.emplace_back(run.guarantee->epsilon, column - columns.begin(), accuracy_of(run));
+    points.emplace_back(run.guarantee->epsilon, column - columns.begin(), accuracy_of(run, is_public));
   }
   if (points.size() < 2) return {};
   std::ranges::stable_sort(points, {}, [](const auto& point) { return std::get<0>(point); });
@@ -80,11 +85,16 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
     if (document.run) runs.push_back(&document);
   }
   if (runs.size() < 2) return {};
-  const bool has_accuracy =
-      std::ranges::any_of(runs, [](const auto* one) { return !accuracy_of(*one->run).is_null(); });
-  if (!has_accuracy || audience == Audience::kPublic) return {{"Side by side", side_by_side(runs, false)}};
-  return {{"Side by side", side_by_side(runs, true) + accuracy_chart(runs),
-           "accuracies are exact figures about test rows, outside the guarantee"}};
+  const bool is_public = audience == Audience::kPublic;
+  const auto has_accuracy = [](bool of_public) {
+    return [of_public](const auto* one) { return !accuracy_of(*one->run, of_public).is_null(); };
+  };
+  const bool tells_accuracy = std::ranges::any_of(runs, has_accuracy(is_public));
+  if (!tells_accuracy) return {{"Side by side", side_by_side(runs, false, is_public)}};
+  const bool are_private =
+      std::ranges::count_if(runs, has_accuracy(true)) == std::ranges::count_if(runs, has_accuracy(false));
+  return {{"Side by side", side_by_side(runs, true, is_public) + accuracy_chart(runs, is_public),
+           is_public || are_private ? "" : "accuracies are exact figures about test rows, outside the guarantee"}};
 }
 
 }  // namespace dpreduce

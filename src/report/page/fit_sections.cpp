@@ -168,8 +168,6 @@ class ClassNames {
   std::vector<std::string> names_;
 };
 
-constexpr std::size_t kMostDrawn = 64;  // classes of a confusion matrix
-
 struct ClassFigure {
   const char* member;
   const char* heading;
@@ -270,13 +268,13 @@ std::string why_exact(const JsonFields& test) {
 }
 
 void add_accuracy(std::vector<Section>& sections, const JsonFields& report) {
-  if (!report.has("test")) return;
+  if (!report.has("test") || told_part_of(report)) return;
   const JsonFields test = report.object("test");
   sections.push_back({"How well the model does", test_summary(test), why_exact(test)});
 }
 
 void add_figures_of_classes(std::vector<Section>& sections, const JsonFields& report) {
-  if (!report.has("test")) return;
+  if (!report.has("test") || told_part_of(report)) return;
   const JsonFields test = report.object("test");
   const ClassNames names(report);
   const std::string body = recall_chart(test, names) + confusion_chart(test, names) +
@@ -303,7 +301,7 @@ void add_values(Table& table, const nlohmann::json& object, const std::string& p
 void add_settings(std::vector<Section>& sections, const JsonFields& report) {
   nlohmann::json settings = report.json();
   for (const char* elsewhere :
-       {"test", "silos", "spectra", "cost", "timings", "rank_timings"})  // the last: of older reports
+       {"test", "metrics", "silos", "spectra", "cost", "timings", "rank_timings"})  // the last: of older reports
     settings.erase(elsewhere);
   Table table("Settings", {"setting", "value"});
   add_values(table, settings, "");
@@ -315,6 +313,7 @@ void add_settings(std::vector<Section>& sections, const JsonFields& report) {
 std::vector<Section> fit_sections(const PageDocument& document) {
   const JsonFields report(document.run->content, document.name);
   std::vector<Section> sections{meaning_section(*document.run)};
+  add_told_figures(sections, document, report);
   add_accuracy(sections, report);
   add_spent(sections, report);
   if (const auto& promise = document.run->guarantee) {

@@ -54,9 +54,10 @@ std::string title_of(const PageDocument& document) {
   switch (document.kind) {
     case DocumentKind::kFit: {
       const ReportedRun& run = *document.run;
-      return fmt::format(
-          "{} by {}{}", run.is_dry_run ? "Plan of a fit" : "A fit", run.method_text(),
-          run.guarantee ? fmt::format(", epsilon {}", upper_figure(run.guarantee->epsilon)) : ", not private");
+      const std::string promise =
+          run.guarantee ? fmt::format(", epsilon {}", upper_figure(run.guarantee->epsilon)) : ", not private";
+      if (run.is_evaluation) return "How good a model is" + promise;
+      return fmt::format("{} by {}{}", run.is_dry_run ? "Plan of a fit" : "A fit", run.method_text(), promise);
     }
     case DocumentKind::kSweep:
       return "A sweep";
@@ -130,7 +131,8 @@ PageDocument document_of_json(nlohmann::json content, const std::string& path) {
   if (has_all(content, {"runs", "methods", "epsilons"})) {
     return {.kind = DocumentKind::kSweep, .name = name_of_file(path), .content = std::move(content)};
   }
-  throw BadInput(path + ": give reports of fit, JSON files of sweep, or ledgers; this is none of them");
+  throw BadInput(path +
+                 ": give reports of fit or evaluate --private, JSON files of sweep, or ledgers; this is none of them");
 }
 
 PageDocument document_of_file(const std::string& path) {

@@ -19,21 +19,22 @@
 
 namespace dpreduce {
 
-/// What a page is about: a reported run, the results of a sweep, or a ledger.
+/// What a page is about: a reported run (a fit, or an evaluation), the results of a sweep, or a ledger.
 enum class DocumentKind { kFit, kSweep, kLedger };
 
 struct PageDocument {
   DocumentKind kind = DocumentKind::kFit;
   std::string name;                  ///< of its file, without its folder, which is nobody else's business
-  std::optional<ReportedRun> run{};  ///< of a fit
+  std::optional<ReportedRun> run{};  ///< of a fit, or an evaluation
   nlohmann::json content{};          ///< of the others: JSON of sweep, or what `ledger show --format json` prints
 };
 
-/// The document of a report of fit. `path` names it in messages. Throws BadInput as reported_run does.
+/// The document of a report of fit or of evaluate --private. `path` names it in messages. Throws BadInput as
+/// reported_run does.
 PageDocument fit_document(nlohmann::json report, const std::string& path);
 /// A ledger as it stands now. Throws as Ledger::read does.
 PageDocument ledger_document(const std::string& path);
-/// A report of fit or the results of a sweep, told by the members. Throws BadInput naming the path where it is neither.
+/// A report or the results of a sweep, told by the members. Throws BadInput naming the path where it is neither.
 PageDocument document_of_json(nlohmann::json content, const std::string& path);
 /// A file of any of the three kinds, told by its contents. Throws BadInput where it is none of them, cannot be read,
 /// passes kLargestReport, or has values deeper in one another than any document; LedgerCorrupt.

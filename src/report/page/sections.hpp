@@ -16,6 +16,9 @@ struct Section {
   std::string owner_only{};  ///< why it is for the data's owner and not for release; empty: it is public
 };
 
+/// Classes of a confusion matrix that is drawn.
+inline constexpr std::size_t kMostDrawn = 64;
+
 /// All throw BadInput naming document and member where one has another type than reports have.
 
 std::vector<Section> fit_sections(const PageDocument& document);
@@ -29,5 +32,7 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
 /// Sections of a fit: each adds nothing where the report has nothing for it.
 void add_budget(std::vector<Section>& sections, const JsonFields& report);
 void add_released_values(std::vector<Section>& sections, const JsonFields& report);
+/// Figures about test rows with noise, and what tables there are of them.
+void add_told_figures(std::vector<Section>& sections, const PageDocument& document, const JsonFields& report);
 
 }  // namespace dpreduce

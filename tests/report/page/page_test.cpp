@@ -379,5 +379,78 @@ TEST(Page, NeedsADocument) {
   EXPECT_THROW(page_of({}), std::logic_error);
 }
 
+// "test" of a fit, or an evaluation, whose figures have noise.
+json told() {
+  return json::parse(R"({"figures": "private", "level": 0.95, "note": "with noise", "metrics": {
+    "accuracy": {"value": 0.8125, "low": 0.78125, "high": 0.84375, "noise": 0.0078125},
+    "log_loss": {"value": 1.25, "low": 1.125, "high": 1.375, "noise": 0.03125, "largest": 3.0},
+    "recall": [{"class": 0, "value": 0.90625, "low": 0.875, "high": 0.9375, "noise": 0.015625},
+               {"class": 1, "value": null, "low": 0.0, "high": 1.0, "noise": 0.5, "note": "too little data"}],
+    "confusion": {"counts": [[40.25, -3.5], [2.0, 12.0]], "low": [[30, 0], [0, 4]], "high": [[50, 6], [11, 20]], "noise": 3.0},
+    "calibration": [{"from": 0.0, "to": 0.5, "value": 0.25, "low": 0.125, "high": 0.375, "noise": 0.0625}],
+    "roc": {"points": [{"threshold": 0.5,
+                        "true_positive_rate": {"value": 0.71875, "low": 0.625, "high": 0.75, "noise": 0.01},
+                        "false_positive_rate": {"value": 0.1875, "low": 0.125, "high": 0.25, "noise": 0.01}}],
+            "auc": {"value": 0.8, "low": 0.7, "high": 0.9, "noise": 0.02}}}})");
+}
+
+json report_with_told() {
+  json report = small_report();
+  report["test"] = told();
+  report["class_names"] = {"well", "ill"};
+  return report;
+}
+
+json evaluation_of_model() {
+  json report = told();
+  report.update({{"method", "evaluate"}, {"private", true}, {"class_names", {"well", "ill"}}, {"version", "0.1.0"}});
+  report["privacy"] = json::parse(R"({"epsilon": 2.0, "delta": 1e-05, "mu": 0.5, "adjacency": "add-remove",
+    "accountant": "gdp", "releases": [{"name": "totals", "release": "evaluation", "coordinates": 2, "sensitivity": 1.0,
+                                       "sigma": 2.0, "mu": 0.5}]})");
+  return report;
+}
+
+TEST(Page, FiguresWithNoiseArePublicEachWithItsInterval) {
+  for (const json& report : {report_with_told(), evaluation_of_model()}) {
+    const std::vector documents{fit_of(report)};
+    const std::string page = page_of(documents, Audience::kPublic);
+    for (const char* shown :
+         {"81.2 %", "78.1 %", "84.4 %", "1.25", "recall of well", "recall of ill", "too little data",
+          "class=\"interval\"", "Calibration", "ROC curve", "71.9 %", "Confusion", "as ill"}) {
+      EXPECT_THAT(page, HasSubstr(shown));
+    }
+    EXPECT_THAT(page, HasSubstr(">40<"));
+    EXPECT_EQ(page.find("value=\"-4"), std::string::npos);  // no count below 0
+    EXPECT_THAT(page, testing::Not(HasSubstr("section class=\"owners\"")));
+  }
+  const std::vector documents{fit_of(evaluation_of_model())};
+  EXPECT_THAT(page_of(documents), HasSubstr("How good a model is, epsilon 2"));
+}
+
+TEST(Page, SideBySideThePublicSeesAccuraciesWithNoiseAndNoExactOnes) {
+  const std::vector documents{fit_of(small_report()), fit_of(report_with_told())};
+  const std::string page = page_of(documents, Audience::kPublic);
+  EXPECT_THAT(page, HasSubstr("81.2 %"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("95.3 %")));
+  EXPECT_THAT(page_of(documents), HasSubstr("95.3 %"));
+}
+
+TEST(Page, FiguresWithNoiseOfASeedAreForTheOwner) {
+  json report = evaluation_of_model();
+  report["private"] = false;
+  report["privacy"]["forfeited_by"] = {"seed"};
+  const std::vector documents{fit_of(report)};
+  EXPECT_THAT(page_of(documents), HasSubstr("81.2 %"));
+  EXPECT_THAT(page_of(documents, Audience::kPublic), testing::Not(HasSubstr("81.2 %")));
+}
+
+TEST(Page, AFigureOutsideOfItsRangeIsRefused) {
+  json report = evaluation_of_model();
+  report["metrics"]["accuracy"]["high"] = 1.5;
+  EXPECT_THROW(fit_of(report), BadInput);
+  report["metrics"]["accuracy"].erase("high");
+  EXPECT_THROW(fit_of(report), BadInput);
+}
+
 }  // namespace
 }  // namespace dpreduce

@@ -1,0 +1,99 @@
+#include "report/told_figures.hpp"
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/class_names.hpp"
+
+namespace dpreduce {
+namespace {
+
+struct Kind {
+  const char* member;
+  const char* name;
+};
+
+constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
+                           {"accuracy_b", "accuracy of second"},
+                           {"difference", "second less first"},
+                           {"largest_gap", "largest gap of groups"},
+                           {"balanced_accuracy", "balanced accuracy"},
+                           {"top_k", "top k"},
+                           {"auc", "AUC"},
+                           {"micro_f1", "micro F1"},
+                           {"log_loss", "log loss"},
+                           {"calibration_error", "calibration error"},
+                           {"brier", "Brier score"}};
+constexpr Kind kOfEach[] = {{"by_group", "accuracy"}, {"recall", "recall"}, {"precision", "precision"}, {"f1", "F1"}};
+
+ToldFigure figure_of(const JsonFields& figure, std::string name, double least, double most) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  ToldFigure told{.name = std::move(name),
+                  .value = std::nullopt,
+                  .low = figure.with("low").number_within("low", least, most),
+                  .high = figure.with("high").number_within("high", least, most),
+                  .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
+                  .least = least,
+                  .most = most};
+  if (figure.has("value")) told.value = figure.number_within("value", least, most);
+  return told;
+}
+
+ToldFigure figure_alone(const JsonFields& metrics, const Kind& kind) {
+  const std::string member = kind.member;
+  const JsonFields figure = metrics.object(member);
+  double most = member == "brier" ? 2.0 : 1.0;
+  if (figure.has("largest")) most = figure.number_within("largest", 0.0, std::numeric_limits<double>::max());
+  return figure_of(figure, kind.name, member == "difference" ? -1.0 : 0.0, most);
+}
+
+}  // namespace
+
+std::optional<JsonFields> told_part_of(const JsonFields& report) {
+  if (report.has("metrics")) return report;
+  const JsonFields test = report.object("test");
+  return test.has("metrics") ? std::optional(test) : std::nullopt;
+}
+
+std::optional<ToldFigures> told_figures(const JsonFields& report) {
+  const std::optional<JsonFields> part = told_part_of(report);
+  if (!part) return std::nullopt;
+  const JsonFields metrics = part->object("metrics");
+  ToldFigures told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
+  for (const Kind& kind : kAlone) {
+    if (metrics.has(kind.member)) told.lists.front().figures.push_back(figure_alone(metrics, kind));
+  }
+  for (const Kind& kind : kOfEach) {
+    if (!metrics.has(kind.member)) continue;
+    const bool is_of_groups = std::string(kind.member) == "by_group";
+    const std::vector<std::string> names = report.texts(is_of_groups ? "group_names" : "class_names");
+    ToldList list{is_of_groups ? "accuracy by group" : kind.name, {}};
+    for (const JsonFields& figure : metrics.objects(kind.member)) {
+      const std::string of = name_of_class(names, figure.count(is_of_groups ? "group" : "class", 0));
+      list.figures.push_back(figure_of(figure, fmt::format("{} of {}", kind.name, of), 0.0, 1.0));
+    }
+    told.lists.push_back(std::move(list));
+  }
+  return told;
+}
+
+void print_told(const JsonFields& report) {
+  const ToldFigures told = told_figures(report).value();
+  for (const ToldList& list : told.lists) {
+    if (list.figures.size() > kMostToldByOne) {
+      fmt::print("{} of {} is in the JSON report\n", list.kind, list.figures.size());
+      continue;
+    }
+    for (const ToldFigure& figure : list.figures) fmt::print("{:<22} {}\n", figure.name, text_of(figure));
+  }
+}
+
+std::string text_of(const ToldFigure& figure) {
+  if (!figure.value) return "too little data for this budget";
+  return fmt::format("{:.3f}, from {:.3f} to {:.3f}, noise {:.2g}", *figure.value, figure.low, figure.high,
+                     figure.noise);
+}
+
+}  // namespace dpreduce
