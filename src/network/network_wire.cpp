@@ -170,7 +170,8 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
 
 void NetworkWire::leave(std::string_view why) {
   std::unique_lock guard(lock_);
-  const auto longest = WireClock::now() + LineTimes::of(terms_.silo_timeout).reconnect;
+  const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  const auto longest = WireClock::now() + times.silence + times.reconnect;
   for (auto& [peer, line] : lines_) {
     line.leave(why);
     boost::asio::post(io_, [own = &line] { own->flush(); });

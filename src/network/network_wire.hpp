@@ -57,8 +57,8 @@ class NetworkWire : public Wire {
   void set_send_timeout(std::chrono::milliseconds timeout) override { send_timeout_ = timeout; }
   LineBinding binding(std::uint32_t peer) const override;
 
-  /// Says to the others that this party ends, and why, and waits until they know: for as long as a broken line has to
-  /// be made again, at most. Nothing is sent after it.
+  /// Says to the others that this party ends, and why, and waits until they know: at most for as long as it takes to
+  /// notice that a line is dead, and to make it again. Nothing is sent after it.
   void leave(std::string_view why);
 
   std::vector<PartyStatus> status() const;
