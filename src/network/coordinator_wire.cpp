@@ -80,9 +80,10 @@ void CoordinatorWire::admit(Doorman::Proved visitor) {
   try {
     if (refusal.empty()) {
       const bool is_known = line.process() == visitor.greeting.process;
-      const Greeting welcome{process_, is_known ? line.link().received() : 0};
+      if (!is_known) bound_by_[silo] = visitor.greeting.connection;
+      const Greeting welcome{process_, is_known ? line.link().received() : 0, bound_by_.at(silo)};
       return attach(silo, visitor.connection, std::move(visitor.reader), visitor.greeting,
-                    greeting_message(LinkKind::kWelcome, welcome));
+                    greeting_message(LinkKind::kWelcome, welcome), visitor.connection->secret());
     }
   } catch (const AggregationAborted& fault) {
     refusal = fault.what();

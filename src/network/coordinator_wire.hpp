@@ -36,6 +36,7 @@ class CoordinatorWire final : public NetworkWire {
   std::string why_refused(PartyLine& line, const Greeting& greeting) const;
 
   bool has_begun_ = false;
+  std::map<std::uint32_t, std::uint64_t> bound_by_;  // which of a silo's connections binds its line
   Doorman doorman_;
   std::string address_;
 };

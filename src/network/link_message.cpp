@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kLinkMagic = "dpN1";
 constexpr std::size_t kNumberBytes = 8;
-constexpr std::size_t kGreetingBytes = kLinkMagic.size() + sizeof(ProcessNonce) + kNumberBytes;
+constexpr std::size_t kGreetingBytes = kLinkMagic.size() + sizeof(ProcessNonce) + 2 * kNumberBytes;
 
 // How long the part behind the header is.
 struct Lengths {
@@ -56,6 +56,7 @@ LinkMessage parsed(LinkKind kind, std::span<const std::byte> body) {
     }
     message.greeting.process = reader.array<sizeof(ProcessNonce)>();
     message.greeting.received = reader.u64();
+    message.greeting.connection = reader.u64();
   } else if (kind != LinkKind::kRefusal) {
     message.number = reader.u64();
   }
@@ -67,7 +68,9 @@ LinkMessage parsed(LinkKind kind, std::span<const std::byte> body) {
 }  // namespace
 
 std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting) {
-  return with_header(kind, PayloadWriter().text(kLinkMagic).bytes(greeting.process).u64(greeting.received).take());
+  PayloadWriter writer;
+  writer.text(kLinkMagic).bytes(greeting.process).u64(greeting.received).u64(greeting.connection);
+  return with_header(kind, writer.take());
 }
 
 std::vector<std::byte> refusal_message(std::string_view reason) {

@@ -2,12 +2,13 @@
 //
 //     kind (1), length (4), then that many bytes; numbers are little-endian
 //
-//     greeting  silo -> coordinator, first of all   "dpN1", nonce of its process (32), how many messages have come (8)
-//     welcome   coordinator -> silo, the answer     the same of the coordinator
-//     refusal   coordinator -> silo, the answer     why not, at most kLongestReason bytes; the line ends
-//     message   either                              its number (8), a sealed frame
-//     leave     either, the last                    its number (8), why, at most kLongestReason bytes
-//     received  either, whenever something came     how many messages have come (8); also a sign of life
+//     greeting  silo -> coordinator, first of all   "dpN1", nonce of its process (32), how many messages have come (8),
+//                                                   which of its connections this is (8)
+//     welcome   coordinator -> silo, the answer     the same of the coordinator; the silo's connection that binds the
+//     line refusal   coordinator -> silo, the answer     why not, at most kLongestReason bytes; the line ends message
+//     either                              its number (8), a sealed frame leave     either, the last its number (8),
+//     why, at most kLongestReason bytes received  either, whenever something came     how many messages have come (8);
+//     also a sign of life
 //
 // A length is looked at before there is memory for it, and so is whether that kind is due.
 #pragma once
@@ -36,6 +37,7 @@ inline constexpr std::size_t kLinkHeader = 5;
 struct Greeting {
   ProcessNonce process{};
   std::uint64_t received = 0;
+  std::uint64_t connection = 0;  ///< of the silo's process, counted from 1
 };
 
 std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting);

@@ -116,13 +116,13 @@ void NetworkWire::deliver(Message message) {
 }
 
 void NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
-                         const Greeting& greeting, std::vector<std::byte> first) {
+                         const Greeting& greeting, std::vector<std::byte> first, const ExportedSecret& secret) {
   PartyLine& line = lines_.at(peer);
   if (line.process() != greeting.process) {
     if (line.process()) line.forget();
     const bool is_coordinator = terms_.self == 0;
     PayloadWriter writer;
-    writer.text("dpreduce line v1").bytes(connection->secret());
+    writer.text("dpreduce line v1").bytes(secret);
     writer.bytes(is_coordinator ? greeting.process : process_).bytes(is_coordinator ? process_ : greeting.process);
     bindings_[peer] = sha256(writer.take());
   }
@@ -170,7 +170,8 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
 
 void NetworkWire::leave(std::string_view why) {
   std::unique_lock guard(lock_);
-  const auto longest = WireClock::now() + LineTimes::of(terms_.silo_timeout).reconnect;
+  const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  const auto longest = WireClock::now() + times.silence + times.reconnect;
   for (auto& [peer, line] : lines_) {
     line.leave(why);
     boost::asio::post(io_, [own = &line] { own->flush(); });

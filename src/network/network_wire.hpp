@@ -7,7 +7,8 @@
 // mistaken for one that is gone. Messages outlive connections (reliable_link.hpp); a party is lost where it has none
 // for LineTimes::reconnect, and gone where it says so.
 //
-// The secret that binds a run to its line is that of the first connection:
+// The secret that binds a run to its line is that of the first connection on which the coordinator was greeted. Where
+// that one broke before the welcome came, the silo learns with the next welcome which one it was:
 //
 //     binding = SHA-256("dpreduce line v1", exported secret of TLS, nonce of the silo's process, of the coordinator's)
 #pragma once
@@ -56,8 +57,8 @@ class NetworkWire : public Wire {
   void set_send_timeout(std::chrono::milliseconds timeout) override { send_timeout_ = timeout; }
   LineBinding binding(std::uint32_t peer) const override;
 
-  /// Says to the others that this party ends, and why, and waits until they know: for as long as a broken line has to
-  /// be made again, at most. Nothing is sent after it.
+  /// Says to the others that this party ends, and why, and waits until they know: at most for as long as it takes to
+  /// notice that a line is dead, and to make it again. Nothing is sent after it.
   void leave(std::string_view why);
 
   std::vector<PartyStatus> status() const;
@@ -77,10 +78,10 @@ class NetworkWire : public Wire {
   virtual void on_broken(std::uint32_t) {}
   virtual void on_gone(std::uint32_t peer, const std::string& why) = 0;
 
-  // With the lock held: PartyLine::attach. The first connection of a process gives the line its binding; what there was
-  // of an earlier process is forgotten.
+  // With the lock held: PartyLine::attach. Of a process that is new, `secret` gives the line its binding; what there
+  // was of an earlier process is forgotten.
   void attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
-              const Greeting& greeting, std::vector<std::byte> first);
+              const Greeting& greeting, std::vector<std::byte> first, const ExportedSecret& secret);
   void log(const std::string& text) const;
   void fail(const std::string& why);
   void deliver(Message message);

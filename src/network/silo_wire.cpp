@@ -95,8 +95,9 @@ void SiloWire::greet(const std::shared_ptr<TlsConnection>& connection) {
     const std::lock_guard guard(lock_);
     received = lines_.at(0).link().received();
   }
+  secrets_.emplace(++greeted_, connection->secret());
   const auto greeting =
-      std::make_shared<std::vector<std::byte>>(greeting_message(LinkKind::kGreeting, {process_, received}));
+      std::make_shared<std::vector<std::byte>>(greeting_message(LinkKind::kGreeting, {process_, received, greeted_}));
   connection->set_handlers({.take =
                                 [this, own = connection.get(), reader](std::span<const std::byte> bytes) {
                                   return own == dialed_.get() && take_answer(dialed_, *reader, bytes);
@@ -136,7 +137,15 @@ bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader
       fail("the coordinator was started again: the run that this silo takes part in is over");
       return false;
     }
-    attach(0, connection, std::move(reader), answer->greeting, {});
+    const auto secret = secrets_.find(answer->greeting.connection);
+    const bool is_known = line.process() == answer->greeting.process;
+    if (!is_known && secret == secrets_.end()) {
+      fail(fmt::format("the coordinator at {} binds the run to a connection that this silo never had",
+                       coordinator_.text()));
+      return false;
+    }
+    attach(0, connection, std::move(reader), answer->greeting, {}, is_known ? ExportedSecret{} : secret->second);
+    secrets_.clear();
     return true;
   } catch (const AggregationAborted& fault) {
     connection->close();

@@ -46,8 +46,10 @@ class SiloWire final : public NetworkWire {
   boost::asio::steady_timer patience_;     // of one attempt
   std::shared_ptr<TlsConnection> dialed_;  // until it is welcome
   std::optional<boost::asio::ip::tcp::socket> socket_;
-  std::uint64_t attempts_ = 0;  // since the line was open
-  std::string trouble_;         // of the last attempt
+  std::uint64_t attempts_ = 0;                       // since the line was open
+  std::uint64_t greeted_ = 0;                        // connections so far
+  std::map<std::uint64_t, ExportedSecret> secrets_;  // of those that no welcome has come on, and of the last one
+  std::string trouble_;                              // of the last attempt
   std::minstd_rand chance_{std::random_device{}()};
 };
 

@@ -44,7 +44,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   void handshake(TlsIdentity& identity, Side side, std::function<void(const std::string& fault)> done);
   /// Preconditions: the handshake is done.
   PublicKey peer() { return peer_key(stream_->native_handle()); }
-  std::array<std::byte, 32> secret() { return exported_secret(stream_->native_handle()); }
+  ExportedSecret secret() { return exported_secret(stream_->native_handle()); }
 
   /// From here on these are called; reading begins with the first call.
   void set_handlers(Handlers handlers);

@@ -73,9 +73,9 @@ PublicKey peer_key(ssl_st* tls) {
   return *key;
 }
 
-std::array<std::byte, 32> exported_secret(ssl_st* tls) {
+ExportedSecret exported_secret(ssl_st* tls) {
   constexpr std::string_view kLabel = "EXPORTER-dpreduce-line-v1";
-  std::array<std::byte, 32> secret{};
+  ExportedSecret secret{};
   require_openssl(SSL_export_keying_material(tls, openssl_bytes(secret.data()), secret.size(), kLabel.data(),
                                              kLabel.size(), nullptr, 0, 0) == 1,
                   "no secret of a connection");

@@ -40,6 +40,7 @@ class TlsIdentity {
 PublicKey peer_key(ssl_st* tls);
 
 /// 32 bytes that only the two ends of this connection know (RFC 8446, section 7.5). Precondition as above.
-std::array<std::byte, 32> exported_secret(ssl_st* tls);
+using ExportedSecret = std::array<std::byte, 32>;
+ExportedSecret exported_secret(ssl_st* tls);
 
 }  // namespace dpreduce

@@ -1,5 +1,5 @@
 // The option parsers on arbitrary bytes: lines are arguments of a command line up to an empty line; what follows is a
-// TOML file. Any input is either parsed or refused by UsageError.
+// TOML file, and its table [consent] a silo's. Any input is either parsed or refused by UsageError.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/command_line/config_file.hpp"
+#include "commands/command_line/consent_table.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 
@@ -33,7 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (blank == std::string::npos) return 0;
   try {
-    dpreduce::parse_config(input.substr(blank + 2), "fuzz.toml");
+    std::vector<dpreduce::TomlItem> items = dpreduce::parse_config(input.substr(blank + 2), "fuzz.toml");
+    const std::vector<std::string> consent{dpreduce::kConsentTable};
+    std::erase_if(items, [&](const dpreduce::TomlItem& item) { return item.section != consent; });
+    dpreduce::consent_of(items, "fuzz.toml");
   } catch (const dpreduce::UsageError&) {
   }
   return 0;

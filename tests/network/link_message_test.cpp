@@ -49,8 +49,8 @@ TEST(LinkReader, MessagesAreCutWhereverBytesBreak) {
 
 // A length is refused as soon as it is said, however little of the message has come.
 TEST(LinkReader, LengthsAreLookedAtBeforeThereIsMemory) {
-  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 45)), HasSubstr("says it has 45 bytes"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 43)), HasSubstr("says it has 43 bytes"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 53)), HasSubstr("says it has 53 bytes"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 51)), HasSubstr("says it has 51 bytes"));
   const auto largest = static_cast<std::uint32_t>(8 + kLargestFrame);
   EXPECT_EQ(fault(LinkKind::kGreeting, kGreeting + header(4, largest)), "");
   EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, largest + 1)), HasSubstr("says it has"));

@@ -63,6 +63,7 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
     }
     case FrameKind::kDone:
       if (!has_revealed_) throw AggregationAborted("the coordinator ends a sum before it can be made");
+      body.end();
       return {};
     default:
       throw AggregationAborted(fmt::format("the coordinator sends \"{}\" in a sum", to_string(kind)));

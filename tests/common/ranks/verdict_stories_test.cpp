@@ -5,7 +5,7 @@
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "tests/common/ranks/lying_coordinator.hpp"
+#include "tests/common/silos/lying_coordinator.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::verdict_stories_test {

@@ -73,6 +73,7 @@ struct SiloRunPlan {
   std::optional<Fault> fault = std::nullopt;
   std::function<void(std::uint32_t, const Message&)> watcher = nullptr;
   std::map<std::uint32_t, PublicKey> other_plans{};  ///< of noise, of parties that do not have the one of all others
+  std::optional<std::pair<std::uint32_t, std::size_t>> failure = std::nullopt;  ///< of a silo's own rows, in a round
 };
 
 inline PublicKey noise_plan_of(const SiloRunPlan& plan, std::uint32_t party) {
@@ -93,7 +94,54 @@ inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
           .fault = std::nullopt};
 }
 
-/// One thread a party. All agree on the noise first. Each round is an agreement, a sum and a broadcast.
+/// The part of a silo: `told` gets the sums that it is told. All agree on the noise first. Each round is an agreement,
+/// a sum and a broadcast.
+inline void take_silos_part(Wire& wire, std::uint32_t silo, const SiloRunPlan& plan, SiloEntry entry,
+                            std::vector<std::vector<std::uint64_t>>& told) {
+  SiloSession session(wire, silo, std::move(entry));
+  session.connect();
+  session.agree_on_plan(noise_plan_of(plan, silo));
+  std::vector<std::uint64_t> values(plan.words);
+  for (std::size_t round = 0; round < plan.rounds; ++round) {
+    for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(silo, round, w);
+    const bool fails = plan.failure == std::pair<std::uint32_t, std::size_t>(silo, round);
+    const std::int64_t verdict = fails ? failure_of(silo, ExitCode::kBadInput) : kNobodyFailed;
+    if (session.agree(verdict) != kNobodyFailed) {
+      throw AggregationAborted(fails ? "a row of its own" : "failed elsewhere");
+    }
+    session.sum(values);
+    std::vector<std::uint64_t> back(plan.words);
+    session.receive_broadcast(std::as_writable_bytes(std::span(back)));
+    told.push_back(std::move(back));
+  }
+  session.agree(kNobodyFailed);
+}
+
+/// The part of the coordinator: `result` gets what it comes to.
+inline void take_coordinators_part(Wire& wire, const SiloRunPlan& plan, SiloEntry entry, SiloRunResult& result) {
+  CoordinatorSession session(wire, std::move(entry));
+  try {
+    session.connect();
+    session.agree_on_plan(noise_plan_of(plan, 0));
+    for (std::size_t round = 0; round < plan.rounds; ++round) {
+      std::vector<std::uint64_t> values(plan.words, 0);
+      for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(0, round, w);
+      if (session.agree(kNobodyFailed) != kNobodyFailed) throw AggregationAborted("a silo has failed");
+      session.sum(values);
+      session.broadcast(std::as_bytes(std::span(values)));
+      result.sums.push_back(values);
+      result.summed.push_back(session.last_summed());
+    }
+    session.agree(kNobodyFailed);
+  } catch (const Killed&) {
+    result.refusal = "the coordinator was killed";
+  } catch (const Error& error) {
+    result.refusal = error.what();
+  }
+  result.lost = session.lost();
+}
+
+/// One thread a party.
 inline SiloRunResult run_silos(const SiloRunPlan& plan) {
   MessageQueues queues(plan.terms.silos + 1);
   if (plan.watcher) queues.watch(plan.watcher);
@@ -123,18 +171,8 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
         SiloEntry entry = simulated_entry(plan);
         entry.timeout = plan.of_silos.value_or(plan.timeout);
         if (faulty) entry.fault = plan.fault;
-        SiloSession session(faulty ? *faulty : plain, silo, std::move(entry));
-        session.connect();
-        session.agree_on_plan(noise_plan_of(plan, silo));
-        std::vector<std::uint64_t> values(plan.words);
-        for (std::size_t round = 0; round < plan.rounds; ++round) {
-          for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(silo, round, w);
-          if (session.agree(kNobodyFailed) != kNobodyFailed) throw AggregationAborted("failed elsewhere");
-          session.sum(values);
-          std::vector<std::byte> back(plan.words * sizeof(std::uint64_t));
-          session.receive_broadcast(back);
-        }
-        session.agree(kNobodyFailed);
+        std::vector<std::vector<std::uint64_t>> told;
+        take_silos_part(faulty ? *faulty : plain, silo, plan, std::move(entry), told);
       } catch (const Killed&) {
       } catch (const Error& error) {
         const std::lock_guard lock(results);
@@ -151,27 +189,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
     const std::unique_ptr<Wire> faulty = wire_of(plain, 0);
     SiloEntry entry = simulated_entry(plan);
     if (faulty) entry.fault = plan.fault;
-    CoordinatorSession session(faulty ? *faulty : plain, std::move(entry));
-    try {
-      session.connect();
-      session.agree_on_plan(noise_plan_of(plan, 0));
-      for (std::size_t round = 0; round < plan.rounds; ++round) {
-        std::vector<std::uint64_t> values(plan.words, 0);
-        for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(0, round, w);
-        session.agree(kNobodyFailed);
-        session.sum(values);
-        session.broadcast(std::as_bytes(std::span(values)));
-        const std::lock_guard lock(results);
-        result.sums.push_back(values);
-        result.summed.push_back(session.last_summed());
-      }
-      session.agree(kNobodyFailed);
-    } catch (const Killed&) {
-      result.refusal = "the coordinator was killed";
-    } catch (const Error& error) {
-      result.refusal = error.what();
-    }
-    result.lost = session.lost();
+    take_coordinators_part(faulty ? *faulty : plain, plan, std::move(entry), result);
   }
   {
     const std::lock_guard lock(hang_mutex);

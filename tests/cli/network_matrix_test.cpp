@@ -1,0 +1,187 @@
+// Real processes: every one killed at every message that it sends, and a line cut at every record of TLS. The model is
+// that of all silos, or that of all but the one that is lost, bit for bit; else the run is refused. The long form plays
+// all; tests/network/line_matrix_test.cpp does the same with parties in one process.
+#include <fstream>
+
+#include <sys/resource.h>
+
+#include "common/silos/frame.hpp"
+#include "tests/cli/network_processes.hpp"
+#include "tests/network/line_proxy.hpp"
+#include "tests/slow_tests.hpp"
+
+namespace dpreduce {
+namespace network_matrix_test {
+
+// A broken line has half a second, a dead one as long again.
+const std::string kOptions = "--method mean --threshold 4 --silo-timeout 2 --epsilon 4 --delta 1e-5 ";
+constexpr double kLongest = 10.0;  // seconds
+
+class NetworkMatrixTest : public NetworkProcesses {
+ protected:
+  void forget_run() const {
+    for (std::size_t party = 0; party <= kSilos; ++party) {
+      for (const char* ending : {".jsonl", ".log", ".health"}) std::filesystem::remove(folder_ / name(party, ending));
+    }
+    for (const char* file : {"model.safetensors", "report.json"}) std::filesystem::remove(folder_ / file);
+  }
+
+  // Runs once more; says whether that ended as it may, and what it came to.
+  std::string play(const std::string& fault, const AddressOf& address_of = nullptr,
+                   const std::function<void(const std::string&)>& when_all_run = nullptr) {
+    forget_run();
+    const double began = seconds_now();
+    codes_ = run_seeded(kOptions, fault, address_of, when_all_run);
+    longest_ = std::max(longest_, seconds_now() - began);
+    const std::string word = seconds_now() - began > kLongest ? "wrong: too late" : word_of_run();
+    ++outcomes_[word];
+    return word;
+  }
+  // Without the metadata: there the fingerprint, a sum of its own that runs with a seed have, may be without the silo.
+  static std::string tensors_in(const std::string& model) {
+    std::uint64_t header = 0;
+    std::memcpy(&header, model.data(), sizeof header);
+    return model.substr(sizeof header + header);
+  }
+  std::string word_of_run() const {
+    if (codes_[0] != 0) {
+      if (has("model.safetensors")) return "wrong: a model of a run that was refused";
+      for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+        if (codes_[silo] == 0) return "wrong: a silo says that all is well";
+        if (bytes(name(silo, ".log")).find("end: exit code") == std::string::npos) return "wrong: no reason";
+      }
+      return "refused";
+    }
+    const json lost = document("report.json")["silos"]["lost"];
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      const bool is_lost = !lost.empty() && lost[0]["silo"] == silo;
+      const bool is_killed = codes_[silo] == -1;  // perhaps after the report, which then knows of no loss
+      if (!is_killed && (codes_[silo] == 0) == is_lost) {
+        return fmt::format("wrong: exit code {} of silo {}", codes_[silo], silo);
+      }
+      if (!is_lost && charged(name(silo, ".jsonl")) != charges_.at(silo)) return "wrong: charges of a silo";
+    }
+    if (lost.empty()) return model() == whole_ ? "right" : "wrong: another model";
+    if (lost.size() != 1 || lost[0]["reason"].get<std::string>().empty()) return "wrong: who is lost";
+    const auto without = models_without_.find(lost[0]["silo"].get<std::size_t>());
+    const std::string found = tensors_in(model());
+    const bool is_right =
+        found == tensors_in(whole_) || (without != models_without_.end() && found == tensors_in(without->second));
+    return is_right ? "right, without a silo" : "wrong: another model";
+  }
+  void learn_whole() {
+    forget_run();
+    EXPECT_EQ(run_seeded(kOptions), std::vector<int>(kSilos + 1, 0));
+    whole_ = model();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      charges_[silo] = charged(name(silo, ".jsonl"));
+      EXPECT_FALSE(charges_[silo].empty());
+    }
+  }
+  // The model of the others, from a run that this silo does not come to.
+  void learn_without(std::size_t silo) {
+    forget_run();
+    run_seeded(kOptions, fmt::format("{}:kill@hello", silo));
+    EXPECT_EQ(document("report.json")["silos"]["lost"].size(), 1U);
+    models_without_[silo] = model();
+    EXPECT_NE(model(), whole_);
+  }
+
+  ~NetworkMatrixTest() override {
+    const char* const path = std::getenv("DPREDUCE_FIGURES");
+    if (path == nullptr) return;
+    std::size_t runs = 0;
+    for (const auto& [word, count] : outcomes_) runs += count;
+    rusage used{};
+    ::getrusage(RUSAGE_CHILDREN, &used);
+    const json figures{{"stories", stories_},   {"runs", runs},
+                       {"outcomes", outcomes_}, {"seconds", seconds_now() - began_},
+                       {"longest", longest_},   {"peak_mib", static_cast<double>(used.ru_maxrss) / 1024.0}};
+    std::ofstream(path, std::ios::app) << figures.dump() << '\n';
+  }
+
+  std::string stories_;
+  std::vector<int> codes_;
+  std::string whole_;
+  std::map<std::size_t, std::vector<json>> charges_;
+  std::map<std::size_t, std::string> models_without_;
+  std::map<std::string, std::size_t> outcomes_;
+  double longest_ = 0;
+  double began_ = seconds_now();
+};
+
+// Every message of that kind in turn: until there is none of that number, so that nobody was killed.
+TEST_F(NetworkMatrixTest, ASiloKilledAtAnyMessageLeavesTheModelOfTheOthers) {
+  stories_ = "process of a silo is killed";
+  learn_whole();
+  for (const std::size_t killed : runs_slow_tests() ? std::vector<std::size_t>{1, 2, 5} : std::vector<std::size_t>{2}) {
+    learn_without(killed);
+    for (const auto& [kind, frame] : spellings<FrameKind>) {
+      if (!runs_slow_tests() && frame != FrameKind::kMasked) continue;
+      for (int number = 1;; ++number) {
+        const std::string fault = fmt::format("{}:kill@{}#{}", killed, kind, number);
+        const std::string word = play(fault);
+        if (codes_[killed] != -1) {
+          EXPECT_EQ(word, "right") << fault;
+          break;
+        }
+        EXPECT_THAT(word, StartsWith("right")) << fault << bytes("n0.log");
+        if (!runs_slow_tests()) break;
+      }
+    }
+  }
+}
+
+TEST_F(NetworkMatrixTest, ACoordinatorKilledAtAnyMessageIsFoundGoneByEverySilo) {
+  stories_ = "process of the coordinator is killed";
+  learn_whole();
+  for (const auto& [kind, frame] : spellings<FrameKind>) {
+    if (!runs_slow_tests() && frame != FrameKind::kUnmask) continue;
+    for (int number = 1;; ++number) {
+      const std::string fault = fmt::format("0:kill@{}#{}", kind, number);
+      const std::string word = play(fault);
+      if (codes_[0] == 0) {
+        EXPECT_EQ(word, "right") << fault;
+        break;
+      }
+      EXPECT_EQ(word, "refused") << fault;
+      if (!runs_slow_tests()) break;
+    }
+  }
+}
+
+// With a proxy on the line of silo 1 that fails once. It begins to work when all processes run: no fork is made of a
+// process with threads.
+TEST_F(NetworkMatrixTest, ALineCutAtAnyRecordChangesNoBit) {
+  stories_ = "line between processes is cut";
+  learn_whole();
+  std::unique_ptr<LineProxy> proxy;
+  const auto play_over = [&](const std::optional<LineFault>& fault) {
+    proxy = std::make_unique<LineProxy>();
+    if (fault) proxy->set_fault(*fault);
+    const std::string through = fmt::format("127.0.0.1:{}", proxy->port());
+    const std::string word = play(
+        "", [&](std::size_t silo, const std::string& listens) { return silo == 1 ? through : listens; },
+        [&](const std::string& listens) {
+          proxy->begin(static_cast<std::uint16_t>(std::stoul(listens.substr(listens.rfind(':') + 1))));
+        });
+    EXPECT_EQ(word, "right") << (fault ? fmt::format("record {}", fault->record) : "") << bytes("n0.log")
+                             << bytes("n1.log");
+    return std::pair(proxy->records(true), proxy->records(false));
+  };
+  const auto [up, down] = play_over(std::nullopt);
+  for (const bool to_coordinator : {true, false}) {
+    const std::uint64_t records = to_coordinator ? up : down;
+    for (std::uint64_t record = 1; record <= records; ++record) {
+      if (!runs_slow_tests() && (!to_coordinator || record != records / 2)) continue;
+      for (const LineFault::Place place :
+           {LineFault::Place::kBefore, LineFault::Place::kWithin, LineFault::Place::kAfter}) {
+        play_over(LineFault{to_coordinator, record, place, LineFault::Kind::kReset});
+        if (!runs_slow_tests()) break;
+      }
+    }
+  }
+}
+
+}  // namespace network_matrix_test
+}  // namespace dpreduce

@@ -1,0 +1,169 @@
+// Five silos and a coordinator as processes of their own, without a launcher.
+#pragma once
+
+#include <sys/wait.h>
+
+#include "commands/command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/job.hpp"
+#include "commands/network_party.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/masking/identity.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "tests/cli/silo_test.hpp"
+
+namespace dpreduce {
+
+class NetworkProcesses : public AmongSilosTest {
+ protected:
+  static constexpr std::size_t kSilos = 5;
+  static constexpr std::size_t kRowsOfEach = 60;
+  static constexpr std::uint64_t kSeed = 7;
+  static constexpr double kSecondsToStart = 20.0;
+
+  NetworkProcesses() {
+    const TrainingRows all = make_rows({110, 90, 100}, 8);
+    std::string roster = "dim = 8\nclasses = 3\n";
+    for (std::size_t party = 0; party <= kSilos; ++party) {
+      const Identity identity = Identity::generate();
+      identity.save_new(folder_ / name(party, ".key"), "");
+      roster +=
+          fmt::format("[{}]\nname = \"n{}\"\nkey = \"{}\"\n",
+                      party == 0 ? "coordinator" : fmt::format("silo.{}", party), party, to_hex(identity.public_key()));
+      if (party == 0) continue;
+      write_npy(all.part((party - 1) * kRowsOfEach, kRowsOfEach), folder_ / name(party, "x.npy"),
+                folder_ / name(party, "y.npy"));
+      std::vector<std::int64_t> persons;
+      for (std::size_t row = 0; row < kRowsOfEach; ++row) persons.push_back(static_cast<std::int64_t>(row % 20));
+      write_label_file(folder_ / name(party, "p.npy"), persons);
+    }
+    write_bytes(folder_ / "roster.toml", roster);
+    say("silo-timeout = 20\n");
+  }
+
+  static std::string name(std::size_t party, const std::string& ending) { return fmt::format("n{}{}", party, ending); }
+  // What all parties are told.
+  void say(const std::string& common) const {
+    write_bytes(folder_ / "common.toml", "classes = 3\nroster = \"roster.toml\"\nthreads = 1\n" + common);
+  }
+
+  // And what an evaluation needs: groups of classes, and of the rows of each party. Its model says what classes there
+  // are.
+  void say_without_classes() const {
+    write_bytes(folder_ / "common.toml", "roster = \"roster.toml\"\nthreads = 1\nsilo-timeout = 20\n");
+    write_label_file(folder_ / "merged.npy", std::vector<std::int64_t>{0, 1, 1});
+    std::vector<std::int64_t> groups;
+    for (std::size_t row = 0; row < kRowsOfEach; ++row) groups.push_back(static_cast<std::int64_t>(row % 2));
+    write_label_file(folder_ / "n1g.npy", groups);
+  }
+
+  std::vector<std::string> words_of(std::size_t party, const std::string& address, const std::string& options) const {
+    const std::string own =
+        fmt::format(" --config common.toml --identity {} --log {} --ledger {} --health {} ", name(party, ".key"),
+                    name(party, ".log"), name(party, ".jsonl"), name(party, ".health"));
+    const std::string rows = fmt::format("--train-x {} --train-y {} ", name(party, "x.npy"), name(party, "y.npy"));
+    return split_arguments(party == 0
+                               ? "coordinator --listen 127.0.0.1:0 --report report.json --overwrite" + own + options
+                               : "silo --connect " + address + own + rows + options);
+  }
+
+  std::unique_ptr<RunningProgram> start(std::size_t party, const std::string& address, const std::string& options,
+                                        Form form) const {
+    return std::make_unique<RunningProgram>(
+        words_of(party, address, options),
+        RunOptions{.folder = folder_.path(), .form = form, .keeps_files = true, .timeout_seconds = 60.0});
+  }
+  // Where the coordinator listens: once it does.
+  std::string address() const {
+    for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end; ::usleep(5000)) {
+      if (has("n0.health")) return document("n0.health")["address"];
+    }
+    throw std::runtime_error("the coordinator does not listen");
+  }
+
+  struct Ended {
+    std::vector<ProgramRun> parties;
+    std::vector<int> codes() const {
+      std::vector<int> all;
+      for (const ProgramRun& party : parties) all.push_back(party.exit_code);
+      return all;
+    }
+  };
+  // Says where a silo dials, where that is not the coordinator's address itself.
+  using AddressOf = std::function<std::string(std::size_t silo, std::string listens)>;
+  Ended run_parties(const std::string& options, const AddressOf& address_of = nullptr, Form form = Form::kFork) const {
+    std::filesystem::remove(folder_ / "n0.health");
+    std::vector<std::unique_ptr<RunningProgram>> running;
+    running.push_back(start(0, "", options, form));
+    const std::string listens = address();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      running.push_back(start(silo, address_of ? address_of(silo, listens) : listens, options, form));
+    }
+    Ended ended;
+    for (const auto& party : running) ended.parties.push_back(party->finish());
+    return ended;
+  }
+
+  // The same with a seed, and with a fault on purpose where there is one, which no word on the command line can give.
+  // Returns all exit codes; -1 of a process that was killed.
+  std::vector<int> run_seeded(const std::string& options, const std::string& fault = "",
+                              const AddressOf& address_of = nullptr,
+                              const std::function<void(const std::string&)>& when_all_run = nullptr) const {
+    std::filesystem::remove(folder_ / "n0.health");
+    std::vector<pid_t> parties{fork_seeded(words_of(0, "", options), fault)};
+    const std::string listens = address();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      parties.push_back(fork_seeded(words_of(silo, address_of ? address_of(silo, listens) : listens, options), fault));
+    }
+    if (when_all_run) when_all_run(listens);
+    std::vector<int> codes;
+    for (const pid_t party : parties) {
+      int status = 0;
+      ::waitpid(party, &status, 0);
+      codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    }
+    return codes;
+  }
+  pid_t fork_seeded(const std::vector<std::string>& words, const std::string& fault = "") const {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    if (::chdir(folder_.path().c_str()) != 0) ::_exit(127);
+    std::freopen("/dev/null", "w", stdout);
+    std::freopen("/dev/null", "w", stderr);
+    const auto run = [&] {
+      try {
+        NetworkParty party = *parse_command_line(dpreduce_command(), words).target<NetworkParty>();
+        party.fit.privacy.seed = kSeed;
+        party.fit.silos.fault = fault;
+        Communicator alone = Communicator::alone();
+        party(alone);
+        return 0;
+      } catch (const Error& error) {
+        return static_cast<int>(error.code());
+      }
+    };
+    ::_exit(run_guarded(run, AtomicFile::remove_unfinished));
+  }
+
+  // The model of the parties as ranks of a launcher, with the same noise.
+  std::string model_under_launcher(const std::string& options) const {
+    run_among(kSilos,
+              "fit --secure-aggregation --config common.toml --train-x n{rank}x.npy --train-y n{rank}y.npy --identity "
+              "n{rank}.key --ledger m{rank}.jsonl --out launched.safetensors --seed 7 " +
+                  options,
+              0);
+    return bytes("launched.safetensors");
+  }
+
+  // What a silo's ledger has charged, release by release.
+  std::vector<json> charged(const std::string& ledger) const {
+    std::vector<json> charges;
+    for (const std::string& line : charges_in(bytes(ledger))) {
+      const json charge = json::parse(line);
+      charges.push_back({charge["epsilon"], charge["delta"], charge["unit"], charge["silos"], charge["blocks"]});
+    }
+    return charges;
+  }
+};
+
+}  // namespace dpreduce

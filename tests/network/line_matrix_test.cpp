@@ -1,0 +1,387 @@
+// Every line cut, reset and silenced at every record of TLS, every party killed, and every message changed, in turn:
+// the run ends right, with the same bytes everywhere, or refused with its reason; never wrong, and never later than it
+// may. Parties are threads with a wire each, over TCP. The long form plays all stories; its figures stand in
+// docs/experiments/network.md.
+#include <atomic>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "tests/common/silos/memory_wire.hpp"
+#include "tests/network/network_parties.hpp"
+#include "tests/slow_tests.hpp"
+
+namespace dpreduce::line_matrix_test {
+
+using testing::AnyOf;
+using testing::Eq;
+
+constexpr std::uint32_t kSilos = 3;
+// A line is silent for a quarter of it, broken for a quarter, and a party leaves within half of it; the rest is for a
+// busy machine.
+const std::chrono::seconds kTimeout{runs_slow_tests() ? 4 : 2};
+constexpr std::chrono::seconds kLongest{12};
+
+struct LineStory {
+  std::uint32_t silo = 1;  // whose line it is
+  std::optional<LineFault> cut = std::nullopt;
+  std::chrono::milliseconds delay{0};
+  std::uint64_t rate = 0;
+  SiloRunPlan plan = {.terms = {kSilos, 2, 0}, .timeout = kTimeout, .rounds = 2};
+  bool overrules = false;  // the coordinator tells all that nobody has failed
+
+  std::string text() const {
+    std::string text = fmt::format("silo {}", silo);
+    if (cut) {
+      text += fmt::format(", {} at record {} {} the coordinator, place {}", static_cast<int>(cut->kind), cut->record,
+                          cut->to_coordinator ? "to" : "from", static_cast<int>(cut->place));
+    }
+    if (plan.fault) {
+      text += fmt::format(", party {}: fault {} at {}#{}", plan.fault->party, static_cast<int>(plan.fault->kind),
+                          to_string(plan.fault->at), plan.fault->number);
+    }
+    return text;
+  }
+};
+
+struct Outcome {
+  SiloRunResult run;
+  std::map<std::uint32_t, std::vector<std::vector<std::uint64_t>>> told;  // the sums that each silo has
+  std::uint64_t records_up = 0;
+  std::uint64_t records_down = 0;
+  std::uint64_t connections = 0;
+  std::chrono::duration<double> seconds{};
+};
+
+// What is to be done where a party kills itself: its wire goes without a word.
+const SelfHarm kDies{[] { throw Killed(); }, [] { throw Killed(); }};
+
+class StoryRun {
+ public:
+  explicit StoryRun(const LineStory& story) : story_(story), parties_(kSilos, kTimeout) {
+    proxy_.set_delay(story.delay);
+    proxy_.set_rate(story.rate);
+    if (story.cut) proxy_.set_fault(*story.cut);
+    proxy_.begin(parties_.port());
+  }
+
+  Outcome play() {
+    const auto began = WireClock::now();
+    for (std::uint32_t silo = 1; silo <= kSilos; ++silo) outcome_.told[silo];
+    std::vector<std::thread> silos;
+    for (std::uint32_t silo = 1; silo <= kSilos; ++silo) silos.emplace_back([this, silo] { take_part(silo); });
+    lead();
+    for (std::thread& silo : silos) silo.join();
+    outcome_.seconds = WireClock::now() - began;
+    outcome_.records_up = proxy_.records(true);
+    outcome_.records_down = proxy_.records(false);
+    outcome_.connections = proxy_.connections();
+    return std::move(outcome_);
+  }
+
+ private:
+  // The party's part on its wire, with the fault that it may have.
+  void on_wire(NetworkWire& wire, std::uint32_t party, const std::function<void(Wire&, SiloEntry)>& part) {
+    SiloEntry entry = simulated_entry(story_.plan);
+    wire.set_send_timeout(entry.timeout);
+    if (party == 0 && story_.overrules) {
+      entry.fault = Fault{.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
+    }
+    if (!story_.plan.fault || story_.plan.fault->party != party) return part(wire, std::move(entry));
+    FaultyWire faulty(wire, *story_.plan.fault, kDies);
+    part(faulty, std::move(entry));
+  }
+
+  void take_part(std::uint32_t silo) {
+    const auto wire = parties_.silo(silo, silo == story_.silo ? proxy_.port() : 0);
+    try {
+      wire->wait_for_run([](const std::string&) {});
+      on_wire(*wire, silo, [&](Wire& own, SiloEntry entry) {
+        take_silos_part(own, silo, story_.plan, std::move(entry), outcome_.told.at(silo));
+      });
+    } catch (const Killed&) {
+      return;
+    } catch (const Error& error) {
+      const std::lock_guard guard(lock_);
+      outcome_.run.silo_refusals[silo] = error.what();
+    }
+    wire->leave("it has ended");
+  }
+
+  void lead() {
+    try {
+      parties_.begin();
+      on_wire(parties_.coordinator(), 0, [&](Wire& own, SiloEntry entry) {
+        SiloRunResult led;
+        take_coordinators_part(own, story_.plan, std::move(entry), led);
+        const std::lock_guard guard(lock_);
+        led.silo_refusals = std::move(outcome_.run.silo_refusals);
+        outcome_.run = std::move(led);
+      });
+    } catch (const Error& error) {
+      outcome_.run.refusal = error.what();
+    }
+    if (outcome_.run.refusal != "the coordinator was killed") parties_.coordinator().leave("it has ended");
+    parties_.end_coordinator();
+  }
+
+  const LineStory& story_;
+  NetworkParties parties_;
+  LineProxy proxy_;
+  std::mutex lock_;
+  Outcome outcome_;
+};
+
+// What a run has come to, in a word; "wrong" where it may not have come to that.
+std::string word_of(const LineStory& story, const Outcome& outcome) {
+  const SiloRunResult& run = outcome.run;
+  if (!sums_are_right(run, story.plan)) return "wrong: a sum";
+  for (const auto& [silo, told] : outcome.told) {
+    for (std::size_t round = 0; round < told.size(); ++round) {
+      if (round < run.sums.size() && told[round] != run.sums[round]) return "wrong: what a silo was told";
+    }
+  }
+  for (const LostSilo& lost : run.lost) {
+    if (lost.reason.empty()) return "wrong: lost without a reason";
+  }
+  for (const auto& [silo, why] : run.silo_refusals) {
+    if (why.empty()) return "wrong: refused without a reason";
+  }
+  if (outcome.seconds > kLongest) return "wrong: too late";
+  if (!run.refusal.empty()) return "refused";
+  if (run.sums.size() != story.plan.rounds) return "wrong: a sum is missing";
+  if (!run.lost.empty()) return "right, without a silo";
+  for (const auto& [silo, why] : run.silo_refusals) {
+    if (outcome.told.at(silo).size() != story.plan.rounds) return "wrong: a silo refused, and was not lost";
+  }
+  return run.silo_refusals.empty() ? "right" : "right, and a silo refuses the last word";
+}
+
+// Most of the time of a run is waiting.
+constexpr std::size_t kAtOnce = 12;
+
+struct Played {
+  std::vector<std::string> words;
+  std::vector<Outcome> outcomes;
+};
+
+// The figures of a class of stories go to the file that the environment names.
+void write_figures(const std::string& name, const Played& played, double seconds) {
+  const char* const path = std::getenv("DPREDUCE_FIGURES");
+  if (path == nullptr) return;
+  nlohmann::json figures{{"stories", name}, {"runs", played.words.size()}, {"seconds", seconds}};
+  double longest = 0;
+  std::uint64_t connections = 0;
+  for (const Outcome& outcome : played.outcomes) {
+    longest = std::max(longest, outcome.seconds.count());
+    connections = std::max(connections, outcome.connections);
+  }
+  for (const std::string& word : played.words) {
+    auto& count = figures["outcomes"][word];
+    count = count.is_null() ? 1 : count.get<int>() + 1;
+  }
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  figures["longest"] = longest;
+  figures["most_connections"] = connections;
+  figures["peak_mib"] = static_cast<double>(used.ru_maxrss) / 1024.0;
+  std::ofstream(path, std::ios::app) << figures.dump() << '\n';
+}
+
+Played play_all(const std::string& name, const std::vector<LineStory>& stories) {
+  const auto began = WireClock::now();
+  Played played;
+  played.words.resize(stories.size());
+  played.outcomes.resize(stories.size());
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> players;
+  for (std::size_t player = 0; player < kAtOnce; ++player) {
+    players.emplace_back([&] {
+      for (std::size_t story = next++; story < stories.size(); story = next++) {
+        played.outcomes[story] = StoryRun(stories[story]).play();
+        played.words[story] = word_of(stories[story], played.outcomes[story]);
+      }
+    });
+  }
+  players.clear();
+  write_figures(name, played, std::chrono::duration<double>(WireClock::now() - began).count());
+  return played;
+}
+
+std::string details(const Outcome& outcome) {
+  std::string text = fmt::format("{:.2f} s, coordinator: \"{}\"", outcome.seconds.count(), outcome.run.refusal);
+  for (const LostSilo& lost : outcome.run.lost) text += fmt::format("; lost {}: {}", lost.silo, lost.reason);
+  for (const auto& [silo, why] : outcome.run.silo_refusals) text += fmt::format("; silo {}: {}", silo, why);
+  return text;
+}
+
+void expect_words(const std::vector<LineStory>& stories, const Played& played,
+                  const testing::Matcher<const std::string&>& allowed) {
+  for (std::size_t story = 0; story < stories.size(); ++story) {
+    EXPECT_THAT(played.words[story], allowed) << stories[story].text() << "\n" << details(played.outcomes[story]);
+  }
+}
+
+// The long form plays all stories, the other every so many-th.
+std::vector<LineStory> some_of(std::vector<LineStory> all, std::size_t step) {
+  if (runs_slow_tests()) return all;
+  std::vector<LineStory> some;
+  for (std::size_t story = 0; story < all.size(); story += step) some.push_back(std::move(all[story]));
+  return some;
+}
+
+// Every record that a line has carried in a run without faults, and some more: how many there are depends on what
+// goes together.
+std::vector<LineStory> cuts(const std::vector<LineFault::Place>& places, LineFault::Kind kind) {
+  const Outcome plain = StoryRun(LineStory{}).play();
+  EXPECT_EQ(word_of(LineStory{}, plain), "right") << details(plain);
+  constexpr std::uint64_t kMore = 3;
+  std::vector<LineStory> stories;
+  for (const bool to_coordinator : {true, false}) {
+    const std::uint64_t records = (to_coordinator ? plain.records_up : plain.records_down) + kMore;
+    for (std::uint64_t record = 1; record <= records; ++record) {
+      for (const LineFault::Place place : places) {
+        for (std::uint32_t silo = 1; silo <= (runs_slow_tests() ? kSilos : 1); ++silo) {
+          stories.push_back({.silo = silo, .cut = LineFault{to_coordinator, record, place, kind}});
+        }
+      }
+    }
+  }
+  return stories;
+}
+
+constexpr LineFault::Place kPlaces[] = {LineFault::Place::kBefore, LineFault::Place::kWithin, LineFault::Place::kAfter};
+
+// A line that is cut is made again, wherever that was: nobody is lost.
+TEST(LineMatrix, LinesThatAreCutAtAnyRecordChangeNothing) {
+  for (const auto& [kind, name] : {std::pair{LineFault::Kind::kClose, "a connection is closed"},
+                                   std::pair{LineFault::Kind::kReset, "a connection is reset"}}) {
+    const std::vector<LineStory> stories = some_of(cuts({std::begin(kPlaces), std::end(kPlaces)}, kind), 7);
+    expect_words(stories, play_all(name, stories), Eq("right"));
+  }
+}
+
+TEST(LineMatrix, LinesThatGoSilentAtAnyRecordAreDialedAgain) {
+  const std::vector<LineStory> stories = some_of(cuts({LineFault::Place::kAfter}, LineFault::Kind::kSilence), 6);
+  expect_words(stories, play_all("a connection goes silent", stories), Eq("right"));
+}
+
+TEST(LineMatrix, SlowLinesTakeTheirTime) {
+  std::vector<LineStory> stories;
+  for (const std::chrono::milliseconds delay : {std::chrono::milliseconds(0), std::chrono::milliseconds(10)}) {
+    for (const std::uint64_t rate : {0U, 400'000U, 200'000U}) stories.push_back({.delay = delay, .rate = rate});
+  }
+  for (LineStory& story : stories) story.plan.words = 3'000;
+  const Played played = play_all("a line is slow", stories);
+  expect_words(stories, played, Eq("right"));
+  const auto seconds = [&](std::size_t story) { return played.outcomes[story].seconds.count(); };
+  const double both_ways = 2 * 2 * 24'000;  // bytes at least: two rounds, both ways
+  EXPECT_GT(seconds(1), both_ways / 400'000 / 2);
+  EXPECT_GT(seconds(2), both_ways / 200'000 / 2);
+  EXPECT_GT(seconds(3), 0.25) << "some twenty answers are waited for, 20 ms each";
+}
+
+// Which messages a party sends in a run, each with its number among those of its kind.
+std::vector<Fault> messages_of_run(const SiloRunPlan& plan, FaultKind kind) {
+  std::map<std::pair<std::uint32_t, FrameKind>, std::uint32_t> seen;
+  std::vector<Fault> all;
+  SiloRunPlan watched = plan;
+  watched.watcher = [&](std::uint32_t, const Message& message) {
+    const auto header = message.is_farewell ? std::nullopt : claimed_header(message.bytes);
+    if (!header) return;
+    const std::uint32_t number = ++seen[{message.from, header->kind}];
+    all.push_back({.party = message.from, .kind = kind, .at = header->kind, .number = number});
+  };
+  run_silos(watched);
+  return all;
+}
+
+std::vector<LineStory> at_every_message(FaultKind kind, const std::function<bool(const Fault&)>& is_meant) {
+  std::vector<LineStory> stories;
+  for (const Fault& fault : messages_of_run(LineStory{}.plan, kind)) {
+    if (!is_meant(fault)) continue;
+    LineStory story;
+    story.plan.fault = fault;
+    stories.push_back(std::move(story));
+  }
+  return stories;
+}
+
+TEST(LineMatrix, ASiloKilledAtAnyMessageLeavesARightSumOfTheOthers) {
+  const auto stories =
+      some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party != 0; }), 7);
+  const Played played = play_all("a silo is killed", stories);
+  expect_words(stories, played, Eq("right, without a silo"));
+  for (std::size_t story = 0; story < stories.size(); ++story) {
+    const Outcome& outcome = played.outcomes[story];
+    EXPECT_EQ(outcome.run.lost.size(), 1U) << stories[story].text();
+    for (const auto& [silo, told] : outcome.told) {
+      if (silo == stories[story].plan.fault->party) continue;
+      EXPECT_EQ(told.size(), 2U) << stories[story].text();
+    }
+  }
+}
+
+TEST(LineMatrix, ACoordinatorKilledAtAnyMessageEndsTheRunAtEverySilo) {
+  const auto stories =
+      some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party == 0; }), 9);
+  const Played played = play_all("the coordinator is killed", stories);
+  expect_words(stories, played, Eq("refused"));
+  for (std::size_t story = 0; story < stories.size(); ++story) {
+    const bool is_last =
+        stories[story].plan.fault->at == FrameKind::kVerdict && stories[story].plan.fault->number > 2 * kSilos;
+    for (std::uint32_t silo = 1; silo <= kSilos; ++silo) {
+      const auto refusal = played.outcomes[story].run.silo_refusals.find(silo);
+      if (refusal == played.outcomes[story].run.silo_refusals.end()) {
+        EXPECT_TRUE(is_last) << stories[story].text();  // it has had the last verdict
+        continue;
+      }
+      EXPECT_THAT(refusal->second, AnyOf(HasSubstr("the coordinator is gone"), HasSubstr("rank 0")))
+          << stories[story].text();
+    }
+  }
+}
+
+// Whatever a coordinator changes a silo refuses, which ends that silo, whatever it is told then; and the other way
+// round.
+TEST(LineMatrix, AMessageThatIsChangedIsRefusedByWhoGetsIt) {
+  for (const bool of_coordinator : {true, false}) {
+    std::vector<LineStory> stories = some_of(
+        at_every_message(FaultKind::kCorrupt, [&](const Fault& fault) { return (fault.party == 0) == of_coordinator; }),
+        9);
+    for (LineStory& story : stories) story.overrules = of_coordinator;
+    const Played played =
+        play_all(of_coordinator ? "the coordinator changes a message" : "a silo changes a message", stories);
+    expect_words(stories, played, AnyOf("right, without a silo", "right, and a silo refuses the last word"));
+    for (std::size_t story = 0; story < stories.size(); ++story) {
+      EXPECT_EQ(played.outcomes[story].run.silo_refusals.size(), 1U) << details(played.outcomes[story]);
+    }
+  }
+}
+
+// A silo fails in any round, and the coordinator tells all that nobody has: it is found out, and no round more is made.
+TEST(LineMatrix, AFailureThatIsAnsweredWithAllWellEndsTheRun) {
+  std::vector<LineStory> stories;
+  for (std::uint32_t silo = 1; silo <= kSilos; ++silo) {
+    for (std::size_t round = 0; round < LineStory{}.plan.rounds; ++round) {
+      for (const bool overrules : {true, false}) {
+        LineStory story{.silo = silo};
+        story.overrules = overrules;
+        story.plan.failure = std::pair(silo, round);
+        stories.push_back(std::move(story));
+      }
+    }
+  }
+  const Played played = play_all("a silo fails and is told that all is well", stories);
+  expect_words(stories, played, Eq("refused"));
+  for (std::size_t story = 0; story < stories.size(); ++story) {
+    const SiloRunResult& run = played.outcomes[story].run;
+    EXPECT_EQ(run.sums.size(), stories[story].plan.failure->second) << stories[story].text();
+    EXPECT_EQ(run.silo_refusals.size(), kSilos);
+    EXPECT_EQ(run.silo_refusals.at(stories[story].silo), "a row of its own");
+    EXPECT_THAT(run.refusal, HasSubstr(stories[story].overrules ? "was told that nobody has" : "a silo has failed"));
+  }
+}
+
+}  // namespace dpreduce::line_matrix_test
