@@ -48,8 +48,8 @@ struct EvaluateOptions {
 };
 
 // Options of exact figures as well. Whoever gives another one wants noise.
-constexpr std::array kOfExactFigures{"model",     "test-x", "test-y", "train-y",   "bad-rows", "top-k",
-                                     "threshold", "report", "format", "overwrite", "config"};
+constexpr std::array kOfExactFigures{"model", "test-x",    "test-y", "test-targets", "train-y",   "bad-rows",
+                                     "top-k", "threshold", "report", "format",       "overwrite", "config"};
 
 // Options that are about noise go with --private; those that are exact figures' alone do not.
 void require_private_or_not(const EvaluateOptions& options, const OptionTable& table) {
@@ -202,12 +202,19 @@ void require_room(const Classifier& classifier, WorkerRows& rows, Communicator& 
     const TestedModel model{.input_dim = classifier.input_dim(),
                             .dim = parts.weights.size() / classes,
                             .classes = classes,
-                            .labels_per_row = rows.has_label_sets() ? classes : 1,
+                            .labels_per_row = rows.label_slots(classes),
                             .heads = parts.cosine_head.empty() ? std::size_t{1} : std::size_t{2},
                             .threads = default_threads()};
     machine.require(memory_of_test(model) + labels * kBytesOfTestLabel + rows.held_bytes(), rows.mapped_bytes(),
                     "test fewer rows at a time");
   });
+}
+
+void print_text(const TargetFigures& figures) {
+  const nlohmann::json json = to_json(figures);
+  line("R^2", json["r2"].is_null() ? std::nullopt : std::optional(json["r2"].get<double>()));
+  if (json["rmse"].is_number()) fmt::print("{:<22} {:.6g}\n", "RMSE", json["rmse"].get<double>());
+  if (figures.targets() > 1) fmt::print("figures of each target are in the JSON report\n");
 }
 
 void run(const EvaluateOptions& options, Communicator& ranks) {
@@ -218,6 +225,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
     classifier.emplace(load_classifier(options.model()));
     require_top_k(options.top_k, classifier->classes());
     RowFiles test = options.rows();
+    require_kind_of_model(*classifier, test);
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));
     const std::array outputs{NamedPath{"--report", options.run.output.report}};
@@ -232,7 +240,9 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.rows().bad_rows, default_threads(),
                                                 {options.top_k, options.threshold});
   const ClassCounts* counts = std::get_if<ClassCounts>(&figures);
-  ranks.together([&] { require_labels_for(options, counts != nullptr); });
+  ranks.together([&] {
+    if (!classifier->predicts_numbers()) require_labels_for(options, counts != nullptr);
+  });
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
@@ -245,6 +255,8 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       fmt::print("{}\n", json_text(report, 2));
     } else if (counts != nullptr) {
       print_text(*counts, shares, classifier->parts().class_names);
+    } else if (const auto* const numbers = std::get_if<TargetFigures>(&figures)) {
+      print_text(*numbers);
     } else {
       print_text(std::get<LabelSetFigures>(figures));
     }
@@ -266,6 +278,9 @@ CommandEntry evaluate_command() {
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
   table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().of_command_alone(SaidBy::kParty);
+  declare_targets(table, rows, "--test-targets", "numbers, where the model predicts these")
+      .of_own_rows()
+      .of_command_alone(SaidBy::kParty);
   table
       .files("--train-y", options->train_y,
              "training labels, to tell the smallest 25 % of classes (private: for the owner)")
@@ -300,6 +315,7 @@ CommandEntry evaluate_command() {
   command.footer =
       "Examples:\n"
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
+      "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-targets tt.npy\n"
       "  dpreduce evaluate --private --epsilon 0.5 --delta 1e-6 --model model.safetensors --test-x tx.npy --test-y "
       "ty.npy\n"
       "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";

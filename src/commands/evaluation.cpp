@@ -136,6 +136,13 @@ void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, cons
   }
 }
 
+void require_kind_of_model(const Classifier& classifier, const RowFiles& test) {
+  if (classifier.predicts_numbers() == test.has_targets) return;
+  throw UsageError(classifier.predicts_numbers()
+                       ? "--test-y: the model predicts numbers; give them as --test-targets FILE"
+                       : "--test-targets: the model predicts classes; give them as --test-y FILE");
+}
+
 void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
   if (!top_k || *top_k <= classes) return;
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
@@ -149,8 +156,36 @@ void warn_of_training_rows(const std::string& found) {
              found);
 }
 
+namespace {
+
+TargetFigures target_figures(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
+                             unsigned threads) {
+  const std::size_t count = classifier.classes();
+  TargetFigures figures(classifier.parts().preprocessing.targets);
+  ranks.together([&] {
+    if (rows.targets() != count) {
+      throw BadInput(
+          fmt::format("test targets: {} a row, but the model predicts {}; give as many", rows.targets(), count));
+    }
+    std::vector<double> targets(count);
+    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
+      const std::vector<double> predicted = classifier.predict_scores(features, threads);
+      for (std::size_t row = 0; row < chunk.rows; ++row) {
+        const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+        for (std::size_t t = 0; t < count; ++t) targets[t] = target_in(slots, t);
+        figures.add(targets, std::span(predicted).subspan(row * count, count));
+      }
+    });
+  });
+  ranks.sum_everywhere(figures.words());
+  return figures;
+}
+
+}  // namespace
+
 TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                               unsigned threads, const LabelSetTerms& terms) {
+  if (classifier.predicts_numbers()) return target_figures(ranks, classifier, rows, bad_rows, threads);
   const bool has_sets = ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0;
   ranks.together([&] {
     if (rows.has_label_sets() != has_sets) {

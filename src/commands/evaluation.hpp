@@ -23,6 +23,9 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
 /// Throws UsageError where --top-k is 0, or --threshold no finite number.
 void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);
 
+/// Throws UsageError where `test` names classes and the model predicts numbers, or the other way about.
+void require_kind_of_model(const Classifier& classifier, const RowFiles& test);
+
 /// Throws UsageError where --top-k asks for more classes than there are.
 void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
 

@@ -1,4 +1,4 @@
-// Labels, sets of labels, scores and probabilities of new rows.
+// Labels, sets of labels, scores and probabilities of new rows, or numbers where the model predicts these.
 //
 //     labels alone            each rank predicts its share of the rows; labels are gathered in rank order, which is
 //                             the order of the rows
@@ -146,6 +146,16 @@ class PredictionFile {
     return {path, columns, dtype, Shape{rows, classifier.classes()}, existing};
   }
 
+  // A number for each target, float64; n x 1 where there is one in .csv, n in .npy.
+  static PredictionFile of_targets(const std::string& path, const Classifier& classifier, std::uint64_t rows,
+                                   Existing existing) {
+    const std::size_t count = classifier.classes();
+    std::vector<std::string> columns{"target"};
+    if (count > 1) columns.clear();
+    for (std::size_t t = 0; count > 1 && t < count; ++t) columns.push_back(fmt::format("target_{}", t));
+    return {path, columns, DType::kFloat64, count > 1 ? Shape{rows, count} : Shape{rows}, existing};
+  }
+
   // The next elements, row by row: classes, float32, or zeros and ones.
   void append(std::span<const std::int32_t> classes) {
     if (npy_) return npy_->append(classes);
@@ -154,6 +164,10 @@ class PredictionFile {
   void append(std::span<const float> numbers) {
     if (npy_) return npy_->append(numbers);
     for (const float number : numbers) csv_->add(number);
+  }
+  void append(std::span<const double> numbers) {
+    if (npy_) return npy_->append_stored(std::as_bytes(numbers));
+    for (const double number : numbers) csv_->add(number);
   }
   void append_sets(std::span<const std::byte> sets) {
     if (npy_) return npy_->append_stored(sets);
@@ -274,6 +288,37 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
   });
 }
 
+// Numbers in the place of classes: the coordinator reads all rows, and writes as it goes.
+void predict_numbers(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    WorkerRows rows = open_features(options, classifier, 0, 1);
+    std::optional<PredictionFile> file;
+    if (!options.out.empty()) {
+      file.emplace(PredictionFile::of_targets(options.out, classifier, rows.range().count, existing(options)));
+    }
+    const std::size_t count = classifier.classes();
+    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
+      const std::vector<double> numbers = classifier.predict_scores(features, default_threads());
+      if (file) return file->append(std::span<const double>(numbers));
+      for (std::size_t place = 0; place < numbers.size(); ++place) {
+        fmt::print("{}{}", numbers[place], (place + 1) % count == 0 ? '\n' : ' ');
+      }
+    });
+    if (file) file->commit();
+  });
+}
+
+void require_options_of_numbers(const PredictOptions& options) {
+  for (const auto& [is_given, option] :
+       {std::pair{options.scores.has_value(), "--scores"},
+        std::pair{options.probabilities.has_value(), "--probabilities"},
+        std::pair{options.top_k.has_value(), "--top-k"}, std::pair{options.sets, "--sets"}}) {
+    if (!is_given) continue;
+    throw UsageError(fmt::format("{}: {} predicts numbers, and has no classes; leave it out", option, options.model));
+  }
+}
+
 std::optional<double> threshold_of(const PredictOptions& options, const Classifier& classifier) {
   const std::optional<double> threshold = options.threshold ? options.threshold : classifier.parts().threshold;
   if (options.sets && !threshold) {
@@ -297,6 +342,7 @@ void run(const PredictOptions& options, Communicator& ranks) {
   std::optional<double> threshold;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
+    if (classifier->predicts_numbers()) require_options_of_numbers(options);
     require_top_k(options.top_k, classifier->classes());
     require_probabilities(options, *classifier);
     threshold = threshold_of(options, *classifier);
@@ -304,7 +350,9 @@ void run(const PredictOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     for (const NamedPath& output : prediction_files(options)) AtomicFile check_writable(output.path, existing(options));
   });
-  if (goes_through_scores(options)) {
+  if (classifier->predicts_numbers()) {
+    predict_numbers(options, ranks, *classifier);
+  } else if (goes_through_scores(options)) {
     predict_of_scores(options, ranks, *classifier, threshold);
   } else {
     predict_labels(options, ranks, *classifier);
@@ -321,7 +369,8 @@ CommandEntry predict_command() {
   table.files("--x,--test-x", options->x, "features").required();
   table
       .file("--out", options->out,
-            "labels, .npy (int64) or .csv (names where the model has them); default: one a line on standard output, "
+            "labels, .npy (int64) or .csv (names where the model has them), or the numbers (float64) that the model "
+            "predicts; default: one a line on standard output, "
             "where no other file is asked for")
       .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");

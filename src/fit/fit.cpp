@@ -31,7 +31,7 @@ void require_callable(const FitOptions& options, const Communicator& ranks, Acco
     throw UsageError("--secure-aggregation: a run among silos is started by the command `dpreduce fit`");
   }
   if (options.data.train.x.empty()) throw UsageError("--train-x: name the training features");
-  if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels");
+  if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels, or --targets");
   if (options.output.dry_run) throw UsageError("--dry-run: make a ResolvedFit, which says what a fit would release");
   if (accounts == Accounts::kLedger) return;
   if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
@@ -131,6 +131,7 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
 Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing) {
   const FitOptions& options = fit.options();
   preprocessing.intercept = 0.0;  // folded into the bias
+  preprocessing.targets.share = 0.0;
   ClassifierParts parts{.method = options.method.name,
                         .privacy = fit.statement(),
                         .preprocessing = std::move(preprocessing),
@@ -141,7 +142,7 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
                         .threshold = std::nullopt,
                         .class_names = options.data.train.class_names,
                         .feature_names = options.data.train.feature_names,
-                        .link = fit.method().link(),
+                        .link = options.data.has_targets() ? std::nullopt : fit.method().link(),
                         .forfeits = beside_seed(fit.plan().forfeits)};
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : fit.method().threshold();
   return Classifier(std::move(parts));

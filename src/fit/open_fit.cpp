@@ -102,11 +102,11 @@ FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
 WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
   const RowFiles& train = options.data.train;
   if (memory == nullptr) return open_ranked_rows(train, ranks);
-  return ranked_rows_in_memory(memory->train_x, memory->train_y, train.x.front(), train.y.front(), ranks);
+  return ranked_rows_in_memory(memory->train_x, memory->train_y, train, ranks);
 }
 
 void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
-  if (rows.is_none()) return;
+  if (rows.is_none() || data.has_targets()) return;
   const std::string& files = data.train.y.front();
   const std::string option = data.train.option("y");
   const std::size_t columns = rows.labels().columns();
@@ -310,8 +310,10 @@ void require_silos_per_person(const SiloOptions& options, std::uint64_t silos) {
                                *options.silos_per_person, silos, silos));
 }
 
-OpenFit open_fit(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
-  WorkerRows training = open_own_rows(options, ranks, memory);
+OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemory* memory) {
+  WorkerRows training = open_own_rows(asked, ranks, memory);
+  FitOptions options = asked;
+  if (options.data.has_targets()) options.data.classes = training.targets();
   const std::size_t dim = training.dim();
   std::unique_ptr<FileClaims> claims = claim_silo_files(training, ranks);
   std::optional<WorkerRows> candidates = open_candidates(options, dim, ranks, memory);

@@ -41,11 +41,23 @@ void require_largest_dim(double dim, double largest, const std::string& name) {
                              dim, largest));
 }
 
+// Targets of a row, the same for all ranks that have rows. Collective.
+std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicator& ranks) {
+  const auto most = static_cast<std::size_t>(ranks.max_everywhere(static_cast<double>(own)));
+  ranks.together([&] {
+    if (own == 0 || own == most) return;
+    throw BadInput(fmt::format("{}: rows have {} targets, but those of another rank have {}; all files must agree",
+                               options.y.front(), own, most));
+  });
+  return most;
+}
+
 }  // namespace
 
 WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers) {
-  WorkerRows rows = WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker),
-                                     static_cast<std::size_t>(workers), named_classes(options.class_names));
+  WorkerRows rows =
+      WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers),
+                       named_classes(options.class_names), options.role_of_y());
   require_features_of(rows, input_dim, options.x.front());
   return rows;
 }
@@ -62,13 +74,14 @@ WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Com
                                   : open_rows_for(dim, options, ranks.rank(), ranks.size());
 }
 
-WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const std::string& x_name,
-                                 const std::string& y_name, Communicator& ranks) {
+WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks) {
+  const std::string& x_name = options.x.front();
   std::optional<WorkerRows> rows;
-  ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, y_name)); });
+  ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, options.y.front(), options.role_of_y())); });
   const double dim = static_cast<double>(rows->dim());
   const double largest = ranks.max_everywhere(dim);
   ranks.together([&] { require_largest_dim(dim, largest, x_name); });
+  if (options.has_targets) agreed_targets(rows->targets(), options, ranks);
   return std::move(*rows);
 }
 
@@ -85,7 +98,7 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (!has_some) return;
     const std::size_t worker = is_shared ? static_cast<std::size_t>(ranks.rank()) : 0;
     rows.emplace(WorkerRows::open(options.x, options.y, worker, is_shared ? static_cast<std::size_t>(ranks.size()) : 1,
-                                  named_classes(options.class_names)));
+                                  named_classes(options.class_names), options.role_of_y()));
     read_groups(*rows, options, worker);
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
@@ -96,7 +109,8 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (claims) require_no_earlier_claim(*rows, *claims);
     if (has_some) require_largest_dim(dim, largest, options.x.front());
   });
-  return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest));
+  const std::size_t targets = options.has_targets ? agreed_targets(rows ? rows->targets() : 0, options, ranks) : 0;
+  return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest), targets);
 }
 
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,

@@ -34,10 +34,9 @@ WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Com
 /// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
-/// The same of this rank's own rows in memory; none is allowed. Collective. Throws BadInput as WorkerRows::in_memory,
-/// and where ranks' rows differ in their number of features.
-WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const std::string& x_name,
-                                 const std::string& y_name, Communicator& ranks);
+/// The same of this rank's own rows in memory, which `options` names for messages; none is allowed. Collective. Throws
+/// BadInput as WorkerRows::in_memory, and where ranks' rows differ in their number of features.
+WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks);
 
 /// How many of these labels every class has, whether they are class indices or zeros and ones. Throws BadInput where
 /// one is no class; PeerFailed where another rank fails.

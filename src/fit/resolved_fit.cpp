@@ -56,7 +56,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   nlohmann::json config{{"version", version()},
                         {"method", options.method.name},
                         {"settings", method.settings()},
-                        {"classes", options.data.classes},
+                        {options.data.has_targets() ? "targets" : "classes", options.data.classes},
                         {"max_labels", options.data.most_labels()},
                         {"input_dim", preprocessing.input_dim},
                         {"pool", preprocessing.pool},
@@ -69,6 +69,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
                         {"choose", options.method.choose},
                         {"adjacency", to_string(options.privacy.adjacency)},
                         {"bad_rows", to_string(options.data.train.bad_rows)}};
+  if (!options.data.target_range.empty()) config["target_range"] = options.data.target_range;
   if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
@@ -295,7 +296,7 @@ StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,
           .bad_rows = options_.data.train.bad_rows,
           .memory_bytes = memory_bytes.value_or(options_.machine.memory_mib.value() << 20),
           .threads = threads,
-          .labels_per_row = rows.has_label_sets() ? options_.data.most_labels() : 1};
+          .labels_per_row = rows.label_slots(options_.data.most_labels())};
 }
 
 std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
@@ -341,6 +342,9 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
                         .clip_norm = options.rows.clip_norm,
                         .center = {},
                         .intercept = 0.0};
+  if (options.data.has_targets()) {
+    plan.preprocessing.targets = columns_of_ranges(options.data.target_range, options.data.classes);
+  }
   ReleaseTerms terms;
   terms.classes = options.data.classes;
   terms.most_labels = options.data.most_labels();

@@ -244,6 +244,26 @@ void require_public_outputs(const FitOptions& options) {
   throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
 }
 
+// The coordinator of silos has no rows; that they have targets all parties have said, by saying nothing of classes.
+void take_targets(FitOptions& options) {
+  DataOptions& data = options.data;
+  const bool is_coordinator =
+      options.silos.secure_aggregation && options.silos.rows_are_own && options.data.train.x.empty();
+  if (is_coordinator && data.classes == 0) data.train.has_targets = true;
+  if (!data.test.y.empty() && data.test.has_targets != data.train.has_targets) {
+    throw UsageError(fmt::format("{} with {}: test rows have classes or numbers, as training rows have; give {}",
+                                 data.test.option("y"), data.train.option("y"),
+                                 data.train.has_targets ? "--test-targets" : "--test-y"));
+  }
+  data.test.has_targets = data.train.has_targets;
+  if (!data.has_targets()) return;
+  if (data.classes != 0) throw UsageError("--targets with --classes: numbers have no classes; leave --classes out");
+  if (options.rows.select > 0) {
+    throw UsageError("--targets with --select: features are told apart by classes; leave it out, or use --pca");
+  }
+  if (data.target_range.empty()) throw UsageError("--targets: say with --target-range LO,HI where they lie");
+}
+
 }  // namespace
 
 bool may_choose_public_rows(const FitOptions& options) {
@@ -253,6 +273,7 @@ bool may_choose_public_rows(const FitOptions& options) {
 
 FitOptions validated(FitOptions options) {
   if (options.data.classes == 0) options.data.classes = options.data.train.class_names.size();
+  take_targets(options);
   take_unit_of_silos(options);
   check(options.data);
   check(options.rows);

@@ -123,7 +123,7 @@ const MethodEntry& evaluate_method() {
       .help = "a model on private rows",
       .takes = {},
       .make = make_of<EvaluateMethod>,
-      .reads_rows_once = [](const MethodOptions&) { return true; },
+      .reads_rows_once = [](const FitOptions&) { return true; },
       .trains = false,
   };
   return entry;

@@ -41,7 +41,7 @@ const MethodEntry& fisher_method() {
       .refuses = {{"--max-labels above 1", "variances within classes need rows of one class"},
                   {"--select-share", "features are selected from what it releases, at no charge"}},
       .make = make_of<FisherMethod>,
-      .reads_rows_once = [](const MethodOptions&) { return true; },
+      .reads_rows_once = [](const FitOptions&) { return true; },
       .selects_features = true};
   return entry;
 }

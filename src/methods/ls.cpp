@@ -14,6 +14,7 @@
 #include "methods/least_squares_terms.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
+#include "methods/target_regression.hpp"
 
 namespace dpreduce {
 
@@ -167,6 +168,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
 };
 
 void require_valid_least_squares(const FitOptions& options) {
+  if (options.data.has_targets()) return require_no_options_of_classes(options);
   if (!options.method.shared_gram) return;
   if (options.method.alpha) {
     throw UsageError(
@@ -177,6 +179,7 @@ void require_valid_least_squares(const FitOptions& options) {
 }
 
 std::unique_ptr<TrainingMethod> make_least_squares(const FitOptions& options) {
+  if (options.data.has_targets()) return make_target_least_squares(options);
   if (options.method.shared_gram) return std::make_unique<LeastSquaresMethod>(options);
   return std::make_unique<ClassLeastSquaresMethod>(options);
 }
@@ -194,11 +197,16 @@ const MethodEntry& ls_method() {
                 {"--choose"},
                 {"--choose-share"},
                 {"--center moments"},
-                {"--keep-statistics"}},
+                {"--keep-statistics"},
+                {"--targets"}},
       .check = require_valid_least_squares,
       .make = make_least_squares,
-      .reads_rows_once = [](const MethodOptions& method) { return method.shared_gram; },
-      .has_constant = [](const FitOptions& options) { return least_squares_intercept(options) > 0.0; },
+      .reads_rows_once =
+          [](const FitOptions& options) { return options.method.shared_gram || options.data.has_targets(); },
+      .has_constant =
+          [](const FitOptions& options) {
+            return options.data.has_targets() || least_squares_intercept(options) > 0.0;
+          },
       .center_share = kCenterShareOfLeastSquares};
   return entry;
 }

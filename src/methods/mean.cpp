@@ -42,7 +42,7 @@ const MethodEntry& mean_method() {
       .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
         return std::make_unique<MeanMethod>(options.method.metric, options.rows.select);
       },
-      .reads_rows_once = [](const MethodOptions&) { return true; },
+      .reads_rows_once = [](const FitOptions&) { return true; },
       .has_constant = [](const FitOptions& options) { return options.method.metric == Metric::kEuclidean; },
       .selects_features = true};
   return entry;

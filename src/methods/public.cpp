@@ -71,7 +71,7 @@ const MethodEntry& public_method() {
       .refuses = refused_by_public_choice(),
       .check = require_public_choice,
       .make = make_of<PublicRowsMethod>,
-      .reads_rows_once = [](const MethodOptions& method) { return !method.d_min && !method.d_max; },
+      .reads_rows_once = [](const FitOptions& options) { return !options.method.d_min && !options.method.d_max; },
       .chooses_public_rows = true};
   return entry;
 }

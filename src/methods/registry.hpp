@@ -62,7 +62,7 @@ struct MethodEntry {
   std::string_view resolved_by = {};
 
   /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.
-  bool (*reads_rows_once)(const MethodOptions& options) = nullptr;
+  bool (*reads_rows_once)(const FitOptions& options) = nullptr;
   /// Whether scores of a row have a constant beside products with the row; null: yes.
   bool (*has_constant)(const FitOptions& options) = nullptr;
   double center_share = kCenterShare;  ///< of mu^2, for a released center where the user names none

@@ -112,7 +112,7 @@ const MethodEntry& release_method() {
       .takes = {{"--gram-share"}, {"--center moments"}},
       .check = require_valid_statistics,
       .make = make_of<ReleaseMethod>,
-      .reads_rows_once = [](const MethodOptions&) { return false; },
+      .reads_rows_once = [](const FitOptions&) { return false; },
       .trains = false,
   };
   return entry;

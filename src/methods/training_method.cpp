@@ -37,7 +37,7 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t pub
   if (!options.rows.center) options.rows.center = Centering::kNone;
   if (!options.machine.memory_mib) {
     const std::size_t most = std::clamp<std::uint64_t>(bytes_for_rank >> 21, kMemoryMib, kMostMemoryMibOfKeptRows);
-    const bool reads_once = method.reads_rows_once != nullptr && method.reads_rows_once(options.method);
+    const bool reads_once = method.reads_rows_once != nullptr && method.reads_rows_once(options);
     options.machine.memory_mib = reads_once ? kMemoryMib : most;
   }
   return options;

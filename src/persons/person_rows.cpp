@@ -169,7 +169,7 @@ class TravelingRows {
       : rows_(rows),
         needs_(needs),
         dim_(rows.dim()),
-        slots_(rows.labels().columns()),
+        slots_(rows.label_slots(rows.labels().columns())),
         words_(kHashWords + (slots_ + dim_ + 1) / 2),
         features_(dim_),
         labels_(slots_) {}
@@ -196,6 +196,10 @@ class TravelingRows {
     std::memcpy(labels_.data(), bytes, slots_ * sizeof(std::int32_t));
     std::memcpy(features_.data(), bytes + slots_ * sizeof(std::int32_t), dim_ * sizeof(float));
     others.features.insert(others.features.end(), features_.begin(), features_.end());
+    for (std::size_t place = 0; place < rows_.targets(); ++place) {
+      others.targets.push_back(target_in(labels_, place));
+    }
+    if (rows_.targets() > 0) return person;
     if (!rows_.has_label_sets()) {
       others.labels.push_back(labels_.front());
       return person;
@@ -211,7 +215,7 @@ class TravelingRows {
 
   // The stream of rows that stay refuses such rows in the same way.
   void refuse_bad_row(std::uint64_t place) const {
-    const std::size_t labels = classes_in(labels_).size();
+    const std::size_t labels = rows_.targets() > 0 ? 0 : classes_in(labels_).size();
     if (labels > needs_.most_labels) refuse_surplus_labels(rows_.where_labels(place), labels, needs_.most_labels);
     const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
     if (!is_finite) refuse_not_finite(rows_.where(place));

@@ -136,7 +136,11 @@ std::string note_of(const Forfeits& forfeits) {
 
 // Figures about the test rows, where they have any.
 void print_test(const nlohmann::json& test) {
-  if (test.contains("hit_rate")) {
+  if (test.contains("r2")) {
+    if (test["r2"].is_null()) return;
+    fmt::print("test       R^2 {:.3f}, RMSE {:.4g} (about the test rows, outside the guarantee)\n",
+               test["r2"].get<double>(), test["rmse"].get<double>());
+  } else if (test.contains("hit_rate")) {
     const auto figure = [&](const char* key) {
       return test[key].is_number() ? fmt::format("{:.3f}", test[key].get<double>()) : std::string("-");
     };
@@ -161,7 +165,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
       {"method", run.classifier.parts().method},
       {"private", plan.is_private},
       {"privacy", privacy_json(plan, options)},
-      {"classes", options.data.classes},
+      {options.data.has_targets() ? "targets" : "classes", options.data.classes},
       {"input_dim", preprocessing.input_dim},
       {"dim", preprocessing.dim()},
       {"normalize", to_string(preprocessing.normalize)},
@@ -172,6 +176,10 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
       {"ranks", ranks},
       {"threads", threads}};
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
+  if (const TargetColumns& targets = preprocessing.targets; targets.count > 0) {
+    report["target_center"] = targets.center;
+    report["target_scale"] = targets.scale;
+  }
   if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
   if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;

@@ -11,6 +11,7 @@
 
 #include "common/base/privacy_terms.hpp"
 #include "common/model/metrics.hpp"
+#include "common/model/target_metrics.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
 #include "fit/release_figures.hpp"
@@ -20,8 +21,8 @@
 namespace dpreduce {
 
 /// Figures about test rows, exact, and outside of every guarantee: of rows of one class each counts of classes;
-/// where labels are n x K zeros and ones, what may be said of sets.
-using TestFigures = std::variant<ClassCounts, LabelSetFigures>;
+/// where labels are n x K zeros and ones, what may be said of sets; of numbers how much is explained.
+using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 
 nlohmann::json to_json(const TestFigures& figures);
 

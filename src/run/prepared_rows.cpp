@@ -141,6 +141,11 @@ void PreparedRows::set_selected(std::vector<std::size_t> selected) {
   prepare(std::move(changed));
 }
 
+void PreparedRows::set_targets(TargetColumns targets) {
+  kept_.reset();
+  transform_.set_targets(std::move(targets));
+}
+
 void PreparedRows::set_intercept(double share) {
   keeps_for_.reset();
   kept_.reset();

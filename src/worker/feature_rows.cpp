@@ -36,7 +36,7 @@ std::size_t rows_predicted_at_once(std::size_t input_dim, std::size_t classes, s
 
 void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_rows, const OnFeatureChunk& visit,
                             const OnChunk& on_chunk) {
-  const std::size_t slots = rows.has_label_sets() ? classes : 1;
+  const std::size_t slots = rows.label_slots(classes);
   const auto count = static_cast<double>(rows.range().count);
   RowStream stream(rows, classes, rows_predicted_at_once(rows.dim(), classes, slots), slots);
   std::vector<float> decoded;

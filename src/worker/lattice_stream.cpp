@@ -27,7 +27,7 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
   const std::size_t bad = chunk.first_bad_row();
   if (plan.bad_rows != BadRows::kFail || bad == chunk.rows()) return;
   const std::uint64_t place = place_of(bad);
-  const std::size_t surplus = surplus_classes(slots_of(slots, chunk.labels_per_row(), bad));
+  const std::size_t surplus = rows.targets() > 0 ? 0 : surplus_classes(slots_of(slots, chunk.labels_per_row(), bad));
   if (surplus > 0) {
     refuse_surplus_labels(rows.where_labels(place), surplus, chunk.labels_per_row());
   }

@@ -106,6 +106,7 @@ RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<const RowWei
   RowDigest whole{};
   for (std::size_t row = 0; row < digests.size(); ++row) {
     add_to(whole, digests[row]);
+    if (by_class.empty()) continue;
     for (const std::int32_t label : chunk.classes_of(row)) {
       DPREDUCE_ASSERT(static_cast<std::size_t>(label) < by_class.size());
       add_to(by_class[static_cast<std::size_t>(label)], digests[row]);
@@ -142,7 +143,7 @@ RowDigest RowHasher::of_units(const LatticeRows& chunk, unsigned threads) const 
 }
 
 RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher) {
-  std::vector<RowDigest> by_class(inputs.plan.classes, RowDigest{});
+  std::vector<RowDigest> by_class(inputs.rows.targets() > 0 ? 0 : inputs.plan.classes, RowDigest{});
   RowDigest whole{};
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     add_to(whole, inputs.rows.goes_by_unit() ? hasher.of_units(chunk, inputs.plan.threads)

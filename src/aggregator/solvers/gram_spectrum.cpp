@@ -93,8 +93,12 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
 }
 
 GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
-    : noise_radius_(noise_radius_of(gram, lattice)), eigenvectors_(gram_in_units(gram, lattice)) {
-  const std::size_t dim = lattice.dim;
+    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale())) {}
+
+GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) : eigenvectors_(std::move(matrix)) {
+  const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(eigenvectors_.size()))));
+  DPREDUCE_ASSERT(eigenvectors_.size() == dim * dim);
+  noise_radius_ = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
   for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
   eigenvalues_ = eigenvalues_into(eigenvectors_, dim, 'V');
   eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));

@@ -40,6 +40,9 @@ class GramSpectrum {
   /// its bits do not depend on the number of threads. Throws
   /// std::runtime_error where LAPACK does not converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
+  /// The same of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its
+  /// diagonal.
+  GramSpectrum(std::vector<double> matrix, double sigma);
 
   std::size_t dim() const { return eigenvalues_.size(); }
   /// w, in units of feature^2.

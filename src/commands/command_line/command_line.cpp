@@ -168,7 +168,7 @@ RunnableCommand help_and_refusal(CommandEntry& root, NamedLists& lists) {
 RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& configured, NamedLists& lists,
                              bool is_known) {
   if (configured.arguments.empty()) return help_and_refusal(root, lists);
-  let_names_count_classes(root, configured.arguments);
+  let_options_replace_others(root, configured.arguments);
   const auto read = read_arguments(root, configured.arguments, lists);
   if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
   const CommandEntry& command = *std::get<const CommandEntry*>(read);

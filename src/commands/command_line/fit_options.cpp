@@ -19,6 +19,9 @@ namespace {
 constexpr const char* kClasses = "--classes";
 constexpr const char* kClassNames = "--class-names";
 constexpr const char* kEvaluate = "--evaluate";
+constexpr const char* kTargets = "--targets";
+constexpr const char* kTestTargets = "--test-targets";
+constexpr const char* kTargetRange = "--target-range";
 
 // Numbers in one form, so that parties who write "0.50" and "0.5" agree.
 std::string plain(const std::string& word) {
@@ -64,7 +67,7 @@ void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
                "point apart cost less; default: weight");
 }
 
-void declare_training_rows(OptionTable& table, DataOptions& data) {
+void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets) {
   table
       .files("--train-x", data.train.x,
              "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
@@ -78,6 +81,12 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
       .required()
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);
+  if (has_targets) {
+    declare_targets(table, data.train, kTargets,
+                    "numbers to predict, in the place of labels: n or n x m floats or integers, with --target-range")
+        .of_own_rows()
+        .of_command_alone(SaidBy::kParty);
+  }
   declare_persons(table, data, "--train-person");
 }
 
@@ -98,7 +107,7 @@ void declare_labels(OptionTable& table, DataOptions& data) {
 }
 
 void declare_data(OptionTable& table, DataOptions& data) {
-  declare_training_rows(table, data);
+  declare_training_rows(table, data, true);
   table
       .files("--train-weight", data.train.weight,
              "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
@@ -114,6 +123,11 @@ void declare_data(OptionTable& table, DataOptions& data) {
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
+  declare_targets(table, data.test, kTestTargets, "or their numbers").of_command_alone(SaidBy::kCoordinator);
+  table
+      .numbers(kTargetRange, data.target_range,
+               "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within")
+      .typed("LO,HI");
   table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
@@ -288,6 +302,17 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
 
 }  // namespace
 
+Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help) {
+  return table.add({.names = name,
+                    .help = help,
+                    .type = "FILE",
+                    .values = OptionValues::kMany,
+                    .read = [&rows](const std::vector<std::string>& arguments) {
+                      rows.y = arguments;
+                      rows.has_targets = true;
+                    }});
+}
+
 void declare_stated_budget(OptionTable& table, StatedBudget& budget) {
   constexpr const char* kGroup = "Privacy";
   table.number("--epsilon", budget.epsilon, "privacy budget, with --delta").in_group(kGroup);
@@ -412,15 +437,28 @@ std::size_t classes_of(std::size_t classes, const std::vector<std::string>& name
   return classes == 0 ? names.size() : classes;
 }
 
-void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments) {
-  for (const char* known_by : {kClassNames, kEvaluate}) {
-    const bool is_given = std::ranges::any_of(
-        arguments, [&](const std::string& argument) { return argument.substr(0, argument.find('=')) == known_by; });
-    if (!is_given) continue;
+void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
+  const auto is_given = [&](std::string_view option) {
+    return std::ranges::any_of(arguments, [&](const std::string& argument) {
+      return std::string_view(argument).substr(0, argument.find('=')) == option;
+    });
+  };
+  constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{kClassNames, kClasses},
+                                                                          {kEvaluate, kClasses},
+                                                                          {kTargets, kClasses},
+                                                                          {kTargetRange, kClasses},
+                                                                          {kTargets, "--train-y"},
+                                                                          {kTestTargets, "--test-y"}}};
+  for (const auto& [option, replaced] : kReplaced) {
+    if (!is_given(option)) continue;
     for (CommandEntry& command : root.commands) {
-      if (command.options.find(known_by) == nullptr) continue;
-      command.options.find(kClasses)->is_required = false;
+      Option* const required = command.options.find(replaced);
+      if (command.options.find(option) != nullptr && required != nullptr) required->is_required = false;
     }
+  }
+  for (const auto& [numbers, labels] : {std::pair{kTargets, "--train-y"}, std::pair{kTestTargets, "--test-y"}}) {
+    if (!is_given(numbers) || !is_given(labels)) continue;
+    throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", numbers, labels));
   }
 }
 
@@ -461,7 +499,7 @@ void declare_fit(OptionTable& table, FitOptions& options) {
 }
 
 void declare_release(OptionTable& table, FitOptions& options) {
-  declare_training_rows(table, options.data);
+  declare_training_rows(table, options.data, false);
   declare_public_rows(table, options.data, "");
   declare_labels(table, options.data);
   declare_rows(table, options.rows);

@@ -45,8 +45,12 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
 /// K where it is given, else the number of names.
 std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
 
-/// Where the arguments name classes, or a model to evaluate in the place of a fit, --classes need not be given.
-void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments);
+/// Declares the option that names a row's numbers to predict, in the place of its labels.
+Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help);
+
+/// Where the arguments name classes, targets, or a model to evaluate in the place of a fit, --classes need not be
+/// given; with targets no labels either. Throws UsageError where both are.
+void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// What is done to rows before a method sees them.
 void declare_rows(OptionTable& table, PreparationOptions& rows);

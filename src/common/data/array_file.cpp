@@ -1,6 +1,7 @@
 #include "common/data/array_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -83,6 +84,16 @@ void ArrayFile::require_holds_weights() const {
                              to_string(dtype_), to_string(shape_), kForOwnerOnly));
 }
 
+void ArrayFile::require_holds_targets() const {
+  if (is_string(dtype_)) {
+    throw BadInput(fmt::format("{}: targets are strings; give numbers, or classes by name as --train-y", name_));
+  }
+  if (shape_.size() <= 2 && columns_ >= 1 && columns_ <= kMostTargets) return;
+  throw BadInput(
+      fmt::format("{}: targets have shape {}; give one number a row, shape (n,), or up to {}, shape (n, m){}", name_,
+                  to_string(shape_), kMostTargets, kForOwnerOnly));
+}
+
 void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   if (is_float(dtype_)) {
     throw BadInput(
@@ -125,6 +136,19 @@ void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std:
   DPREDUCE_ASSERT(out.size() == count * columns_);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     convert_features(stored, dtype_, byte_order_, out.subspan(done * columns_, block * columns_));
+  });
+}
+
+void ArrayFile::read_targets(std::uint64_t first_row, std::uint64_t count, std::span<double> out) {
+  DPREDUCE_ASSERT(!is_string(dtype_) && out.size() == count * columns_);
+  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
+    const std::span<double> targets = out.subspan(done * columns_, block * columns_);
+    convert_numbers(stored, dtype_, byte_order_, targets);
+    const auto bad = std::ranges::find_if(targets, [](double target) { return !std::isfinite(target); });
+    if (bad == targets.end()) return;
+    const std::uint64_t row = first_row + done + static_cast<std::uint64_t>(bad - targets.begin()) / columns_;
+    throw BadInput(fmt::format("{}: row {} has target {}; give a finite number, or leave the row out{}", name_, row,
+                               *bad, kForOwnerOnly));
   });
 }
 

@@ -3,7 +3,7 @@
 // Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
 // n x 1 class indices, or n x K zeros and ones (K >= 2: column c tells whether the row is of class c), of bool or an
 // integer type; or n or n x 1 strings, the names of classes. A file of identifiers is n or n x 1 integers or strings;
-// one of weights n or n x 1 floats.
+// one of weights n or n x 1 floats. One of targets is n or n x m floats or integers: numbers to predict.
 // Rows count from 0, and so do classes.
 #pragma once
 
@@ -32,7 +32,10 @@ struct VisitPersons {
   std::function<void(std::string_view person)> name;                    ///< of a row: UTF-8, or digits of 2^63 and more
 };
 
-enum class ArrayRole { kFeatures, kLabels, kPersons, kWeights };
+/// Targets of a row.
+inline constexpr std::uint64_t kMostTargets = 1024;
+
+enum class ArrayRole { kFeatures, kLabels, kPersons, kWeights, kTargets };
 
 /// Not thread-safe: rows pass through a scratch buffer of the object, of at most 4 MiB or one row.
 class ArrayFile {
@@ -58,6 +61,9 @@ class ArrayFile {
   /// The same for what rows weigh: floats, one a row.
   void require_holds_weights() const;
 
+  /// The same for targets: floats or integers, one or several a row.
+  void require_holds_targets() const;
+
   /// The same for the identifiers of rows' persons: integers or strings, one a row. Of floats the message names a row.
   void require_holds_persons();
 
@@ -81,6 +87,10 @@ class ArrayFile {
   /// of the names, an entry of zeros and ones is neither, or these have not `classes` columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out,
                    const NamedClasses* names = nullptr);
+
+  /// Writes the targets of those rows, count x m doubles. Preconditions (asserted): the file holds targets; the rows
+  /// exist. Throws BadInput with file, row and value where one is NaN or infinite.
+  void read_targets(std::uint64_t first_row, std::uint64_t count, std::span<double> out);
 
   /// Writes rows as they are stored, in C order and little-endian. Preconditions (asserted): the rows exist; out has
   /// count * row_bytes() bytes. BadInput where the file cannot be read.

@@ -38,6 +38,12 @@ bool read_feature(std::string_view cell, float& value) {
   return true;
 }
 
+// What is missing is NaN, as of features.
+bool read_target(std::string_view cell, double& value) {
+  value = std::numeric_limits<double>::quiet_NaN();
+  return cell.empty() || read_number(cell, value);
+}
+
 std::string_view without_space(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r";
   const std::size_t first = text.find_first_not_of(kSpace);
@@ -178,6 +184,13 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, Ar
       reader.refuse(fmt::format("has the cell {}, which is no number; cells are apart by commas", in_quotes(bad_cell)));
     }
     return held(features, reader.columns(), path);
+  }
+  if (role == ArrayRole::kTargets) {
+    const std::vector<double> targets = numbers_of<double>(reader, read_target, bad_cell);
+    if (!bad_cell.empty()) {
+      reader.refuse(fmt::format("has the cell {}, which is no number; give numbers as targets", in_quotes(bad_cell)));
+    }
+    return held(targets, reader.columns(), path);
   }
   const auto read = [](std::string_view cell, std::int64_t& value) { return read_number(cell, value); };
   const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, read, bad_cell);

@@ -58,6 +58,38 @@ void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder 
   }
 }
 
+void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<double> out) {
+  const auto integers = [&]<typename Integer>(Integer) {
+    using Bits = std::make_unsigned_t<Integer>;
+    decode_all<Bits>(stored, order, out, [](Bits b) { return static_cast<double>(static_cast<Integer>(b)); });
+  };
+  switch (dtype) {
+    case DType::kFloat16:
+      return decode_all<std::uint16_t>(stored, order, out, [](std::uint16_t b) { return double{half_to_float(b)}; });
+    case DType::kFloat32:
+      return decode_all<std::uint32_t>(stored, order, out,
+                                       [](std::uint32_t b) { return double{std::bit_cast<float>(b)}; });
+    case DType::kFloat64:
+      return decode_all<std::uint64_t>(stored, order, out, [](std::uint64_t b) { return std::bit_cast<double>(b); });
+    case DType::kInt8:
+      return integers(std::int8_t{});
+    case DType::kInt16:
+      return integers(std::int16_t{});
+    case DType::kInt32:
+      return integers(std::int32_t{});
+    case DType::kInt64:
+      return integers(std::int64_t{});
+    case DType::kUint16:
+      return integers(std::uint16_t{});
+    case DType::kUint32:
+      return integers(std::uint32_t{});
+    case DType::kUint64:
+      return integers(std::uint64_t{});
+    default:  // bool and uint8
+      return integers(std::uint8_t{});
+  }
+}
+
 std::optional<BadLabel> convert_labels(std::span<const std::byte> stored, DType dtype, ByteOrder order,
                                        std::uint64_t classes, std::span<std::int32_t> out) {
   DPREDUCE_ASSERT(!is_float(dtype));

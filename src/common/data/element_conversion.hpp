@@ -46,6 +46,10 @@ inline std::uint16_t float_to_half(float value) {
 /// Preconditions (asserted): dtype is a float type; `stored` holds out.size() elements.
 void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<float> out);
 
+/// Writes out[k] = element k as a double: exact but for integers beyond 2^53, which are rounded to nearest.
+/// Preconditions (asserted): dtype is no string type; `stored` holds out.size() elements.
+void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<double> out);
+
 /// A label that is no class index.
 struct BadLabel {
   std::size_t index;  ///< of the element

@@ -5,11 +5,15 @@
 //     {-6, -1, -1, -1} a row of 6 classes, more than there are slots: it has to stop the run, or to count nowhere
 //
 // One class index a row is k = 1. n rows are n x k slots, row-major, 4 k bytes a row whatever the number of classes.
+//
+// Where rows have numbers to predict in the place of classes, two slots hold the bits of each, a double: k = 2 m for m
+// targets.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace dpreduce {
@@ -33,6 +37,16 @@ inline std::span<const std::int32_t> classes_in(std::span<const std::int32_t> ro
 inline std::size_t surplus_classes(std::span<const std::int32_t> row_slots) {
   const bool is_surplus = !row_slots.empty() && row_slots.front() < kNoLabel;
   return is_surplus ? static_cast<std::size_t>(-std::int64_t{row_slots.front()}) : 0;
+}
+
+/// Slots that a target takes.
+inline constexpr std::size_t kSlotsPerTarget = sizeof(double) / sizeof(std::int32_t);
+
+/// Target `place` of the row with these slots.
+inline double target_in(std::span<const std::int32_t> row_slots, std::size_t place) {
+  double target = 0.0;
+  std::memcpy(&target, &row_slots[place * kSlotsPerTarget], sizeof(target));
+  return target;
 }
 
 }  // namespace dpreduce

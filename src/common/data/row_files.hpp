@@ -8,6 +8,7 @@
 
 #include "common/base/archive_all.hpp"
 #include "common/base/spelling.hpp"
+#include "common/data/array_file.hpp"
 
 namespace dpreduce {
 
@@ -20,8 +21,8 @@ template <>
 inline constexpr std::array spellings<BadRows>{std::pair{std::string_view{"fail"}, BadRows::kFail},
                                                std::pair{std::string_view{"zero"}, BadRows::kZero}};
 
-/// Rows to read: features, labels, the names of classes that labels may be and of features, and what to do with rows
-/// that are not finite.
+/// Rows to read: features, labels or targets, the names of classes that labels may be and of features, and what to do
+/// with rows that are not finite.
 struct RowFiles {
   std::vector<std::string> x;
   std::vector<std::string> y;
@@ -34,12 +35,18 @@ struct RowFiles {
   std::vector<std::string> class_names{};    ///< name k is that of class k; public, never taken from rows; empty: none
   std::vector<std::string> feature_names{};  ///< name a is that of feature a; public; empty: none
   std::string role = "train";                ///< of the options that name them: --train-x
+  bool has_targets = false;                  ///< y are numbers to predict, and no classes
   bool operator==(const RowFiles&) const = default;
 
-  /// "--train-y" of "y".
-  std::string option(std::string_view part) const { return "--" + role + "-" + std::string(part); }
+  /// "--train-y" of "y"; of targets "--targets", or "--test-targets".
+  std::string option(std::string_view part) const {
+    if (has_targets && part == "y") return role == "train" ? "--targets" : "--" + role + "-targets";
+    return "--" + role + "-" + std::string(part);
+  }
+  ArrayRole role_of_y() const { return has_targets ? ArrayRole::kTargets : ArrayRole::kLabels; }
 };
 
-DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, weight, group, groups, group_names, class_names, feature_names, role)
+DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, weight, group, groups, group_names, class_names, feature_names, role,
+                 has_targets)
 
 }  // namespace dpreduce

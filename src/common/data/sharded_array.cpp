@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/files/paths.hpp"
 
 namespace dpreduce {
@@ -26,9 +27,13 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
     if (shards_.empty()) columns_ = file->columns();
     if (file->columns() != columns_) {
       const bool is_features = role == ArrayRole::kFeatures;
+      const bool is_targets = role == ArrayRole::kTargets;
       throw BadInput(fmt::format("{} has {} {} a row but {} has {}; give files of one {}", shards_.front().path,
-                                 columns_, is_features ? "features" : "labels or columns of labels", path,
-                                 file->columns(), is_features ? "encoder" : "form"));
+                                 columns_,
+                                 is_features  ? "features"
+                                 : is_targets ? "targets"
+                                              : "labels or columns of labels",
+                                 path, file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
     shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr, file->held_bytes()});
@@ -59,6 +64,7 @@ void ShardedArray::add_open(std::unique_ptr<ArrayFile> array) {
 void ShardedArray::require_role(ArrayFile& file) const {
   if (role_ == ArrayRole::kFeatures) return file.require_holds_features();
   if (role_ == ArrayRole::kWeights) return file.require_holds_weights();
+  if (role_ == ArrayRole::kTargets) return file.require_holds_targets();
   role_ == ArrayRole::kPersons ? file.require_holds_persons() : file.require_holds_labels(names_.get());
 }
 
@@ -219,6 +225,16 @@ void ShardedArray::read_features(std::uint64_t first_row, std::uint64_t count, s
 
 void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                                std::span<std::int32_t> out) {
+  if (role_ == ArrayRole::kTargets) {
+    DPREDUCE_ASSERT(out.size() == count * columns_ * kSlotsPerTarget);
+    std::vector<double> targets(count * columns_);
+    for_each_part(first_row, count,
+                  [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
+                    file.read_targets(in_file, part, std::span(targets).subspan(before * columns_, part * columns_));
+                  });
+    if (!targets.empty()) std::memcpy(out.data(), targets.data(), out.size_bytes());
+    return;
+  }
   DPREDUCE_ASSERT(role_ == ArrayRole::kLabels);
   const std::uint64_t per_row = count == 0 ? 0 : out.size() / count;
   DPREDUCE_ASSERT(out.size() == count * per_row);

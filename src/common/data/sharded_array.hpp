@@ -43,7 +43,8 @@ class ShardedArray {
 
   std::size_t files() const { return shards_.size(); }
   std::uint64_t rows() const { return kept_ ? kept_->size() : shards_.empty() ? 0 : shards_.back().end; }
-  /// d for features; 1 for class indices, K for zeros and ones.
+  ArrayRole role() const { return role_; }
+  /// d for features; 1 for class indices, K for zeros and ones; m for targets.
   std::size_t columns() const { return columns_; }
   /// Number of rows in each file, for messages and plans.
   std::uint64_t rows_in_file(std::size_t shard) const;
@@ -77,6 +78,7 @@ class ShardedArray {
   /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
   /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
+  /// Of targets as read_targets, kSlotsPerTarget slots each (label_slots.hpp), and `classes` says nothing.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
 

@@ -17,9 +17,10 @@ void require_one_label_a_row(const ShardedArray& features, const std::string& x,
   if (labels.rows() == features.rows()) return;
   // A table of names has one for each line: what pandas writes above them is one more.
   const bool has_headings = labels.rows() == features.rows() + labels.files() && y.ends_with(".csv");
+  const char* const noun = labels.role() == ArrayRole::kTargets ? "target" : "label";
   throw BadInput(fmt::format(
-      "features ({}) have {} rows but labels ({}) have {}; give one label a row{}{}", x, features.rows(), y,
-      labels.rows(), has_headings ? ", and leave the heading of labels that are names out" : "", kForOwnerOnly));
+      "features ({}) have {} rows but {}s ({}) have {}; give one {} a row{}{}", x, features.rows(), noun, y,
+      labels.rows(), noun, has_headings ? ", and leave the heading of labels that are names out" : "", kForOwnerOnly));
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers)
 }
 
 WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
-                            std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names) {
+                            std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names,
+                            ArrayRole role_of_y) {
   DPREDUCE_ASSERT(!x_patterns.empty() && worker < workers);
   const bool per_worker = paths_are_per_worker(x_patterns);
   if (!y_patterns.empty() && paths_are_per_worker(y_patterns) != per_worker) {
@@ -44,7 +46,7 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   ShardedArray features(expand_paths(x_patterns, worker), ArrayRole::kFeatures);
   std::optional<ShardedArray> labels;
   if (!y_patterns.empty()) {
-    labels.emplace(expand_paths(y_patterns, worker), ArrayRole::kLabels, std::move(names));
+    labels.emplace(expand_paths(y_patterns, worker), role_of_y, std::move(names));
     require_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
   }
   if (!per_worker && features.rows() == 0) {
@@ -59,19 +61,22 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
 }
 
 WorkerRows WorkerRows::in_memory(const ArrayView& features, const std::optional<ArrayView>& labels,
-                                 const std::string& features_name, const std::string& labels_name) {
+                                 const std::string& features_name, const std::string& labels_name,
+                                 ArrayRole role_of_y) {
   ShardedArray x(std::make_unique<MemoryArray>(features, features_name), ArrayRole::kFeatures);
   std::optional<ShardedArray> y;
   if (labels) {
-    y.emplace(std::make_unique<MemoryArray>(*labels, labels_name), ArrayRole::kLabels);
+    y.emplace(std::make_unique<MemoryArray>(*labels, labels_name), role_of_y);
     require_one_label_a_row(x, features_name, *y, labels_name);
   }
   const RowRange all{0, x.rows()};
   return WorkerRows(std::move(x), std::move(y), all);
 }
 
-WorkerRows WorkerRows::none(std::size_t dim) {
-  return WorkerRows(ShardedArray::none(dim, ArrayRole::kFeatures), ShardedArray::none(1, ArrayRole::kLabels), {0, 0});
+WorkerRows WorkerRows::none(std::size_t dim, std::size_t targets) {
+  ShardedArray y =
+      targets > 0 ? ShardedArray::none(targets, ArrayRole::kTargets) : ShardedArray::none(1, ArrayRole::kLabels);
+  return WorkerRows(ShardedArray::none(dim, ArrayRole::kFeatures), std::move(y), {0, 0});
 }
 
 WorkerRows::WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range)
@@ -191,8 +196,9 @@ void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
   if (end > first) {  // an array without rows has no place
     const std::string name = "rows of persons that another rank had rows of";
     others_ = std::move(others);
-    const ArrayView labels = has_label_sets() ? array_view(std::span(others_.label_sets), labels_->columns())
-                                              : array_view(std::span(others_.labels));
+    const ArrayView labels = targets() > 0      ? array_view(std::span(others_.targets), targets())
+                             : has_label_sets() ? array_view(std::span(others_.label_sets), labels_->columns())
+                                                : array_view(std::span(others_.labels));
     DPREDUCE_ASSERT(labels.rows == end - first);
     features_.append(std::make_unique<MemoryArray>(array_view(std::span(others_.features), dim()), name));
     labels_->append(std::make_unique<MemoryArray>(labels, name));
@@ -207,7 +213,7 @@ void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
 
 std::uint64_t WorkerRows::bytes_of_others() const {
   return others_.features.size() * sizeof(float) + others_.labels.size() * sizeof(std::int32_t) +
-         others_.label_sets.size();
+         others_.label_sets.size() + others_.targets.size() * sizeof(double);
 }
 
 ShardedArray& WorkerRows::labels() {

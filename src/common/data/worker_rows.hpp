@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/label_slots.hpp"
 #include "common/data/memory_array.hpp"
 #include "common/data/row_units.hpp"
 #include "common/data/row_weights.hpp"
@@ -25,11 +26,13 @@ struct RowRange {
 /// Precondition (asserted): w < P < 2^32.
 RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers);
 
-/// Rows in memory that other workers have read: n x d features, and n class indices or n x K zeros and ones.
+/// Rows in memory that other workers have read: n x d features, and n class indices, n x K zeros and ones, or n x m
+/// targets.
 struct OtherRows {
   std::vector<float> features;
   std::vector<std::int32_t> labels;
   std::vector<std::uint8_t> label_sets;
+  std::vector<double> targets;
 };
 
 /// A worker's rows in features and (where there are any) labels, which may be cut into files differently.
@@ -42,22 +45,30 @@ class WorkerRows {
   /// features and labels differ in number of rows, and where there are no shared rows, or fewer than workers.
   /// Preconditions (asserted): x_patterns is not empty; worker < workers.
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
-                         std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names = {});
+                         std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names = {},
+                         ArrayRole role_of_y = ArrayRole::kLabels);
 
   /// Rows that lie in memory, all of them this worker's, and none is allowed; the names are for messages. The views
   /// stay valid as long as this object and those that it is moved to. Throws BadInput where one does not fit its role
   /// (ArrayFile), or features and labels differ in number of rows.
   static WorkerRows in_memory(const ArrayView& features, const std::optional<ArrayView>& labels,
-                              const std::string& features_name, const std::string& labels_name = {});
+                              const std::string& features_name, const std::string& labels_name = {},
+                              ArrayRole role_of_y = ArrayRole::kLabels);
 
-  /// No rows, with labels, for a party that has none: a worker to which nothing is due.
-  static WorkerRows none(std::size_t dim);
+  /// No rows, with labels, or so many targets, for a party that has none: a worker to which nothing is due.
+  static WorkerRows none(std::size_t dim, std::size_t targets = 0);
   bool is_none() const { return features_.files() == 0; }
 
   std::size_t dim() const { return features_.columns(); }
   bool has_labels() const { return labels_.has_value(); }
   /// Whether labels are n x K zeros and ones, so that a row may be of several classes, or of none.
-  bool has_label_sets() const { return labels_ && labels_->columns() > 1; }
+  bool has_label_sets() const { return labels_ && labels_->role() == ArrayRole::kLabels && labels_->columns() > 1; }
+  /// m, where rows have numbers to predict in the place of classes; else 0.
+  std::size_t targets() const { return labels_ && labels_->role() == ArrayRole::kTargets ? labels_->columns() : 0; }
+  /// Slots of a row (label_slots.hpp), of `classes` classes; of rows that may be of several, all of them.
+  std::size_t label_slots(std::size_t classes) const {
+    return targets() > 0 ? targets() * kSlotsPerTarget : has_label_sets() ? classes : 1;
+  }
   /// This worker's rows among those of `features()`.
   RowRange range() const { return range_; }
 

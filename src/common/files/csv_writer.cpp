@@ -53,6 +53,11 @@ void CsvWriter::add(float number) {
   end_field();
 }
 
+void CsvWriter::add(double number) {
+  fmt::format_to(std::back_inserter(buffer_), "{}", number);
+  end_field();
+}
+
 void CsvWriter::end_field() {
   ++fields_;
   buffer_ += fields_ == columns_ ? '\n' : ',';

@@ -21,6 +21,7 @@ class CsvWriter {
   void add(std::string_view text);
   void add(std::int64_t number);
   void add(float number);
+  void add(double number);
 
   /// Makes the file appear. Precondition (asserted): rows are whole. Throws BadInput.
   void commit();

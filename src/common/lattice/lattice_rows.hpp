@@ -98,7 +98,8 @@ class LatticeRows {
 
   /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
   /// their slots, without weights and units, on `threads` threads, each of which decodes what it transforms. A row
-  /// with a NaN, an infinity or more classes than slots becomes zero without classes and counts nowhere. Rows are
+  /// with a NaN, an infinity or more classes than slots becomes zero without classes and counts nowhere. Where rows
+  /// have targets, slots hold these (label_slots.hpp). Rows are
   /// independent of each other: the result does not depend on `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);

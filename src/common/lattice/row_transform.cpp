@@ -90,6 +90,18 @@ void require_selected(const Preprocessing& p) {
   }
 }
 
+void require_targets(const TargetColumns& targets) {
+  const bool are_known = !targets.center.empty() || targets.share > 0.0;
+  const bool fit = !are_known || (targets.center.size() == targets.count && targets.scale.size() == targets.count);
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  const auto is_positive = [](double value) { return value > 0.0 && std::isfinite(value); };
+  if (fit && std::ranges::all_of(targets.center, is_finite) && std::ranges::all_of(targets.scale, is_positive) &&
+      targets.share >= 0.0 && targets.share < 1.0) {
+    return;
+  }
+  throw UsageError(fmt::format("{} targets: each needs a finite center and a positive scale", targets.count));
+}
+
 // Memory that lives as long as its thread: given back after every block of rows, its pages would cost as much as the
 // rows' rounding.
 template <typename T>
@@ -180,6 +192,7 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   require_intercept(p.intercept);
   require_projection(p);
   require_selected(p);
+  require_targets(p.targets);
   if (!p.projection.empty()) {
     projection_ = std::make_shared<const LatticeWeights>(p.projection, Lattice{p.clip_norm, p.pooled_dim()});
     packed_ =
@@ -190,6 +203,20 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
 void RowTransform::set_intercept(double share) {
   require_intercept(share);
   preprocessing_.intercept = share;
+}
+
+void RowTransform::set_targets(TargetColumns targets) {
+  require_targets(targets);
+  preprocessing_.targets = std::move(targets);
+}
+
+void RowTransform::put_targets(std::span<const std::int32_t> row_slots, std::span<double> row) const {
+  const TargetColumns& targets = preprocessing_.targets;
+  if (targets.share == 0.0) return;
+  const std::span<double> entries = row.subspan(preprocessing_.scored_dim(), targets.count);
+  targets.scaled(row_slots, entries);
+  const double factor = std::sqrt(targets.share) * preprocessing_.clip_norm;
+  for (double& entry : entries) entry *= factor;
 }
 
 std::size_t RowTransform::rows_at_once() const {
@@ -215,7 +242,11 @@ void RowTransform::finish(std::span<const double> w, bool is_finite, std::span<d
     run_at_full_width([&](auto) {
       for (double& entry : kept) entry *= factor;
     });
-    out.back() = std::sqrt(p.intercept) * p.clip_norm;
+    out[p.dim()] = std::sqrt(p.intercept) * p.clip_norm;
+  }
+  if (p.targets.share > 0.0) {
+    const double factor = std::sqrt(1.0 - p.targets.share);
+    for (double& entry : out.first(p.scored_dim())) entry *= factor;
   }
 }
 

@@ -10,7 +10,8 @@
 //     with a projection P (k x d): w = P v, scaled or clipped to C once more; v and the rows of P are rounded to the
 //     lattice first (lattice_rows, lattice_weights), so that products are exact integers: fast, and in any order
 //     with selected features: the entries of w at those indices, scaled or clipped to C once more
-//     with an intercept share a > 0: the row is (sqrt(1 - a) w, sqrt(a) C), of norm at most C still.
+//     with an intercept share a > 0: the row is u = (sqrt(1 - a) w, sqrt(a) C), of norm at most C still
+//     with targets of share b > 0: the row is (sqrt(1 - b) u, sqrt(b) C y'), y' scaled and clipped (target_columns.hpp)
 //
 // It reads one row and public constants only, in a fixed order of double operations: its bits cannot depend on any
 // other row, on the row's position, on threads or on alignment.
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "common/base/spelling.hpp"
+#include "common/lattice/target_columns.hpp"
 
 namespace dpreduce {
 
@@ -45,6 +47,7 @@ struct Preprocessing {
   std::vector<double> projection{};     ///< P, k x d, row-major; empty when rows are not projected
   std::vector<std::size_t> selected{};  ///< indices of the features that are kept, ascending; empty for all
   double center_factor = 1.0;           ///< g, from 1 to kLargestCenterFactor
+  TargetColumns targets{};              ///< numbers to predict; none where rows have classes
 
   /// d = ceil(d_in / pool).
   std::size_t pooled_dim() const { return (input_dim + pool - 1) / pool; }
@@ -53,7 +56,9 @@ struct Preprocessing {
   /// Entries of a row, less the intercept.
   std::size_t dim() const { return selected.empty() ? projected_dim() : selected.size(); }
   /// The same, and one more with an intercept.
-  std::size_t output_dim() const { return dim() + (intercept > 0.0 ? 1 : 0); }
+  std::size_t scored_dim() const { return dim() + (intercept > 0.0 ? 1 : 0); }
+  /// All entries of a row: the same, and m more with targets in it.
+  std::size_t output_dim() const { return scored_dim() + (targets.share > 0.0 ? targets.count : 0); }
 };
 
 inline constexpr double kLargestCenterFactor = 10.0;
@@ -78,12 +83,15 @@ class RowTransform {
  public:
   /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, the center
   /// is neither empty nor of length d, the projection is not of 1 to d rows of d finite entries, selected indices do
-  /// not ascend or exist, or the intercept share is not in [0, 1).
+  /// not ascend or exist, targets' centers and scales are not as said, or a share is not in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
 
   /// From here on rows have an intercept of that share, or none; a projection need not be rounded again. Throws as the
   /// constructor.
   void set_intercept(double share);
+
+  /// From here on targets are scaled so, and part of rows by their share. Throws as the constructor.
+  void set_targets(TargetColumns targets);
 
   const Preprocessing& preprocessing() const { return preprocessing_; }
   std::size_t input_dim() const { return preprocessing_.input_dim; }
@@ -104,6 +112,10 @@ class RowTransform {
   /// The same of rows that are on the lattice as they are before the projection, n x pooled_dim(); where is_finite is 0
   /// a row becomes zeros. Precondition (asserted): there is a projection.
   void project(std::span<const std::int16_t> rows, std::span<const char> is_finite, std::span<double> out) const;
+
+  /// Writes the targets of a row, in its label slots, into their entries of `row` (output_dim()), where they are part
+  /// of it.
+  void put_targets(std::span<const std::int32_t> row_slots, std::span<double> row) const;
 
  private:
   std::span<double> place_of_w(std::span<double> out) const;

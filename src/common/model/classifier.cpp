@@ -66,7 +66,15 @@ void require_privacy(const PrivacyStatement& privacy) {
 // The preprocessing of parts whose extents are within bounds.
 const Preprocessing& preprocessing_of(const ClassifierParts& parts) {
   if (parts.threshold && !std::isfinite(*parts.threshold)) throw UsageError("threshold: must be finite");
-  if (parts.classes < 2 || parts.classes > kMaxExtent) {
+  const std::size_t targets = parts.preprocessing.targets.count;
+  if (targets > 0 && (parts.classes != targets || parts.preprocessing.targets.center.size() != targets)) {
+    throw UsageError(fmt::format("targets: {} scores for {}, of {} known centers", parts.classes, targets,
+                                 parts.preprocessing.targets.center.size()));
+  }
+  if (targets > 0 && (parts.link || parts.threshold || !parts.cosine_head.empty() || !parts.class_names.empty())) {
+    throw UsageError("targets: link, threshold, prototypes and class_names are about classes");
+  }
+  if ((targets == 0 && parts.classes < 2) || parts.classes > kMaxExtent) {
     throw UsageError(fmt::format("classes: {} is not from 2 to {}", parts.classes, kMaxExtent));
   }
   if (parts.preprocessing.input_dim > kMaxExtent) {

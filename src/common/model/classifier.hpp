@@ -54,7 +54,7 @@ struct ClassifierParts {
   std::string method;                       ///< name of the training method: a-z, 0-9 and '-', 1 to 40 characters
   std::optional<PrivacyStatement> privacy;  ///< empty where nothing is promised
   Preprocessing preprocessing;
-  std::size_t classes = 0;          ///< K
+  std::size_t classes = 0;          ///< K; where rows have targets (preprocessing.targets) m, and scores predict them
   std::vector<double> weights;      ///< W, K x d, row-major
   std::vector<double> bias;         ///< b, K
   std::vector<double> cosine_head;  ///< c, the prototypes, K x d, row-major; empty without the second head
@@ -78,9 +78,9 @@ void require_terms(const ClassifierParts& parts);
 
 class Classifier {
  public:
-  /// Throws UsageError where K is below 2 or above 2^24, d_in above 2^24, the preprocessing is out of range, a size
-  /// does not follow from K and d, an entry is not finite, the method's name, the privacy statement or the names of
-  /// classes are not as said above.
+  /// Throws UsageError where K is below 2 (without targets) or above 2^24, d_in above 2^24, the preprocessing is out of
+  /// range, a size does not follow from K and d, an entry is not finite, the method's name, the privacy statement or
+  /// the names of classes are not as said above.
   explicit Classifier(ClassifierParts parts);
 
   const ClassifierParts& parts() const { return parts_; }
@@ -92,6 +92,9 @@ class Classifier {
   /// a NaN or an infinity; the message numbers rows from `first_row`. Cost: n K d multiply-adds.
   std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
                                      std::size_t first_row = 0) const;
+
+  /// Whether scores are numbers, and not of classes.
+  bool predicts_numbers() const { return parts_.preprocessing.targets.count > 0; }
 
   /// Makes probabilities of the scores of one row (to_probabilities); with prototypes, which go with softmax, half of
   /// the scores: what their training takes the probability to be. Precondition (asserted): parts().link; K scores.

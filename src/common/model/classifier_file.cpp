@@ -14,13 +14,15 @@ namespace dpreduce {
 namespace {
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
-constexpr std::uint64_t kFormatVersion = 3;
+constexpr std::uint64_t kFormatVersion = 4;
+constexpr std::uint64_t kFormatVersionWithoutTargets = 3;
 constexpr std::uint64_t kFormatVersionWithoutCenterFactor = 2;
 constexpr std::uint64_t kFormatVersionWithoutProjection = 1;  // a file without either is the same in all
 
 // The oldest that reads such rows.
 std::uint64_t format_version_of(const Preprocessing& rows) {
-  if (rows.center_factor != 1.0) return kFormatVersion;
+  if (rows.targets.count > 0) return kFormatVersion;
+  if (rows.center_factor != 1.0) return kFormatVersionWithoutTargets;
   return rows.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersionWithoutCenterFactor;
 }
 

@@ -6,15 +6,16 @@
 //     center [d] where rows are centered    selected [m], I64, where features are selected
 //     projection [k, d], I16, and projection_largest [k] where rows are projected: P_ja = projection_ja
 //     projection_largest_j / 32767
+//     target_center [K], target_scale [K] where scores predict K numbers
 //
 // d features after pooling, m in the end. A projection is kept as rows are projected by it, on the lattice
 // (lattice_weights.hpp): a quarter of the bytes, and the same bits of predictions. It cannot be folded into the
 // weights, since rows are scaled to one norm behind it.
 //
-// Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
-// privacy (a JSON object as a string), where classes or features have names class_names and feature_names (JSON lists
-// as strings), and where scores have probabilities link (softmax or sigmoid). The bytes are a function of the released
-// model alone: no times, no ranks, no counts.
+// Metadata: format, format_version, version (of the library), method, classes (or targets, of numbers), input_dim,
+// pool, normalize, clip_norm, privacy (a JSON object as a string), where classes or features have names class_names and
+// feature_names (JSON lists as strings), and where scores have probabilities link (softmax or sigmoid). The bytes are a
+// function of the released model alone: no times, no ranks, no counts.
 #pragma once
 
 #include <cstddef>

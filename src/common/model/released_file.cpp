@@ -53,16 +53,17 @@ std::optional<PersonStatement> person(const JsonFields& privacy) {
 std::map<std::string, std::string> released_metadata(const ClassifierParts& parts, std::string_view format,
                                                      std::uint64_t format_version) {
   const Preprocessing& preprocessing = parts.preprocessing;
-  std::map<std::string, std::string> metadata{{"format", std::string(format)},
-                                              {"format_version", fmt::format("{}", format_version)},
-                                              {"version", version()},
-                                              {"method", parts.method},
-                                              {"classes", fmt::format("{}", parts.classes)},
-                                              {"input_dim", fmt::format("{}", preprocessing.input_dim)},
-                                              {"pool", fmt::format("{}", preprocessing.pool)},
-                                              {"normalize", std::string(to_string(preprocessing.normalize))},
-                                              {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-                                              {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
+  std::map<std::string, std::string> metadata{
+      {"format", std::string(format)},
+      {"format_version", fmt::format("{}", format_version)},
+      {"version", version()},
+      {"method", parts.method},
+      {preprocessing.targets.count > 0 ? "targets" : "classes", fmt::format("{}", parts.classes)},
+      {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+      {"pool", fmt::format("{}", preprocessing.pool)},
+      {"normalize", std::string(to_string(preprocessing.normalize))},
+      {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+      {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
   if (preprocessing.center_factor != 1.0) metadata["center_factor"] = fmt::format("{}", preprocessing.center_factor);
   if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));
@@ -73,6 +74,10 @@ std::map<std::string, std::string> released_metadata(const ClassifierParts& part
 void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing) {
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
   if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
+  if (const TargetColumns& targets = preprocessing.targets; targets.count > 0) {
+    file.tensors.emplace("target_center", make_tensor(targets.center, {targets.count}));
+    file.tensors.emplace("target_scale", make_tensor(targets.scale, {targets.count}));
+  }
   if (!preprocessing.projection.empty()) {
     const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
     const std::uint64_t kept = preprocessing.projected_dim();
@@ -104,7 +109,8 @@ ClassifierParts ReleasedFileReader::read_parts() {
   ClassifierParts parts;
   parts.method = text("method");
   read_privacy(parts);
-  parts.classes = number<std::size_t>("classes");
+  if (has("targets")) parts.preprocessing.targets.count = number<std::size_t>("targets");
+  parts.classes = has("targets") ? parts.preprocessing.targets.count : number<std::size_t>("classes");
   parts.preprocessing.input_dim = number<std::size_t>("input_dim");
   parts.preprocessing.pool = number<std::size_t>("pool");
   parts.preprocessing.normalize = metadata_.choice<Normalize>("normalize");
@@ -129,6 +135,10 @@ void ReleasedFileReader::read_row_constants(Preprocessing& preprocessing) {
   }
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
   if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
+  if (TargetColumns& targets = preprocessing.targets; targets.count > 0) {
+    targets.center = doubles("target_center", take("target_center"), {targets.count});
+    targets.scale = doubles("target_scale", take("target_scale"), {targets.count});
+  }
   if (file_.tensors.contains("projection")) {
     preprocessing.projection = projection(take("projection"), pooled_dim);
   }

@@ -5,6 +5,7 @@
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
+#include "common/lattice/target_columns.hpp"
 
 namespace dpreduce {
 namespace {
@@ -69,12 +70,36 @@ void check_weights(const DataOptions& data) {
   }
 }
 
+// What is about classes says nothing of numbers.
+void check_targets(const DataOptions& data) {
+  const auto refuse = [](bool is_given, const char* option) {
+    if (!is_given) return;
+    throw UsageError(
+        fmt::format("--targets with {}: it is about classes, and targets are numbers; leave it out", option));
+  };
+  refuse(!data.train.class_names.empty(), "--class-names");
+  refuse(data.max_labels.has_value(), "--max-labels");
+  refuse(data.imbalance_ratio != 1.0, "--imbalance-ratio");
+  refuse(!data.validation.x.empty(), "--validation-x");
+  if (data.target_range.empty()) return;
+  if (data.target_range.size() > 2 * kMostTargets || data.target_range.size() % 2 != 0) {
+    throw UsageError(fmt::format("--target-range: {} numbers; give LO,HI for all targets, or a pair for each",
+                                 data.target_range.size()));
+  }
+  columns_of_ranges(data.target_range, data.target_range.size() / 2);
+}
+
 }  // namespace
 
 void check(const DataOptions& data) {
-  require_classes(data.classes);
-  require_class_names(data.train.class_names, data.classes);
-  require_both_or_none("--test-x", !data.test.x.empty(), "--test-y", !data.test.y.empty());
+  if (data.has_targets()) {
+    check_targets(data);
+  } else {
+    require_classes(data.classes);
+    require_class_names(data.train.class_names, data.classes);
+    if (!data.target_range.empty()) throw UsageError("--target-range goes with --targets");
+  }
+  require_both_or_none("--test-x", !data.test.x.empty(), data.test.option("y").c_str(), !data.test.y.empty());
   require_both_or_none("--validation-x", !data.validation.x.empty(), "--validation-y", !data.validation.y.empty());
   if (data.max_labels && (*data.max_labels < 1 || *data.max_labels > data.classes)) {
     throw UsageError(

@@ -20,16 +20,20 @@ struct DataOptions {
   std::vector<std::string> public_x{};            ///< rows that are no secret
   double imbalance_ratio = 1.0;                   ///< of a long tail of training rows to train on; 1: all rows
   std::optional<std::uint64_t> imbalance_seed{};  ///< which rows it keeps; empty: 1
-  std::size_t classes = 0;                        ///< K; where classes have names, 0 for as many
-  bool classes_are_of_rows = false;               ///< K, or names, were taken from the rows' labels: nothing is private
+  /// K; where classes have names, 0 for as many; m, where rows have targets, once they are open.
+  std::size_t classes = 0;
+  bool classes_are_of_rows = false;  ///< K, or names, were taken from the rows' labels: nothing is private
   /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
   std::optional<UnitBound> unit_bound{};    ///< how a person is held to that; empty: by weights
   std::optional<double> weight_bound{};     ///< W, the largest weight of a row, public. Goes with train.weight.
+  std::vector<double> target_range{};       ///< lo, hi of all targets, or of each; public
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
+  /// Whether rows have numbers to predict in the place of classes.
+  bool has_targets() const { return train.has_targets; }
   /// Whether the unit of privacy is a person, and not a row.
   bool has_units() const { return !train.person.empty(); }
   /// Whether rows count for less than a whole row: by their person's number of rows, or by weights that are stated.
@@ -43,7 +47,7 @@ struct DataOptions {
 };
 
 DPREDUCE_ARCHIVE(DataOptions, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes,
-                 classes_are_of_rows, rows_per_person, unit_bound, weight_bound, max_labels)
+                 classes_are_of_rows, rows_per_person, unit_bound, weight_bound, target_range, max_labels)
 
 /// The largest B: its square times rounds and squared sensitivities are still counted exactly.
 inline constexpr std::uint64_t kMostRowsPerPerson = 65536;

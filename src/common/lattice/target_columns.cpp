@@ -1,0 +1,58 @@
+#include "common/lattice/target_columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
+
+namespace dpreduce {
+namespace {
+
+void clip_to_unit_ball(std::span<double> v) {
+  double squares = 0.0;
+  for (const double entry : v) squares += entry * entry;
+  if (squares <= 1.0) return;
+  const double norm = std::sqrt(squares);
+  for (double& entry : v) entry /= norm;
+}
+
+}  // namespace
+
+void TargetColumns::scaled_numbers(std::span<const double> targets, std::span<double> out) const {
+  DPREDUCE_ASSERT(targets.size() == count && out.size() == count && center.size() == count && scale.size() == count);
+  for (std::size_t t = 0; t < count; ++t) out[t] = std::clamp((targets[t] - center[t]) / scale[t], -1.0, 1.0);
+  clip_to_unit_ball(out);
+}
+
+void TargetColumns::scaled(std::span<const std::int32_t> row_slots, std::span<double> out) const {
+  thread_local std::vector<double> targets;
+  targets.resize(count);
+  for (std::size_t t = 0; t < count; ++t) targets[t] = target_in(row_slots, t);
+  scaled_numbers(targets, out);
+}
+
+TargetColumns columns_of_ranges(std::span<const double> ranges, std::size_t count) {
+  DPREDUCE_ASSERT(count >= 1);
+  if (ranges.size() != 2 && ranges.size() != 2 * count) {
+    throw UsageError(fmt::format("--target-range: {} numbers for {} target(s); give LO,HI for all, or a pair for each",
+                                 ranges.size(), count));
+  }
+  TargetColumns columns{.count = count};
+  for (std::size_t t = 0; t < count; ++t) {
+    const std::size_t place = ranges.size() == 2 ? 0 : 2 * t;
+    const double low = ranges[place];
+    const double high = ranges[place + 1];
+    const double half = high / 2.0 - low / 2.0;
+    if (!std::isfinite(low) || !std::isfinite(high) || !(half > 0.0)) {
+      throw UsageError(fmt::format("--target-range {},{}: LO must be less than HI, and both finite", low, high));
+    }
+    columns.center.push_back(low / 2.0 + high / 2.0);
+    columns.scale.push_back(half * std::sqrt(static_cast<double>(count)));
+  }
+  return columns;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,120 @@
+// Numbers as targets on the command line: files, ranks, silos, predictions and figures.
+#include <cmath>
+#include <fstream>
+
+#include "common/data/label_slots.hpp"
+#include "common/data/sharded_array.hpp"
+#include "tests/cli/silo_test.hpp"
+
+namespace dpreduce::targets_cli_test {
+
+constexpr std::size_t kDim = 5;
+
+class TargetsOfCommands : public AmongSilosTest {
+ protected:
+  void SetUp() override {
+    rows_ = make_rows({150, 150}, kDim);
+    for (std::size_t row = 0; row < rows_.rows(); ++row) {
+      for (std::size_t a = 0; a < kDim; ++a) rows_.features[row * kDim + a] *= 0.2F;
+      targets_.push_back(5.0 + 10.0 * double{rows_.features[row * kDim]} -
+                         4.0 * double{rows_.features[row * kDim + 2]});
+    }
+    write_part("", 0, rows_.rows());
+    TrainingRows other = rows_;
+    other.features.front() += 0.5F;
+    write_rows(other, "tx.npy", "unused.npy");
+    write_npy(folder_ / "ty.npy", targets_);
+  }
+
+  void write_part(const std::string& folder, std::size_t first, std::size_t count) const {
+    if (!folder.empty()) std::filesystem::create_directory(folder_ / folder);
+    const std::string prefix = folder.empty() ? folder : folder + "/";
+    write_rows(rows_.part(first, count), prefix + "x.npy", prefix + "labels.npy");
+    const auto begin = targets_.begin() + static_cast<std::ptrdiff_t>(first);
+    write_npy(folder_ / (prefix + "y.npy"), std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(count)));
+  }
+
+  std::string model_of(const std::string& rows, int ranks = 0) const {
+    succeed(
+        "fit --method ls --normalize none --target-range=-10,20 --mu 5 --seed 3 --quiet --overwrite --out model "
+        "--ledger ledger " +
+            rows,
+        ranks);
+    std::filesystem::remove(folder_ / "ledger");
+    return bytes("model");
+  }
+
+  TrainingRows rows_;
+  std::vector<double> targets_;
+};
+
+TEST_F(TargetsOfCommands, OneTwoAndThreeRanksGiveTheSameModelAndFigures) {
+  const std::string files = "--train-x x.npy --targets y.npy --test-x tx.npy --test-targets ty.npy --report r.json";
+  const std::string model = model_of(files);
+  const json figures = document("r.json")["test"];
+  EXPECT_GT(figures["r2"].get<double>(), 0.5);
+  EXPECT_GT(figures["rmse"].get<double>(), 0.0);
+  EXPECT_EQ(document("r.json")["targets"], 1);
+  EXPECT_FALSE(document("r.json").contains("classes"));
+  for (const int ranks : {2, 3}) {
+    EXPECT_EQ(model_of(files, ranks), model) << ranks;
+    EXPECT_EQ(document("r.json")["test"], figures) << ranks;
+  }
+}
+
+TEST_F(TargetsOfCommands, ATableOfNumbersIsReadAsAnArrayIs) {
+  std::ofstream table(folder_ / "y.csv");
+  table << "price\n";
+  for (const double target : targets_) table << fmt::format("{}\n", target);
+  table.close();
+  EXPECT_EQ(model_of("--train-x x.npy --targets y.csv"), model_of("--train-x x.npy --targets y.npy"));
+}
+
+TEST_F(TargetsOfCommands, PredictWritesNumbersAndEvaluateTellsWhatTheyExplain) {
+  model_of("--train-x x.npy --targets y.npy");
+  succeed("predict --model model --x tx.npy --out p.npy");
+  succeed("predict --model model --x tx.npy --out p.csv");
+  ShardedArray predicted({folder_ / "p.npy"}, ArrayRole::kTargets);
+  ASSERT_EQ(predicted.rows(), targets_.size());
+  EXPECT_THAT(bytes("p.csv"), testing::StartsWith("target\n"));
+  std::vector<std::int32_t> slots(kSlotsPerTarget * targets_.size());
+  predicted.read_labels(0, targets_.size(), 0, slots);
+  double errors = 0.0;
+  for (std::size_t row = 0; row < targets_.size(); ++row) {
+    errors += std::pow(target_in(std::span(slots).subspan(row * kSlotsPerTarget), 0) - targets_[row], 2.0);
+  }
+  const json told = figures("evaluate --model model --test-x tx.npy --test-targets ty.npy");
+  EXPECT_NEAR(told["rmse"].get<double>(), std::sqrt(errors / static_cast<double>(targets_.size())), 1e-9);
+  EXPECT_EQ(figures("evaluate --model model --test-x tx.npy --test-targets ty.npy", 3)["r2"], told["r2"]);
+}
+
+TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
+  const std::string model = model_of("--train-x x.npy --targets y.npy");
+  for (const auto& [silo, first] : {std::pair{1, 0U}, {2, 90U}, {3, 130U}}) {
+    write_part(fmt::format("silo{}", silo), first, (silo == 1 ? 90 : silo == 2 ? 130 : 300) - first);
+  }
+  const std::string line =
+      "fit --secure-aggregation --method ls --normalize none --target-range=-10,20 --mu 5 --quiet --overwrite "
+      "--train-x silo{rank}/x.npy --targets silo{rank}/y.npy --ledger ledger-{rank} ";
+  run_among(3, line + "--seed 3", 0);
+  EXPECT_EQ(bytes("model.safetensors"), model);
+  run_among(3, line + "--noise distributed --report r.json --test-x tx.npy --test-targets ty.npy", 0);
+  EXPECT_GT(document("r.json")["test"]["r2"].get<double>(), 0.0);
+}
+
+TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
+  const std::string fit = "fit --train-x x.npy --targets y.npy --mu 1 --target-range 0,1 ";
+  expect_refused(fit + "--method mean", 2, "--targets goes with --method ls");
+  expect_refused(fit + "--method ls --classes 3", 2, "--targets with --classes");
+  expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
+  expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");
+  write_npy(folder_ / "bad.npy", std::vector<double>{1.0, std::numeric_limits<double>::quiet_NaN()});
+  write_npy(folder_ / "two.npy", std::vector<float>{1.0F, 2.0F}, 1);
+  expect_refused("fit --method ls --normalize none --train-x two.npy --targets bad.npy --mu 1 --target-range 0,1", 3,
+                 "bad.npy: row 1 has target nan");
+  model_of("--train-x x.npy --targets y.npy");
+  expect_refused("predict --model model --x tx.npy --out s.npy --scores", 2, "predicts numbers");
+  expect_refused("evaluate --model model --test-x tx.npy --test-y labels.npy", 2, "give them as --test-targets");
+}
+
+}  // namespace dpreduce::targets_cli_test
