@@ -1,0 +1,435 @@
+// The program itself on simulated ranks: its own code and its own MPI calls, under SimGrid's SMPI, in simulated time.
+//
+//     simulated_ranks RANKS NETWORK [--record FILE] [--charge FILE] -- fit OPTIONS...
+//
+// NETWORK: 100g, 25g: one port of that rate a rank, 1 us from it to a switch that blocks nobody; dragonfly: ports of
+// 200 Gb/s and 0.5 us, 4 to a router, 4 routers to a chassis, 2 chassis to a group, all groups linked to each other.
+//
+// All ranks are actors of one process, and one runs at a time. Between two calls of MPI a rank computes: its clock goes
+// on by the CPU time which that takes here. --record writes it, call by call. With --charge the program runs as well,
+// on narrow rows that many ranks have room for, but a call takes the time of a message as long as FILE says ("b KIND
+// BYTES BYTES"), and computation what FILE says for such a place in the program ("c ROLE|CALLS>CALL SECONDS", the
+// longest that fits): what bench/scaling_page.py makes of records of few ranks with whole rows.
+//
+// Left out: sums that go on while a rank computes (MPI_Ireduce is summed where it is waited for); failures of ranks;
+// memory; of silos, relays: parties speak MPI themselves.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <simgrid/s4u.hpp>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "commands/job.hpp"
+#include "common/ranks/relay.hpp"
+
+// SMPI's state of a rank, which its headers do not declare: while it replays, messages have lengths and no bytes.
+namespace simgrid::smpi {
+class ActorExt {
+ public:
+  static xbt::Extension<s4u::Actor, ActorExt> EXTENSION_ID;
+  void set_replaying(bool is_replaying);
+};
+}  // namespace simgrid::smpi
+
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+constexpr std::size_t kLongestContext = 6;
+constexpr std::size_t kWords = std::size_t{1}
+                               << 28;  // the longest message that is charged; only its addresses are used
+
+std::vector<std::string> words;  // of the program
+bool is_running = false;
+bool is_of_silos = false;
+bool has_charges = false;
+std::unordered_map<std::string, double> charges;
+std::map<std::pair<char, std::size_t>, std::size_t> full_bytes;
+std::FILE* record = nullptr;
+char* nothing = nullptr;  // the bytes of messages that have none
+
+double cpu_seconds() {
+  timespec time{};
+  ::syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A sum that has begun, of which SMPI does not know yet.
+struct BegunSum {
+  const void* send;
+  void* values;
+  int count, root;
+  MPI_Comm comm;
+};
+
+struct Rank {
+  double resumed = 0.0;  // CPU time at which the last call returned
+  double computed = 0.0;
+  std::size_t bytes = 0;  // of its collectives
+  std::deque<std::string> calls;
+  std::map<MPI_Request, std::shared_ptr<BegunSum>> begun;
+};
+std::vector<Rank> all;
+
+int own_number() {
+  return static_cast<int>(s4u::this_actor::get_pid()) - 1;
+}
+Rank& own() {
+  return all[static_cast<std::size_t>(own_number())];
+}
+
+double charged(const Rank& rank, const std::string& call, double measured) {
+  const std::string role = own_number() == 0 ? "0|" : "1|";
+  std::string context = role + ">" + call;
+  std::optional<double> seconds;
+  for (std::size_t length = 0;; ++length) {
+    if (const auto found = charges.find(context); found != charges.end()) seconds = found->second;
+    if (length == rank.calls.size()) break;
+    context.insert(role.size(), rank.calls[rank.calls.size() - 1 - length] + ".");
+  }
+  // Some of the coordinator's work grows with the number of ranks.
+  return own_number() == 0 ? std::max(seconds.value_or(0.0), measured) : seconds.value_or(0.0);
+}
+
+// A rank's call: what it computed before goes by first.
+class Call {
+ public:
+  explicit Call(char kind, std::size_t bytes = 0) : rank_(own()), bytes_(bytes) {
+    double seconds = cpu_seconds() - rank_.resumed;
+    const bool is_collective = kind != 'p';
+    if (const auto found = full_bytes.find({kind, bytes}); found != full_bytes.end()) bytes_ = found->second;
+    const std::string call = is_full() ? fmt::format("{}{}", kind, bytes_) : std::string(1, kind);
+    if (is_collective && record != nullptr) fmt::print(record, "{} {} {} {:.9f}\n", own_number(), kind, bytes, seconds);
+    if (has_charges && is_collective) seconds = charged(rank_, call, seconds);
+    if (has_charges && !is_collective && own_number() != 0) seconds = 0.0;
+    if (is_collective) {
+      rank_.calls.push_back(call);
+      if (rank_.calls.size() > kLongestContext) rank_.calls.pop_front();
+      rank_.bytes += bytes_;
+    }
+    rank_.computed += seconds;
+    if (seconds > 0.0) smpi_execute(seconds);
+    narrow_ = bytes;
+  }
+  ~Call() { rank_.resumed = cpu_seconds(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  bool is_full() const { return bytes_ != narrow_ && narrow_ != 0; }
+
+  // After the message itself, which is short, one of its full length, of bytes that do not exist.
+  template <typename Send>
+  void send_full(const Send& send) const {
+    if (!is_full()) return;
+    auto* const state = s4u::Actor::self()->extension<simgrid::smpi::ActorExt>();
+    state->set_replaying(true);
+    send(nothing, nothing + kWords * sizeof(std::uint64_t), static_cast<int>(bytes_ / sizeof(std::uint64_t)));
+    state->set_replaying(false);
+  }
+
+ private:
+  Rank& rank_;
+  std::size_t bytes_;
+  std::size_t narrow_ = 0;
+};
+
+std::size_t bytes_of(int count, MPI_Datatype type) {
+  int size = 0;
+  PMPI_Type_size(type, &size);
+  return static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
+}
+
+int reduce(char kind, const BegunSum& sum, MPI_Datatype type, MPI_Op op) {
+  const Call call(kind, bytes_of(sum.count, type));
+  const int status = PMPI_Reduce(sum.send, sum.values, sum.count, type, op, sum.root, sum.comm);
+  call.send_full([&](void* send, void* receive, int count) {
+    PMPI_Reduce(send, receive, count, MPI_UINT64_T, MPI_SUM, sum.root, sum.comm);
+  });
+  return status;
+}
+
+}  // namespace
+
+// The clock of the program is the simulated one, and this rank's computation since its last call.
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  if (clock != CLOCK_MONOTONIC || !is_running || ::syscall(SYS_gettid) != ::getpid() || s4u::this_actor::is_maestro()) {
+    return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  }
+  const double since = has_charges ? 0.0 : cpu_seconds() - own().resumed;
+  const auto nanoseconds = static_cast<long>((s4u::Engine::get_clock() + since) * 1e9);
+  *time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  return 0;
+}
+
+// The calls that the program makes, in place of SMPI's of that name.
+extern "C" {
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  const Call call('A', bytes_of(count, type));
+  const int status = PMPI_Allreduce(send, receive, count, type, op, comm);
+  call.send_full([&](void* from, void* to, int full) { PMPI_Allreduce(from, to, full, MPI_UINT64_T, MPI_SUM, comm); });
+  return status;
+}
+int MPI_Bcast(void* values, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  const Call call('B', bytes_of(count, type));
+  const int status = PMPI_Bcast(values, count, type, root, comm);
+  call.send_full([&](void* from, void*, int full) { PMPI_Bcast(from, full, MPI_UINT64_T, root, comm); });
+  return status;
+}
+int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+  return reduce('R', {send, receive, count, root, comm}, type, op);
+}
+int MPI_Ireduce(const void* send, void* receive, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm comm,
+                MPI_Request* request) {
+  auto sum = std::make_shared<BegunSum>(BegunSum{send, receive, count, root, comm});
+  *request = reinterpret_cast<MPI_Request>(sum.get());
+  own().begun[*request] = std::move(sum);
+  return MPI_SUCCESS;
+}
+int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  std::vector<MPI_Request> others;
+  for (MPI_Request* request = requests; request != requests + count; ++request) {
+    const auto begun = own().begun.find(*request);
+    if (begun == own().begun.end()) {
+      others.push_back(*request);
+      continue;
+    }
+    reduce('I', *begun->second, MPI_UINT64_T, MPI_SUM);
+    own().begun.erase(begun);
+  }
+  const Call call('p');
+  return others.empty() ? MPI_SUCCESS : PMPI_Waitall(static_cast<int>(others.size()), others.data(), statuses);
+}
+int MPI_Testall(int, MPI_Request*, int* is_over, MPI_Status*) {
+  *is_over = 0;
+  return MPI_SUCCESS;
+}
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* is_there, MPI_Status* status) {
+  *is_there = 0;
+  if (!is_of_silos) return MPI_SUCCESS;  // of trusted ranks none fails here
+  const Call call('p');
+  return PMPI_Iprobe(source, tag, comm, is_there, status);
+}
+int MPI_Gather(const void* send, int count, MPI_Datatype type, void* receive, int each, MPI_Datatype other, int root,
+               MPI_Comm comm) {
+  const Call call('G');
+  return PMPI_Gather(send, count, type, receive, each, other, root, comm);
+}
+int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int each, MPI_Datatype other,
+                 MPI_Comm comm) {
+  const Call call('X');
+  return PMPI_Alltoall(send, count, type, receive, each, other, comm);
+}
+int MPI_Send(const void* values, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  const Call call('p');
+  return PMPI_Send(values, count, type, to, tag, comm);
+}
+int MPI_Recv(void* values, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  const Call call('p');
+  return PMPI_Recv(values, count, type, from, tag, comm, status);
+}
+int MPI_Isend(const void* values, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Call call('p');
+  return PMPI_Isend(values, count, type, to, tag, comm, request);
+}
+int MPI_Irecv(void* values, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Call call('p');
+  return PMPI_Irecv(values, count, type, from, tag, comm, request);
+}
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
+  const Call call('D');
+  return PMPI_Comm_dup(comm, copy);
+}
+int MPI_Comm_split_type(MPI_Comm, int, int, MPI_Info, MPI_Comm* machine) {  // of one rank each
+  const Call call('D');
+  return PMPI_Comm_dup(MPI_COMM_SELF, machine);
+}
+int MPI_Finalize() {
+  const Call call('F');
+  return PMPI_Finalize();
+}
+}
+
+namespace {
+
+// Messages of parties, without relays: nobody is lost here.
+class MpiWire final : public dpreduce::Wire {
+ public:
+  MpiWire() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }  // SMPI finds no message of MPI_COMM_WORLD itself
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override {
+    auto& [kept, request] = sent_.emplace_back(std::move(bytes), MPI_REQUEST_NULL);
+    MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_BYTE, static_cast<int>(to), 0, comm_, &request);
+    std::erase_if(sent_, [](auto& message) {
+      int is_over = 0;
+      PMPI_Test(&message.second, &is_over, MPI_STATUS_IGNORE);
+      return is_over != 0;
+    });
+  }
+  std::optional<dpreduce::Message> receive(dpreduce::WireClock::time_point until) override {
+    MPI_Status status;
+    int is_there = 1;
+    if (until <= dpreduce::WireClock::now()) {
+      MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &is_there, &status);
+    } else {
+      const Call call('p');
+      PMPI_Probe(MPI_ANY_SOURCE, 0, comm_, &status);
+    }
+    if (is_there == 0) return std::nullopt;
+    int length = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &length);
+    dpreduce::Message message{static_cast<std::uint32_t>(status.MPI_SOURCE), {}, false};
+    message.bytes.resize(static_cast<std::size_t>(length));
+    MPI_Recv(message.bytes.data(), length, MPI_BYTE, status.MPI_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
+    return message;
+  }
+  void leave() {
+    for (auto& message : sent_) MPI_Waitall(1, &message.second, MPI_STATUSES_IGNORE);
+  }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::deque<std::pair<std::vector<std::byte>, MPI_Request>> sent_;
+};
+
+void run_rank() {
+  own().resumed = cpu_seconds();
+  int code = 0;
+  if (is_of_silos) {
+    code = dpreduce::run_with_relay(
+        [](dpreduce::Wire& wire, int rank, int size) { return dpreduce::run_party(words, wire, rank, size); }, nullptr);
+  } else {
+    dpreduce::Communicator ranks = dpreduce::Communicator::join();
+    code = dpreduce::run_job(words, ranks);
+  }
+  if (code == 0) return;
+  fmt::print(stderr, "simulated_ranks: rank {} ends with exit code {}\n", own_number(), code);
+  std::exit(code);
+}
+
+std::vector<s4u::Host*> network(const std::string& name, unsigned ranks) {
+  constexpr const char* kSpeed = "1Gf";  // in which a second is a second
+  if (name == "dragonfly") {
+    const unsigned groups = (ranks + 31) / 32;
+    const auto make = [](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+      s4u::Host* host = zone->create_host(fmt::format("node{}", id), kSpeed)->seal();
+      return std::make_pair(host->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
+    };
+    s4u::create_dragonfly_zone("cluster", nullptr, {{groups, 1}, {2, 1}, {4, 1}, 4}, s4u::ClusterCallbacks(make), 25e9,
+                               0.5e-6, s4u::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
+    return s4u::Engine::get_instance()->get_all_hosts();
+  }
+  const std::map<std::string, double> rates{{"100g", 12.5e9}, {"25g", 3.125e9}};
+  const auto rate = rates.find(name);
+  if (rate == rates.end()) {
+    fmt::print(stderr, "simulated_ranks: network '{}': must be 100g, 25g or dragonfly\n", name);
+    std::exit(2);
+  }
+  s4u::NetZone* const zone = s4u::create_star_zone("cluster");
+  std::vector<s4u::Host*> hosts;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    hosts.push_back(zone->create_host(fmt::format("node{}", rank), kSpeed)->seal());
+    const s4u::Link* port =
+        zone->create_split_duplex_link(fmt::format("port{}", rank), rate->second)->set_latency(1e-6)->seal();
+    zone->add_route(hosts.back()->get_netpoint(), nullptr, nullptr, nullptr, {{port, s4u::LinkInRoute::Direction::UP}},
+                    true);
+  }
+  zone->seal();
+  return hosts;
+}
+
+bool read_charges(const char* path) {
+  std::ifstream file(path);
+  for (std::string kind, first, second; file >> kind >> first >> second;) {
+    if (kind == "c") {
+      charges[first] = std::stod(second);
+    } else {
+      full_bytes[{first[0], std::stoul(first.substr(1))}] = std::stoul(second);
+    }
+  }
+  return file.eof() && !charges.empty();
+}
+
+}  // namespace
+
+// In place of the relay's (common/ranks/relay.cpp), which forks: a process cannot here.
+int dpreduce::run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party, void (*)() noexcept) {
+  PMPI_Init(nullptr, nullptr);
+  own().resumed = cpu_seconds();
+  MpiWire wire;
+  const int code = party(wire, own_number(), static_cast<int>(all.size()));
+  wire.leave();
+  MPI_Finalize();
+  return code;
+}
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> given(argv + 1, argv + argc);
+  const auto dashes = std::find(given.begin(), given.end(), "--");
+  const unsigned ranks = given.empty() ? 0U : static_cast<unsigned>(std::strtoul(given[0].c_str(), nullptr, 10));
+  bool is_usable =
+      ranks > 0 && dashes - given.begin() >= 2 && (dashes - given.begin()) % 2 == 0 && dashes != given.end();
+  for (auto option = given.begin() + 2; is_usable && option != dashes; option += 2) {
+    if (*option == "--record") {
+      is_usable = (record = std::fopen(option[1].c_str(), "w")) != nullptr;
+    } else {
+      is_usable = has_charges = *option == "--charge" && read_charges(option[1].c_str());
+    }
+  }
+  if (!is_usable) {
+    fmt::print(stderr,
+               "usage: simulated_ranks RANKS 100g|25g|dragonfly [--record FILE] [--charge FILE] -- fit OPTIONS...\n");
+    return 2;
+  }
+  words.assign(dashes + 1, given.end());
+  is_of_silos = std::find(words.begin(), words.end(), "--secure-aggregation") != words.end();
+  ::setenv("OMPI_COMM_WORLD_RANK", "0", 1);  // so that the program looks for an MPI job
+  std::array<char*, 3> settings{argv[0], const_cast<char*>("--log=root.thresh:error"), nullptr};
+  int setting_count = 2;
+  s4u::Engine engine(&setting_count, settings.data());
+  for (const char* setting : {"network/model:CM02", "network/crosstraffic:no", "contexts/stack-size:512"}) {
+    s4u::Engine::set_config(setting);
+  }
+  SMPI_init();
+  for (const char* setting :
+       {"smpi/privatization:no", "smpi/simulate-computation:no", "smpi/host-speed:1Gf", "smpi/coll-selector:ompi"}) {
+    s4u::Engine::set_config(setting);
+  }
+  const std::vector<s4u::Host*> hosts = network(given[1], ranks);
+  nothing = static_cast<char*>(::mmap(nullptr, 2 * kWords * sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  SMPI_app_instance_register("dpreduce", nullptr, static_cast<int>(ranks));
+  all.resize(ranks);
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    const s4u::ActorPtr actor = s4u::Actor::init(fmt::format("rank{}", rank), hosts[rank]);
+    actor->set_property("instance_id", "dpreduce");
+    actor->set_property("rank", std::to_string(rank));
+    actor->start(run_rank);
+  }
+  is_running = true;
+  engine.run();
+  is_running = false;
+  double of_others = 0.0;
+  for (std::size_t rank = 1; rank < all.size(); ++rank) of_others = std::max(of_others, all[rank].computed);
+  fmt::print(
+      "{{\"ranks\": {}, \"seconds\": {:.6f}, \"coordinator_computes\": {:.6f}, \"others_compute\": {:.6f}, \"bytes\": "
+      "{}}}\n",
+      ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes);
+  if (record != nullptr) std::fclose(record);
+  SMPI_finalize();
+  return 0;
+}
