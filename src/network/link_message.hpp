@@ -4,11 +4,11 @@
 //
 //     greeting  silo -> coordinator, first of all   "dpN1", nonce of its process (32), how many messages have come (8),
 //                                                   which of its connections this is (8)
-//     welcome   coordinator -> silo, the answer     the same of the coordinator; the silo's connection that binds the
-//     line refusal   coordinator -> silo, the answer     why not, at most kLongestReason bytes; the line ends message
-//     either                              its number (8), a sealed frame leave     either, the last its number (8),
-//     why, at most kLongestReason bytes received  either, whenever something came     how many messages have come (8);
-//     also a sign of life
+//     welcome   coordinator -> silo, the answer     the same of the coordinator, with the silo's connection that binds
+//     refusal   coordinator -> silo, the answer     why not, at most kLongestReason bytes; the line ends
+//     message   either                              its number (8), a sealed frame
+//     leave     either, the last                    its number (8), why, at most kLongestReason bytes
+//     received  either, whenever something came     how many messages have come (8); also a sign of life
 //
 // A length is looked at before there is memory for it, and so is whether that kind is due.
 #pragma once
