@@ -6,6 +6,7 @@ class EstimatorOptions(typing.TypedDict, total=False):
     rows_per_person: int | None
     person_bound: typing.Literal["weight", "clip"] | None
     weight_bound: float | None
+    target_range: float | None
     imbalance_ratio: float | None
     imbalance_seed: int | None
     bad_rows: typing.Literal["fail", "zero"] | None
