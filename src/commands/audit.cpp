@@ -304,9 +304,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
       const std::size_t most_trials =
           std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
       verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
-      if (method_entry(fit.method).trains) {
-        add_reading(verdict, fit, files, pair.with, trials, terms.error, folder);
-      }
+      add_reading(verdict, fit, files, pair.with, trials, terms.error, folder);
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.take(proven);

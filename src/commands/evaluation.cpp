@@ -148,12 +148,10 @@ void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes)
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
 }
 
-void warn_of_training_rows(const std::string& found) {
+void warn_of_training_rows(const std::string& found, bool are_private) {
   if (found.empty()) return;
-  fmt::print(stderr,
-             "dpreduce: warning: {}: test figures are exact figures about training rows; do not publish them, and they "
-             "say little of other rows\n",
-             found);
+  fmt::print(stderr, "dpreduce: warning: {}: test figures {}say little of other rows\n", found,
+             are_private ? "" : "are exact figures about training rows; do not publish them, and they ");
 }
 
 namespace {

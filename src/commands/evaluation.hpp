@@ -30,8 +30,8 @@ void require_kind_of_model(const Classifier& classifier, const RowFiles& test);
 void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
 
 /// One line on standard error where test rows are training rows, as training_rows_among says it; none for an empty
-/// text.
-void warn_of_training_rows(const std::string& found);
+/// text. `are_private`: figures of them have noise.
+void warn_of_training_rows(const std::string& found, bool are_private = false);
 
 /// What figures about sets of labels are asked for beside the usual ones.
 struct LabelSetTerms {

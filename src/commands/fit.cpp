@@ -28,6 +28,7 @@
 #include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/silo_job.hpp"
+#include "evaluate/private_evaluation.hpp"
 #include "fit/files_once.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
@@ -120,13 +121,14 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
       NamedPath{"--timings", options.output.timings}, NamedPath{"--keep-statistics", options.output.statistics}};
   require_not_read(outputs, open.training);
   if (!open.training.is_none()) {  // the coordinator of silos has none
-    for (const auto* files : {&options.data.train.person, &options.data.train.weight}) {
+    for (const auto* files : {&options.data.train.person, &options.data.train.weight, &options.data.test.person}) {
       for (const std::string& path : expand_paths(*files, static_cast<std::size_t>(rank))) {
         require_not_read(outputs, split_array_path(path).file);
       }
     }
   }
-  for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
+  for (const std::optional<WorkerRows>* rows :
+       {&open.public_sums, &open.validation, &open.candidates, &open.evaluated, &test}) {
     if (*rows) require_not_read(outputs, **rows);
   }
 }
@@ -157,10 +159,14 @@ bool has_readers(const OutputOptions& output) {
 }
 
 ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs,
-                        StatisticsKeeper* keeper) {
+                        StatisticsKeeper* keeper, EvaluationObserver& told) {
   if (!figures) return nullptr;
-  return [&figures, &outputs, keeper](const WatchedRelease& watched) {
-    if (keeper != nullptr) keeper->add(watched);
+  return [&figures, &outputs, keeper, told = told.watcher()](const WatchedRelease& watched) {
+    if (watched.name == "evaluation") {
+      told(watched);
+    } else if (keeper != nullptr) {
+      keeper->add(watched);
+    }
     if (watched.name == kWholeClassGrams) return;  // its figures are those of the release
     const std::span<const BlockFigures> added = figures->add(watched);
     if (outputs->metrics) outputs->metrics->add(watched.name, added);
@@ -171,7 +177,7 @@ ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Ou
 class FitSteps {
  public:
   FitSteps(const FitOptions& asked, Communicator& ranks)
-      : asked_(asked), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()) {}
+      : asked_(asked), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()), told_(open_.fit->options()) {}
 
   void run() {
     tell_of_rows(open_.training, ranks_);
@@ -207,7 +213,7 @@ class FitSteps {
   // start may have left, and whether there was one is known with its account.
   void open_test_rows() {
     ranks_.together([&] {
-      if (!options().data.test.x.empty()) {
+      if (!options().data.test.x.empty() && !open_.evaluated) {
         test_rows_.emplace(open_rows_of_rank(options().data.test, open_.training.dim(), ranks_));
       }
       require_outputs_apart(options(), open_, test_rows_, ranks_.rank());
@@ -216,8 +222,16 @@ class FitSteps {
       }
     });
     require_room_to_test();
-    if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, {}, ranks_);
-    if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
+    if (WorkerRows* test = rows_to_test()) {
+      trained_and_tested_ = training_rows_among({"test", test}, open_.training, {}, ranks_);
+    }
+    if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_, open_.evaluated.has_value());
+  }
+
+  // Test rows, whether figures of them are exact or private; null where there are none here.
+  WorkerRows* rows_to_test() {
+    if (open_.evaluated) return &*open_.evaluated;
+    return test_rows_ ? &*test_rows_ : nullptr;
   }
 
   // What test rows take while training rows stay open, before anything is spent. Collective: among silos the
@@ -225,8 +239,8 @@ class FitSteps {
   void require_room_to_test() {
     const MachineShare machine = machine_share(ranks_);
     ranks_.together([&] {
-      if (!test_rows_) return;
-      const WorkerRows& test = *test_rows_;
+      if (rows_to_test() == nullptr) return;
+      const WorkerRows& test = *rows_to_test();
       const std::uint64_t labels =
           test.has_label_sets() ? test.range().count * options().data.most_labels() : std::uint64_t{0};
       machine.require(memory_of_test(options(), plan()) + labels * kBytesOfTestLabel + test.held_bytes() +
@@ -260,8 +274,9 @@ class FitSteps {
                  {.threads = open_.threads,
                   .timings = std::move(timings_),
                   .progress = progress_->of_passes(),
-                  .observer = shown_to(figures_, outputs_, keeps_statistics() ? &keeper_ : nullptr),
-                  .warn = warn_on_error_stream});
+                  .observer = shown_to(figures_, outputs_, keeps_statistics() ? &keeper_ : nullptr, told_),
+                  .warn = warn_on_error_stream,
+                  .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
   }
 
   void finish(FittedRun& run) {
@@ -328,6 +343,7 @@ class FitSteps {
 
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) const {
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
+    if (open_.evaluated) report["test"] = told_json(run, told_.figures());
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
     if (!options().method.asked.empty()) report["adaptive"] = adaptive_json(options().method);
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
@@ -340,6 +356,7 @@ class FitSteps {
   Timings timings_;
   OpenFit open_;
   std::optional<WorkerRows> test_rows_;
+  EvaluationObserver told_;                // of test rows, where figures of them share the budget
   std::string trained_and_tested_;         // which test rows are training rows; empty: none
   std::optional<Outputs> outputs_;         // at the coordinator
   bool goes_on_ = false;                   // a run that charged something before; at the coordinator

@@ -169,9 +169,9 @@ std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const DataOptions
   return bad;
 }
 
-// Runs of a fit on the two worlds, in subfolders of a folder. The first is made in world 0; every later one goes on
-// with a copy of what that left beside the ledger. Not for several threads at once: it holds standard output and error
-// while it runs.
+// Runs of a fit, or of a private evaluation, on the two worlds, in subfolders of a folder. The first is made in world
+// 0; every later one goes on with a copy of what that left beside the ledger. Not for several threads at once: it holds
+// standard output and error while it runs.
 class ReadFit {
  public:
   // Throws what `fit` throws in world 0.
@@ -192,7 +192,7 @@ class ReadFit {
     }
     const FitOptions first = options_of(files_.without, known_, "0");
     if (has_page_) add_lines(known_lines_, content_of(first.output.html));
-    add_lines(known_lines_, card_of(first.output.out, first.output.report));
+    if (trains()) add_lines(known_lines_, card_of(first.output.out, first.output.report));
   }
 
   // Everything that the known run and a second one leave to readers: ledger, model, report, page, metrics, checkpoint,
@@ -208,7 +208,7 @@ class ReadFit {
     for (const fs::path& file : public_files(next_)) {
       fields.add_file(fs::relative(file, next_).string(), file, known_lines_);
     }
-    if (code == ExitCode::kDone) {
+    if (code == ExitCode::kDone && trains()) {
       fields.add_bytes("onnx", onnx_bytes(load_classifier(options.output.out), FloatWidth::kFloat32));
       fields.add_text("card", card_of(options.output.out, options.output.report), known_lines_);
     }
@@ -240,6 +240,12 @@ class ReadFit {
   }
 
  private:
+  bool trains() const { return method_entry(options_.method).trains; }  // else it evaluates a model that is there
+
+  FitCommand command_of(const FitOptions& options) const {
+    return {options, trains() ? fit_and_write : evaluate_and_write};
+  }
+
   void run_first() const {
     fs::create_directory(known_);
     run(options_of(files_.without, known_, "0"));
@@ -248,7 +254,7 @@ class ReadFit {
   void run(const FitOptions& options) const {
     const CapturedOutput output(printed_);
     Communicator alone = Communicator::alone();
-    FitCommand{options}(alone);
+    command_of(options)(alone);
   }
 
   // Runs a fit as the program does: prints the message of an error, and returns the exit code.
@@ -256,7 +262,7 @@ class ReadFit {
     const CapturedOutput output(printed_);
     Communicator alone = Communicator::alone();
     try {
-      FitCommand{options}(alone);
+      command_of(options)(alone);
       return ExitCode::kDone;
     } catch (const Error& error) {
       std::fprintf(stderr, "%s\n", error.what());
@@ -283,7 +289,7 @@ class ReadFit {
     if (has_page_) options.output.html = folder / ("page-" + run + ".html");
     options.output.metrics = folder / ("metrics-" + run + ".jsonl");
     options.output.timings = folder / ("seconds-" + run);
-    if (!method_entry(options.method).refuses_option("--checkpoint")) {
+    if (trains() && !method_entry(options.method).refuses_option("--checkpoint")) {
       options.output.checkpoint = folder / ("checkpoint-" + run);
     }
     return options;

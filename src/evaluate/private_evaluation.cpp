@@ -56,11 +56,6 @@ void take_groups(RowFiles& rows) {
   }
 }
 
-std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels) {
-  if (most_labels > 0) return {EvaluationMetric::kF1};
-  return {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};
-}
-
 // The score from which on classes of a set count: as asked, else the model's.
 void take_threshold(EvaluationTerms& terms, const Classifier& model) {
   if (terms.threshold && !std::isfinite(*terms.threshold)) {
@@ -134,8 +129,9 @@ nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures) {
   return {{"figures", is_private ? "private" : "seeded"},
           {"metrics", to_json(figures, options.evaluation.terms)},
           {"level", options.evaluation.level},
-          {"note", is_private ? fmt::format("figures with noise: the promise is about each {} of the test rows",
-                                            options.data.has_units() ? "person" : "record")
+          {"note", is_private ? fmt::format("figures with noise: the promise is about each {} of the {}test rows",
+                                            options.data.has_units() ? "person" : "record",
+                                            options.evaluation.share ? "training and " : "")
                               : "a run with a seed: its noise is known, and nothing is promised"}};
 }
 

@@ -125,6 +125,7 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
   terms.threads = open.threads;
+  terms.evaluated = open.evaluated ? &*open.evaluated : nullptr;
   return train(open.fit, open.training, open.public_rows(), ranks, std::move(account), std::move(terms));
 }
 
@@ -154,6 +155,16 @@ Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Prep
   return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing) : std::move(models.front());
 }
 
+// The figures of test rows: one more release of the run, of other rows, by the model that it has trained. Collective.
+void release_evaluation(FittedRun& fitted, TrainingTerms& terms) {
+  const ResolvedFit& fit = *fitted.fit;
+  TrainingRun run(*fitted.ranks, *terms.evaluated, *fitted.releaser, fit.plan(),
+                  fit.stream_over(*terms.evaluated, terms.threads, terms.memory_bytes), or_silent(terms.progress),
+                  terms.timings, {}, {.observer = fitted.ranks->is_coordinator() ? terms.observer : nullptr});
+  run.release("evaluation", ModelsPoint{std::span(&fitted.classifier, 1), fit.options().evaluation.terms});
+  run.end_phase("evaluation");
+}
+
 }  // namespace
 
 void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work) {
@@ -178,6 +189,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms) {
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
   DPREDUCE_ASSERT(fit->options().data.weighs_rows() == training.has_weights());
+  DPREDUCE_ASSERT(fit->options().evaluation.share.has_value() == (terms.evaluated != nullptr));
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
   std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
@@ -186,10 +198,10 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
   std::optional<FittedRun> fitted;
   with_way_to_resume(*releaser, terms.warn, [&] {
     TrainingRun run(ranks, training, *releaser, fit->plan(),
-                    fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(std::move(terms.progress)),
+                    fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(terms.progress),
                     terms.timings, public_rows,
                     {.watcher = std::move(terms.watcher),
-                     .observer = ranks.is_coordinator() ? std::move(terms.observer) : nullptr,
+                     .observer = ranks.is_coordinator() ? terms.observer : nullptr,
                      .source = terms.source});
     if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);
     const std::size_t resumed = log ? log->release_labels().size() : 0;
@@ -218,6 +230,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                                .releaser = std::move(releaser),
                                .ranks = &ranks});
     });
+    if (terms.evaluated != nullptr) release_evaluation(*fitted, terms);
   });
   fitted->timings = std::move(terms.timings);
   return std::move(*fitted);

@@ -62,6 +62,7 @@ struct TrainingTerms {
   ReleaseWatcher watcher{};           ///< shown each release; only where a rank is alone
   ReleaseWatcher observer{};          ///< shown releases at the coordinator (RunSides)
   Warn warn{};                        ///< gets a line on how to resume where another rank failed
+  WorkerRows* evaluated = nullptr;    ///< test rows, where figures of them share the budget (OpenFit)
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
 };
 
@@ -89,8 +90,9 @@ struct FittedRun {
 };
 
 /// Trains as `fit` says on rows that are open, `training` being this rank's. Collective. Preconditions: there is an
-/// account where the plan has noise (asserted); rows have the plan's number of features; the plan's public rows are
-/// there. Throws as Releaser and for_each_lattice_chunk, and as with_way_to_resume says them.
+/// account where the plan has noise, and test rows where the plan releases figures of them (asserted); rows have the
+/// plan's number of features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, and as
+/// with_way_to_resume says them.
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 

@@ -28,6 +28,7 @@
 #include "methods/registry.hpp"
 #include "persons/person_rows.hpp"
 #include "persons/silo_persons.hpp"
+#include "worker/feature_rows.hpp"
 #include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
@@ -268,6 +269,23 @@ WorkerRows open_own_rows(const FitOptions& options, Communicator& ranks, const R
   return training;
 }
 
+// This rank's test rows, where figures of them share the budget: in the place of training rows, with the same unit, and
+// every value and label looked at before anything is reserved. Collective.
+std::optional<WorkerRows> open_evaluated_rows(FitOptions options, std::size_t dim, Communicator& ranks) {
+  if (!options.evaluation.share || options.output.dry_run) return std::nullopt;
+  options.data.train = options.data.test;
+  options.data.train.role = "test";
+  WorkerRows rows = open_own_rows(options, ranks, nullptr);
+  ranks.together([&] { require_features_of(rows, dim, options.data.train.x.front()); });
+  weigh_training(options, rows, ranks, nullptr);
+  ranks.together([&] {
+    for_each_feature_chunk(
+        rows, options.data.classes, options.data.train.bad_rows, [](const RowChunk&, std::span<const float>) {},
+        [&](double) { ranks.check_peers(); });
+  });
+  return rows;
+}
+
 std::unique_ptr<FileClaims> claim_silo_files(const WorkerRows& training, Communicator& ranks) {
   std::unique_ptr<FileClaims> claims;
   ranks.together([&] {
@@ -334,12 +352,14 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   std::optional<WorkerRows> validation;
   if (!options.output.dry_run) validation = open_validation_rows(options, dim, ranks, memory);
   require_apart("validation", validation);
+  std::optional<WorkerRows> evaluated = open_evaluated_rows(options, dim, ranks);
   const unsigned threads = options.machine.threads;
   return {.fit = std::move(fit),
           .training = std::move(training),
           .public_sums = std::move(public_sums),
           .validation = std::move(validation),
           .candidates = std::move(candidates),
+          .evaluated = std::move(evaluated),
           .claims = std::move(claims),
           .threads = threads == 0 ? default_threads() : threads};
 }

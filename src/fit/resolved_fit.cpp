@@ -78,6 +78,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   if (options.data.clips_units()) config["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
   if (options.silos.counted_persons) config["count_persons"] = *options.silos.counted_persons;
+  if (options.evaluation.share) config["evaluate_share"] = *options.evaluation.share;
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return json_text(config);
 }
@@ -159,6 +160,24 @@ void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions&
   plan.public_selection = std::move(selection);
 }
 
+// The share of mu^2 that a choice by training rows takes.
+double share_of_choice(const FitOptions& options) {
+  const bool takes_some = options.method.choose && options.data.validation.x.empty();
+  return takes_some ? options.method.choose_share.value_or(kChooseShare) : 0.0;
+}
+
+// Adds the figures of test rows to what is released, at their share of all of mu^2.
+void share_with_evaluation(std::vector<ReleaseRequest>& requests, ReleaseTerms terms, const FitOptions& options) {
+  const double share = *options.evaluation.share / (1.0 - share_of_choice(options));
+  if (!(share < 1.0)) {
+    throw UsageError(fmt::format("--evaluate-share {}: nothing is left for training beside --choose; lower it",
+                                 *options.evaluation.share));
+  }
+  for (ReleaseRequest& request : requests) request.share *= 1.0 - share;
+  terms.evaluation = options.evaluation.terms;
+  requests.push_back(registered_statistic("evaluation").request(terms, share));
+}
+
 // Plans the noise of all releases, and sets a share of mu^2 aside where training rows choose among candidates.
 void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMethod& method) {
   const BudgetOptions& budget = options.privacy.budget;
@@ -171,8 +190,7 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   const double mu = budget_from(budget).mu(budget.accountant);
   double mu_of_releases = mu;
   double mu_of_choice = 0.0;
-  if (options.method.choose && options.data.validation.x.empty()) {
-    const double share = options.method.choose_share.value_or(kChooseShare);
+  if (const double share = share_of_choice(options); share > 0.0) {
     plan.choice = planned_choice(mu * std::sqrt(share), method.candidates(), options.data);
     mu_of_choice = selection_mu(plan.choice->terms.epsilon);
     mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
@@ -369,6 +387,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
     request.share *= rest;
     plan.requests.push_back(std::move(request));
   }
+  if (options.evaluation.share) share_with_evaluation(plan.requests, terms, options);
   for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
   if (options.data.clips_units()) clip_persons(plan.requests, options.method.name);
 
@@ -377,6 +396,12 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   const bool is_private = !options.privacy.budget.non_private;
   require_one_budget(options.privacy.budget);
   if (auto selection = method->selection(terms, public_rows)) {
+    if (options.evaluation.share) {
+      throw UsageError(
+          fmt::format("--evaluate-share with --method {}: its choice takes the whole budget; evaluate the "
+                      "model afterwards, by dpreduce evaluate --private",
+                      options.method.name));
+    }
     if (options.data.clips_units()) refuse_clip(options.method.name, "utilities of public rows");
     plan_selection(plan, std::move(*selection), options);
   } else if (is_private) {

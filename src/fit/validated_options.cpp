@@ -235,6 +235,35 @@ void require_used_public_rows(const FitOptions& options) {
   }
 }
 
+// Figures of test rows that share the budget are of one release more, which is not made for every kind of fit.
+void take_evaluation(FitOptions& options) {
+  EvaluationOptions& evaluation = options.evaluation;
+  const DataOptions& data = options.data;
+  if (!evaluation.share) {
+    if (!data.test.person.empty()) throw UsageError("--test-person goes with --evaluate-share");
+    return;
+  }
+  const double share = *evaluation.share;
+  if (!(share > 0.0 && share < 1.0))
+    throw UsageError(fmt::format("--evaluate-share {}: must be above 0 and below 1", share));
+  const auto refuse = [](bool is_given, const char* option, const char* reason) {
+    if (is_given) throw UsageError(fmt::format("--evaluate-share {}: {}", option, reason));
+  };
+  constexpr const char* kAfterwards = "evaluate the model afterwards, by dpreduce evaluate --private";
+  refuse(data.test.x.empty(), "without --test-x and --test-y", "they name the rows that figures are about");
+  refuse(options.privacy.budget.non_private, "with --non-private", "there is no budget to share; leave one out");
+  refuse(options.method.batch.has_value(), "with --batch", kAfterwards);
+  refuse(options.silos.secure_aggregation, "with --secure-aggregation", kAfterwards);
+  refuse(data.max_labels.has_value(), "with --max-labels", kAfterwards);
+  refuse(!data.train.weight.empty(), "with --train-weight", kAfterwards);
+  refuse(!options.output.checkpoint.empty(), "with --checkpoint", "--resume alone repeats the run at no charge");
+  refuse(data.has_units() && data.test.person.empty(), "with --train-person",
+         "name whose test rows are with --test-person");
+  refuse(!data.has_units() && !data.test.person.empty(), "with --test-person", "it goes with --train-person");
+  evaluation.terms.metrics = usual_metrics(0);
+  evaluation.terms.classes = data.classes;
+}
+
 void require_public_outputs(const FitOptions& options) {
   if (!options.privacy.budget.non_private) return;
   if (!options.output.statistics.empty()) {
@@ -294,6 +323,7 @@ FitOptions validated(FitOptions options) {
   require_unit_of_silos(options);
   require_valid_silos_per_person(options);
   require_valid_counting_silos(options);
+  take_evaluation(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
   for (RowFiles* rows : {&options.data.test, &options.data.validation}) {
     rows->class_names = options.data.train.class_names;

@@ -76,6 +76,8 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   sentences.push_back(neighbors_sentence(g));
   if (run.is_evaluation) {
     sentences.emplace_back("it is about the test rows alone; what a model promises of its training rows says its fit");
+  } else if (run.figures) {
+    sentences.emplace_back("it covers the test rows as well: figures of them are one of its releases");
   }
   if (run.is_on_a_long_tail) {
     sentences.emplace_back(

@@ -135,7 +135,14 @@ std::string note_of(const Forfeits& forfeits) {
 }
 
 // Figures about the test rows, where they have any.
-void print_test(const nlohmann::json& test) {
+void print_test(const nlohmann::json& report) {
+  if (const std::optional<ToldFigures> told = told_figures(JsonFields(report, "report"))) {
+    for (const ToldFigure& figure : told->lists.front().figures) {
+      fmt::print("test       {} {}\n", figure.name, text_of(figure));
+    }
+    return;
+  }
+  const nlohmann::json& test = report["test"];
   if (test.contains("r2")) {
     if (test["r2"].is_null()) return;
     fmt::print("test       R^2 {:.3f}, RMSE {:.4g} (about the test rows, outside the guarantee)\n",
@@ -325,7 +332,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
   }
   if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
   if (!options.output.html.empty()) fmt::print("page       {}\n", options.output.html);
-  if (report.contains("test")) print_test(report["test"]);
+  if (report.contains("test")) print_test(report);
   std::string phases;
   for (const auto& [phase, seconds] : run.timings.phases()) {
     phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds);

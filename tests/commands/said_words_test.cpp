@@ -55,6 +55,7 @@ std::vector<std::string> lines_of_all_options() {
           "--quiet "
           "--dry-run",
       fit + " --method ls --keep-statistics k",
+      fit + " --test-x t.npy --test-y u.npy --evaluate-share 0.1 --train-person p.npy --test-person q.npy",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 "
@@ -155,6 +156,7 @@ std::vector<std::string> lines_of_all_options() {
       "ledger release run7 --ledger l",
       "ledger export --ledger l --dp-events --adjacency replace-one --out e --overwrite",
       "export --model m --onnx o --onnx-width float64 --card c --report r --dossier d --audit u --registry e --about t "
+      "--evaluation e "
       "--overwrite",
       "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
       "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "
@@ -196,7 +198,7 @@ std::vector<std::string> lines_of_all_options() {
       "bench round --rows 10 --dim 11 --classes 12 --threads 2 --repeats 5 --format json",
       fit + " --train-weight w --weight-bound 2",
       release + " --mu 1 --data-set d",
-      "evaluate --private --model m --test-x x --test-y y --mu 1 --test-person p --rows-per-person 2 "
+      "evaluate --private --model m --test-x x --test-y y --mu 1 --html h --test-person p --rows-per-person 2 "
       "--person-bound weight --resume --group g --group-names " +
           list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),
       "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2 "

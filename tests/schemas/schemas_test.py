@@ -31,6 +31,7 @@ FITS = [  # rows, options, ranks
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 0),
     ("persons", "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", 0),
     ("one", "--mu 1 --method mean --seed 1", 0),
+    ("one", "--mu 0.1 --method mean --evaluate-share 0.01", 0),
     ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 0),
     ("one", "--rho 0.5 --method coinpress --data-set rows", 0),
     ("one", "--mu 1 --method ls --select 8", 0),
@@ -280,7 +281,9 @@ def without_owners(schema, value):
         return [without_owners(schema.get("items", {}), one) for one in value]
     if not isinstance(value, dict):
         return value
-    of = schema.get("properties", {})
+    of = {name: next((case for case in one["oneOf"] if case.get("x-for-owner")
+                      and jsonschema.Draft202012Validator(case).is_valid(value.get(name))), {}) if "oneOf" in one else one
+          for name, one in schema.get("properties", {}).items()}
     return {name: without_owners(of.get(name, {}), one) for name, one in value.items()
             if not of.get(name, {}).get("x-for-owner")}
 

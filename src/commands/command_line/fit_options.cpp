@@ -106,7 +106,8 @@ void declare_labels(OptionTable& table, DataOptions& data) {
                "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
 }
 
-void declare_data(OptionTable& table, DataOptions& data) {
+void declare_data(OptionTable& table, FitOptions& options) {
+  DataOptions& data = options.data;
   declare_training_rows(table, data, true);
   table
       .files("--train-weight", data.train.weight,
@@ -120,7 +121,9 @@ void declare_data(OptionTable& table, DataOptions& data) {
           "the largest weight of a row, public: noise is made for a row of this weight, and a row of weight w counts "
           "for w / W of it")
       .typed("W");
-  table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
+  table
+      .files("--test-x", data.test.x,
+             "features to report the accuracy on (outside the guarantee, but for --evaluate-share)")
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
   declare_targets(table, data.test, kTestTargets, "or their numbers").of_command_alone(SaidBy::kCoordinator);
@@ -128,6 +131,13 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .numbers(kTargetRange, data.target_range,
                "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within")
       .typed("LO,HI");
+  table
+      .number("--evaluate-share", options.evaluation.share,
+              "share of mu^2 for accuracy and recall on the test rows, told with noise and intervals in the place of "
+              "exact figures: one budget covers training and test rows")
+      .of_command_alone();
+  table.files("--test-person", data.test.person, "with --evaluate-share and --train-person: whose each test row is")
+      .of_command_alone(SaidBy::kCoordinator);
   table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
@@ -487,7 +497,7 @@ void declare_rows(OptionTable& table, PreparationOptions& rows) {
 }
 
 void declare_fit(OptionTable& table, FitOptions& options) {
-  declare_data(table, options.data);
+  declare_data(table, options);
   declare_method(table, options.method);
   declare_rows(table, options.rows);
   declare_choice(table, options.method);

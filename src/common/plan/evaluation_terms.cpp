@@ -14,6 +14,11 @@ constexpr std::size_t kMostClassesOfConfusion = 1000;
 
 }  // namespace
 
+std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels) {
+  if (most_labels > 0) return {EvaluationMetric::kF1};
+  return {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};
+}
+
 std::vector<EvaluationMetric> metrics_of(std::string_view words) {
   std::vector<EvaluationMetric> metrics;
   while (!words.empty()) {

@@ -79,6 +79,9 @@ struct EvaluationTerms {
 DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, positive, score_bins, class_groups,
                  most_labels, threshold, most_predicted, groups, has_pair)
 
+/// What is told where nothing is named: accuracy, recall by class and its mean; of sets of at most k labels F1.
+std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels);
+
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words);
 

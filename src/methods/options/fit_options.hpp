@@ -103,7 +103,7 @@ void check(const OutputOptions& output);
 void check(const MachineOptions& machine);
 void check(const PrivacyOptions& privacy);
 
-/// What a model is asked on rows, in the place of training on them (--method is then "evaluate").
+/// What a model is asked on rows, in the place of training on them (--method is then "evaluate"), or after it.
 struct EvaluationOptions {
   EvaluationTerms terms{};
   std::vector<std::string> files{};    ///< of the models
@@ -111,10 +111,12 @@ struct EvaluationOptions {
   std::vector<std::string> train_x{};  ///< features that they were trained on, to compare with; empty: not known
   std::size_t input_dim = 0;           ///< features of a row that they are for
   double level = 0.95;                 ///< probability with which each interval holds
+  /// Of mu^2, for figures of the test rows of a fit, which are then private; empty: they are exact, and cost nothing.
+  std::optional<double> share{};
   bool operator==(const EvaluationOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, train_x, input_dim, level)
+DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, train_x, input_dim, level, share)
 
 /// What `dpreduce release` is asked for, in the place of training (--method is then "release").
 enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };

@@ -1,0 +1,141 @@
+// `fit --evaluate-share`: figures of test rows out of the budget of the fit, in the place of exact ones.
+#include <cmath>
+#include <limits>
+
+#include "tests/cli/program_test.hpp"
+
+namespace dpreduce::evaluate_share_test {
+
+class EvaluateShareTest : public ProgramTest {
+ protected:
+  EvaluateShareTest() {
+    write_rows(make_rows({200, 220, 180}, 8));
+    write_rows(make_rows({90, 70, 80}, 8), "tx.npy", "ty.npy");
+  }
+
+  // `test` begins the names of the files of test rows.
+  static std::string fit(const std::string& options, const std::string& test = "t",
+                         const std::string& method = "mean") {
+    return fmt::format(
+        "fit --train-x x.npy --train-y y.npy --classes 3 --test-x {0}x.npy --test-y {0}y.npy "
+        "--evaluate-share 0.25 --quiet --method {1} {2}",
+        test, method, options);
+  }
+};
+
+TEST_F(EvaluateShareTest, OneBudgetCoversTrainingAndFiguresOfTestRows) {
+  succeed(fit("--mu 2 --report r.json --html r.html"));
+  const json report = document("r.json");
+  EXPECT_EQ(report["test"]["figures"], "private");
+  for (const char* exact : {"rows", "per_class", "per_class_support", "confusion_matrix"}) {
+    EXPECT_FALSE(report["test"].contains(exact)) << exact;
+  }
+  double of_evaluation = 0.0;
+  double of_all = 0.0;
+  for (const json& block : report["privacy"]["releases"]) {
+    const double squared = std::pow(block["mu"].get<double>(), 2);
+    of_all += squared;
+    if (block["release"] == "evaluation") of_evaluation += squared;
+  }
+  EXPECT_NEAR(of_all, 4.0, 1e-9);
+  EXPECT_NEAR(of_evaluation, 1.0, 1e-9);
+  const json exact = succeed("evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy --format json").json();
+  const json& told = report["test"]["metrics"]["accuracy"];
+  EXPECT_NEAR(told["value"].get<double>(), exact["accuracy"].get<double>(), 6 * told["noise"].get<double>());
+  EXPECT_EQ(report["test"]["metrics"]["recall"].size(), 3U);
+
+  succeed("ledger verify --report r.json");
+  EXPECT_EQ(succeed("ledger show --format json").json()["runs"].size(), 1U);
+  EXPECT_THAT(succeed("privacy explain r.json").out,
+              AllOf(HasSubstr("it covers the test rows as well"), Not(HasSubstr("which are exact"))));
+  succeed("report r.json --public --out public.html");
+  EXPECT_THAT(bytes("public.html"), HasSubstr("How good the model is"));
+  succeed("export model.safetensors --card card.md --report r.json");
+  EXPECT_THAT(bytes("card.md"), AllOf(HasSubstr("**Private**"), Not(HasSubstr("Outside of the guarantee"))));
+}
+
+// A choice by training rows takes its share of the whole, too.
+TEST_F(EvaluateShareTest, TheShareIsOfAllOfTheBudget) {
+  succeed(fit("--choose --choose-share 0.5 --mu 2 --report r.json", "t", "ls"));
+  double of_evaluation = 0.0;
+  const json report = document("r.json");
+  for (const json& block : report["privacy"]["releases"]) {
+    if (block["release"] == "evaluation") of_evaluation += std::pow(block["mu"].get<double>(), 2);
+  }
+  EXPECT_NEAR(of_evaluation, 1.0, 1e-6);
+  expect_refused(fit("--choose --choose-share 0.8 --mu 2 --ledger other.jsonl --overwrite", "t", "ls"), 2,
+                 "nothing is left for training");
+}
+
+TEST_F(EvaluateShareTest, GivesTheSameOnRanks) {
+  std::vector<std::int64_t> persons;
+  for (std::size_t row = 0; row < 600; ++row) persons.push_back(static_cast<std::int64_t>(row % 150));
+  write_label_file(folder_ / "p.npy", persons);
+  persons.resize(240);
+  write_label_file(folder_ / "tp.npy", persons);
+  for (const char* unit : {"", "--train-person p.npy --test-person tp.npy --rows-per-person 2 "}) {
+    const std::string seeded = fit(unit) + "--mu 3 --seed 5 --overwrite --ledger " + (*unit == '\0' ? "r" : "p");
+    succeed(seeded + "1.jsonl --out m1.safetensors --report r1.json");
+    succeed(seeded + "3.jsonl --out m3.safetensors --report r3.json", 3);
+    EXPECT_EQ(bytes("m1.safetensors"), bytes("m3.safetensors"));
+    EXPECT_EQ(document("r1.json")["test"], document("r3.json")["test"]);
+    EXPECT_EQ(document("r1.json")["test"]["figures"], "seeded");
+  }
+}
+
+TEST_F(EvaluateShareTest, NothingButItsFiguresDependsOnTestRows) {
+  const auto report_with = [&](const std::string& rows) {
+    succeed(fit("--mu 2 --seed 5 --overwrite --report r.json --ledger " + rows + "ledger.jsonl", rows));
+    json report = document("r.json");
+    EXPECT_EQ(report["test"].erase("metrics"), 1U);
+    report.erase("ledger");                                                 // each run has a name
+    for (json& block : report["privacy"]["releases"]) block.erase("norm");  // of what was released
+    return report;
+  };
+  write_rows(make_rows({30, 0, 50}, 8), "few_x.npy", "few_y.npy");
+  EXPECT_EQ(report_with("t"), report_with("few_"));
+}
+
+TEST_F(EvaluateShareTest, EveryTestRowIsLookedAtBeforeAnythingIsCharged) {
+  TrainingRows rows = make_rows({90, 70, 80}, 8);
+  rows.features[8 * 17 + 3] = std::numeric_limits<float>::quiet_NaN();
+  write_rows(rows, "nan_x.npy", "nan_y.npy");
+  rows.features[8 * 17 + 3] = 0.5F;
+  rows.labels[11] = 3;
+  write_rows(rows, "no_class_x.npy", "no_class_y.npy");
+  for (const auto& [name, said] : {std::pair{"nan", "row 17"}, std::pair{"no_class", "row 11"}}) {
+    for (const int ranks : {0, 3}) {
+      expect_refused(fit("--mu 1", fmt::format("{}_", name)), 3, said, ranks);
+    }
+  }
+  succeed(fit("--mu 1 --bad-rows zero", "nan_"));
+}
+
+TEST_F(EvaluateShareTest, ARunThatStoppedTellsTheSameAtNoCharge) {
+  const ProgramRun stopped = run(fit("--mu 2 --report /dev/full"));
+  EXPECT_EQ(stopped.exit_code, 3);
+  EXPECT_THAT(stopped.err, HasSubstr("--resume"));
+  const std::string model = bytes("model.safetensors");
+  succeed(fit("--mu 2 --resume --report r.json"));
+  EXPECT_EQ(bytes("model.safetensors"), model);
+  const json shown = succeed("ledger show --format json").json();
+  EXPECT_EQ(shown["releases"].size(), document("r.json")["privacy"]["releases"].size() - 1);  // two blocks of one
+  EXPECT_TRUE(shown["open_runs"].empty());
+}
+
+TEST_F(EvaluateShareTest, RefusesWhatHasNoBudgetToShare) {
+  write_rows(make_rows({30, 20, 50}, 8), "few_x.npy", "few_y.npy");
+  for (const auto& [options, said] :
+       {std::pair{"--non-private", "no budget to share"}, std::pair{"--mu 1 --evaluate-share 1", "below 1"},
+        std::pair{"--mu 1 --max-labels 2", "with --max-labels"},
+        std::pair{"--mu 1 --checkpoint c", "with --checkpoint"},
+        std::pair{"--mu 1 --test-person ty.npy", "goes with --train-person"},
+        std::pair{"--mu 1 --train-person y.npy", "--test-person"},
+        std::pair{"--epsilon 1 --delta 1e-5 --method public --public-x few_x.npy", "takes the whole budget"},
+        std::pair{"--epsilon 1 --delta 1e-5 --method gd --batch 0.5", "with --batch"}}) {
+    expect_refused(fit(options), 2, said);
+  }
+  expect_refused("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --evaluate-share 0.1", 2, "--test-x");
+}
+
+}  // namespace dpreduce::evaluate_share_test
