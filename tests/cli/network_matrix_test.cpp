@@ -130,7 +130,7 @@ TEST_F(NetworkMatrixTest, ACoordinatorKilledAtAnyMessageIsFoundGoneByEverySilo) 
   learn_whole();
   for (const auto& [kind, frame] : spellings<FrameKind>) {
     if (!runs_slow_tests() && frame != FrameKind::kUnmask) continue;
-    for (int number = 1;; ++number) {
+    for (int number = 1;; number += 3) {  // of five silos in each phase, in another place each time
       const std::string fault = fmt::format("0:kill@{}#{}", kind, number);
       const std::string word = play(fault);
       if (codes_[0] == 0) {

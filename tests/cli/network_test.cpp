@@ -90,10 +90,11 @@ TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
       "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
   for (const auto& [options, code, said] :
        {std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
-        std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2, "--max-labels"},
-        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with"},
+        std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2,
+                   "--evaluate-metrics f1 goes with --max-labels"},
+        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with --evaluate-metrics auc"},
         std::tuple{"--evaluate trained --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
-        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "--expected-rows goes with"},
+        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "--expected-rows goes with --evaluate-metrics"},
         std::tuple{"--evaluate trained --mu 1 --score-threshold 1", 2, "--score-threshold goes with --max-labels"},
         std::tuple{"--evaluate trained --mu 1 --classes 4", 2, "--classes 4: the model of --evaluate is for 3"}}) {
     SCOPED_TRACE(options);
@@ -230,6 +231,17 @@ TEST_F(NetworkTest, ASiloStartsAtOnceAndTakesLittle) {
   std::vector<std::string> fields(std::istream_iterator<std::string>(times), {});
   const long ticks = std::stol(fields[11]) + std::stol(fields[12]);  // of user and system
   EXPECT_LE(static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)), 0.05);
+}
+
+// A file that is true only while the process lives goes with it.
+TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
+  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
+  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
+  ASSERT_TRUE(has("n1.health"));
+  ::usleep(20'000);  // for the line behind it
+  ::kill(silo->pid(), SIGTERM);
+  EXPECT_EQ(silo->finish().exit_code, 128 + SIGTERM);
+  EXPECT_FALSE(has("n1.health"));
 }
 
 // What simulations may do, and parties over a network must not: each is refused by name, before anybody is called.
