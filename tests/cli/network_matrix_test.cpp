@@ -15,8 +15,9 @@ namespace network_matrix_test {
 
 // A broken line has half a second, a dead one as long again. With the noise of all, and a seed, there are two models.
 const std::string kOptions =
-    "--method mean --noise distributed --threshold 4 --silo-timeout 2 --epsilon 4 --delta 1e-5 ";
-constexpr double kLongest = 10.0;  // seconds
+    "--method mean --noise distributed --threshold 4 --silo-timeout 2 --run-timeout 8 --epsilon 4 --delta 1e-5 ";
+// A silo that has had no welcome when the coordinator is killed waits for another one: as long as a run may take.
+constexpr double kLongest = 12.0;  // seconds
 
 class NetworkMatrixTest : public NetworkProcesses {
  protected:

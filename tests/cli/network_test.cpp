@@ -296,6 +296,77 @@ TEST_F(NetworkTest, APartyIsWhoItsIdentitySaysInTheRosterThatItNeeds) {
               HasSubstr("'epsilon' is not a silo's own to say"));
 }
 
+// The command lines of examples/silos: those of the units, whose lines go on behind a backslash, and those of the
+// compose file, lists of words.
+std::vector<std::vector<std::string>> example_lines() {
+  const std::string folder = DPREDUCE_SOURCE "/examples/silos/";
+  std::vector<std::vector<std::string>> lines;
+  const auto add = [&](std::string text, const std::string& separators) {
+    for (char& letter : text) {
+      if (separators.find(letter) != std::string::npos) letter = ' ';
+    }
+    std::istringstream words(text);
+    lines.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  };
+  for (const char* unit : {"dpreduce-coordinator.service", "dpreduce-silo.service"}) {
+    const std::string text = read_bytes(folder + unit);
+    const std::string start = "ExecStart=/usr/bin/dpreduce ";
+    const std::size_t first = text.find(start) + start.size();
+    std::size_t end = text.find('\n', first);
+    while (text[end - 1] == '\\') end = text.find('\n', end + 1);
+    add(text.substr(first, end - first), "\\\n");
+  }
+  const std::string compose = read_bytes(folder + "compose.yaml");
+  const std::string command = "command: [";
+  for (std::size_t at = compose.find(command); at != std::string::npos; at = compose.find(command, at + 1)) {
+    const std::size_t first = at + command.size();
+    add(compose.substr(first, compose.find(']', first) - first), ",\"\n");
+  }
+  return lines;
+}
+
+// With the files that the pages name: a silo shows what it would send. A coordinator has nothing to show, and says so
+// once its options and files were read.
+TEST_F(NetworkTest, ExamplesNameOptionsAndFilesThatThereAre) {
+  say("classes = 3\nepsilon = 4\ndelta = 1e-5\nmethod = \"mean\"\n");
+  std::string common = bytes("common.toml");
+  common = "threads = 1\n" + common.substr(common.find("classes = 3\nepsilon"));
+  write_bytes(folder_ / "common.toml", common);
+  const std::vector<std::pair<std::string, std::size_t>> parties{{"hub", 0}, {"north", 1}, {"south", 2}, {"west", 3}};
+  for (const auto& [party, number] : parties) {
+    std::filesystem::copy_file(folder_ / name(number, ".key"), folder_ / (party + ".key"));
+    write_bytes(folder_ / (party + ".toml"),
+                number == 0 ? "log = \"hub.log\"\n"
+                            : fmt::format("train-x = [\"{}\"]\ntrain-y = [\"{}\"]\nledger = \"{}.jsonl\"\n",
+                                          name(number, "x.npy"), name(number, "y.npy"), party));
+  }
+  const auto lines = example_lines();
+  EXPECT_EQ(lines.size(), 6U);
+  for (std::vector<std::string> words : lines) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(words, " ")));
+    const bool is_coordinator = words.at(0) == "coordinator";
+    *std::next(std::ranges::find(words, is_coordinator ? "--listen" : "--connect")) = "127.0.0.1:0";
+    *std::next(std::ranges::find(words, "--health")) = "health.json";
+    words.emplace_back("--dry-run");
+    const ProgramRun run = run_program(words, {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, is_coordinator ? 2 : 0) << run.err;
+    EXPECT_THAT(run.err + run.out, HasSubstr(is_coordinator ? "a coordinator sends no rows" : "dry run"));
+  }
+}
+
+TEST_F(NetworkTest, UnitsAreWhatSystemdReads) {
+  if (!std::filesystem::exists("/usr/bin/systemd-analyze")) GTEST_SKIP() << "no systemd-analyze";
+  for (const char* unit : {"dpreduce-coordinator.service", "dpreduce-silo.service"}) {
+    std::string text = read_bytes(DPREDUCE_SOURCE "/examples/silos/" + std::string(unit));
+    text.replace(text.find("/usr/bin/dpreduce"), 17, program_path());
+    write_bytes(folder_ / unit, text);
+    const std::string said = folder_ / "said";
+    const std::string verify = fmt::format("systemd-analyze verify --man=no '{}' >'{}' 2>&1", folder_ / unit, said);
+    EXPECT_EQ(std::system(verify.c_str()), 0);
+    EXPECT_THAT(read_bytes(said), Not(HasSubstr(unit)));
+  }
+}
+
 // No launcher starts a party: the program itself refuses that.
 TEST_F(NetworkTest, APartyIsNoRankOfALauncher) {
   const ProgramRun run = run_program(words_of(1, "127.0.0.1:1", "--epsilon 1 --delta 1e-6"),
