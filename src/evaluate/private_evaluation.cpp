@@ -57,7 +57,7 @@ void take_groups(RowFiles& rows) {
 }
 
 // The score from which on classes of a set count: as asked, else the model's.
-void take_threshold(EvaluationTerms& terms, const Classifier& model) {
+void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string_view metrics) {
   if (terms.threshold && !std::isfinite(*terms.threshold)) {
     throw UsageError(fmt::format("--score-threshold {}: must be a finite number", *terms.threshold));
   }
@@ -67,7 +67,8 @@ void take_threshold(EvaluationTerms& terms, const Classifier& model) {
   }
   if (!terms.threshold) terms.threshold = model.parts().threshold;
   if (!terms.threshold) {
-    throw UsageError("--metrics f1: the model has no threshold for its scores; say one with --score-threshold");
+    throw UsageError(
+        fmt::format("{} f1: the model has no threshold for its scores; say one with --score-threshold", metrics));
   }
 }
 
@@ -80,6 +81,8 @@ std::string text_of(const Classifier& model) {
 
 FitOptions evaluation_of(FitOptions options) {
   EvaluationOptions& asked = options.evaluation;
+  // Over a network a fit's --metrics is a file.
+  const std::string_view metrics = options.silos.over_network ? "--evaluate-metrics" : "--metrics";
   const std::vector<Classifier> models = models_of(asked);
   const Classifier& model = models.front();
   if (asked.models.empty()) {
@@ -95,17 +98,19 @@ FitOptions evaluation_of(FitOptions options) {
   asked.terms.most_labels = options.data.max_labels.value_or(0);
   if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms.most_labels);
   if (options.method.top_k && !asked.terms.has(EvaluationMetric::kTopK)) {
-    throw UsageError("--top-k with --private goes with --metrics topk");
+    throw UsageError(fmt::format("--top-k of a private evaluation goes with {} topk", metrics));
   }
   if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
-  take_threshold(asked.terms, model);
+  take_threshold(asked.terms, model, metrics);
   if (options.method.expected_rows) {
-    if (!asked.terms.is_about_one_class()) throw UsageError("--expected-rows goes with --metrics auc and roc");
+    if (!asked.terms.is_about_one_class()) {
+      throw UsageError(fmt::format("--expected-rows goes with {} auc and roc", metrics));
+    }
     check(options.method);
   }
   constexpr double kManyRows = 10000;
   asked.terms.score_bins = options.method.expected_rows.value_or(0.0) > kManyRows ? 64 : 16;
-  require_valid(asked.terms);
+  require_valid(asked.terms, metrics);
   options.method = MethodOptions{.name = std::string(evaluate_method().name)};
   options.rows.normalize = Normalize::kNone;  // the model prepares rows
   options.rows.center = Centering::kNone;

@@ -3,8 +3,8 @@
 //     {"role": "coordinator", "name": "hub", "state": "waiting" | "running" | "ended", "exit_code": 0, "pid": 42,
 //      "address": "0.0.0.0:7000", "updated": 1767225600, "parties": {"north": "here", ...}}
 //
-// "exit_code" stands in it once the party has ended. A file that is older than ten seconds and does not say so is that
-// of a process that a signal has ended, whichever. It tells nothing of rows.
+// "exit_code" stands in it once the party has ended. SIGTERM and Ctrl-C take the file away; one that is older than ten
+// seconds and has no exit code is that of a process that was killed. It tells nothing of rows.
 #pragma once
 
 #include <condition_variable>

@@ -34,6 +34,7 @@ NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std
       timer_(io_) {
   secure_bytes(process_);
   const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  const LineRoom room = LineRoom::of(peers.size());
   for (const std::uint32_t peer : peers) {
     PartyLine::Events events;
     events.message = [this, peer](std::vector<std::byte> bytes) { deliver({peer, std::move(bytes), false}); };
@@ -48,7 +49,7 @@ NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std
       changed_.notify_all();
     };
     events.changed = [this] { changed_.notify_all(); };
-    lines_.try_emplace(peer, times, lock_, std::move(events));
+    lines_.try_emplace(peer, times, room, lock_, std::move(events));
   }
 }
 
@@ -141,8 +142,8 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   std::unique_lock guard(lock_);
   PartyLine& line = lines_.at(to);
   const auto is_gone = [&] { return line.state() == LineState::kLeft || line.state() == LineState::kLost; };
-  const bool may_send =
-      changed_.wait_for(guard, send_timeout_, [&] { return !fault_.empty() || is_gone() || line.link().has_room(); });
+  const bool may_send = changed_.wait_for(
+      guard, send_timeout_, [&] { return !fault_.empty() || is_gone() || line.link().has_room(bytes.size()); });
   if (!fault_.empty() && come_.empty()) throw AggregationAborted(fault_);
   if (!fault_.empty() || is_gone()) return;
   if (!may_send) {

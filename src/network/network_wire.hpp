@@ -50,7 +50,8 @@ struct PartyStatus {
 class NetworkWire : public Wire {
  public:
   ~NetworkWire() override;
-  /// To a party that has left or is lost nothing is sent. Waits while too much is on its way.
+  /// To a party that has left or is lost nothing is sent. Waits while too much is on its way, which a small message (a
+  /// verdict, "dropped") does not.
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   /// Throws AggregationAborted also where the run takes longer than it may.
   std::optional<Message> receive(WireClock::time_point until) override;

@@ -30,6 +30,10 @@ LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
   return times;
 }
 
+LineRoom LineRoom::of(std::size_t lines) {
+  return {std::min(ReliableLink::kMostKept, kKeptByAll / lines), std::min(kMostWaiting, kWaitingForAll / lines)};
+}
+
 void PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
                        std::vector<std::byte> first) {
   if (++connections_ > kMostConnections) {
@@ -42,7 +46,7 @@ void PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader rea
   reader_ = std::move(reader);
   first_ = std::move(first);
   owes_received_ = false;
-  is_paused_ = waiting_ >= kMostWaiting;
+  is_paused_ = waiting_ >= room_.waiting;
   heard_ = beat_ = Clock::now();
   state_ = LineState::kOpen;
   const TlsConnection* const own = connection_.get();
@@ -68,7 +72,7 @@ void PartyLine::forget() {
   DPREDUCE_ASSERT(state_ != LineState::kOpen);
   state_ = LineState::kAbsent;
   process_.reset();
-  link_ = ReliableLink();
+  link_ = ReliableLink(room_.kept);
 }
 
 bool PartyLine::take(const TlsConnection* from, std::span<const std::byte> bytes) {
@@ -81,7 +85,7 @@ bool PartyLine::take(const TlsConnection* from, std::span<const std::byte> bytes
     break_off(fault.what());
     return false;
   }
-  is_paused_ = waiting_ >= kMostWaiting;
+  is_paused_ = waiting_ >= room_.waiting;
   return !is_paused_;
 }
 
@@ -164,7 +168,7 @@ bool PartyLine::tick(Clock::time_point now) {
     return true;
   }
   if (!connection_) return false;
-  if (is_paused_ && waiting_ < kMostWaiting / 2) {
+  if (is_paused_ && waiting_ < room_.waiting / 2) {
     is_paused_ = false;
     heard_ = now;
     connection_->resume();

@@ -38,14 +38,25 @@ struct LineTimes {
   static LineTimes of(std::chrono::milliseconds silo_timeout);
 };
 
+/// Bytes of a line's messages: those that are kept until the other end has them, and those that have come and wait to
+/// be taken, until nothing more is read. All lines of a party together have at most kKeptByAll and kWaitingForAll, and
+/// beside them a message or two each.
+struct LineRoom {
+  static constexpr std::size_t kKeptByAll = std::size_t{512} << 20;
+  static constexpr std::size_t kWaitingForAll = std::size_t{128} << 20;
+  static constexpr std::size_t kMostWaiting = std::size_t{8} << 20;
+  std::size_t kept;
+  std::size_t waiting;
+
+  static LineRoom of(std::size_t lines);
+};
+
 class PartyLine {
  public:
   using Clock = std::chrono::steady_clock;
   /// Connections that a party may make in a run: who makes more wears the others out.
   static constexpr std::uint64_t kMostConnections = 10'000;
-  /// Bytes of messages that have come and wait to be taken, until nothing more is read. Each counts for
-  /// kBesideMessage more, so that many small ones are bounded too.
-  static constexpr std::size_t kMostWaiting = std::size_t{8} << 20;
+  /// A message that waits counts for so much more, so that many small ones are bounded too.
   static constexpr std::size_t kBesideMessage = 64;
 
   /// What the line does with what comes.
@@ -56,8 +67,8 @@ class PartyLine {
     std::function<void()> changed;  ///< there may be room for more
   };
 
-  PartyLine(LineTimes times, std::mutex& lock, Events events)
-      : times_(times), lock_(lock), events_(std::move(events)) {}
+  PartyLine(LineTimes times, LineRoom room, std::mutex& lock, Events events)
+      : times_(times), room_(room), lock_(lock), events_(std::move(events)), link_(room.kept) {}
 
   LineState state() const { return state_; }
   const std::optional<ProcessNonce>& process() const { return process_; }
@@ -91,6 +102,7 @@ class PartyLine {
   void break_off(const std::string& why);
 
   LineTimes times_;
+  LineRoom room_;
   std::mutex& lock_;
   Events events_;
   LineState state_ = LineState::kAbsent;

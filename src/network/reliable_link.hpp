@@ -19,10 +19,16 @@ namespace dpreduce {
 
 class ReliableLink {
  public:
-  /// What may be kept: one more message is taken while less is.
+  /// What may be kept: one more message is taken while less is. Small ones are taken beyond that, some of them, so that
+  /// a farewell waits behind no broadcast.
   static constexpr std::size_t kMostKept = std::size_t{32} << 20;
+  static constexpr std::size_t kSmall = 1024;
+  static constexpr std::size_t kForSmall = kLargestFrame + 64 * kSmall;
 
-  bool has_room() const { return kept_bytes_ < kMostKept; }
+  explicit ReliableLink(std::size_t most_kept = kMostKept) : most_kept_(most_kept) {}
+
+  /// Whether a message of so many bytes is taken.
+  bool has_room(std::size_t bytes) const { return kept_bytes_ < most_kept_ + (bytes > kSmall ? 0 : kForSmall); }
   /// Numbers a message or leave, and keeps it.
   void put(LinkKind kind, std::span<const std::byte> bytes);
 
@@ -42,6 +48,7 @@ class ReliableLink {
   std::uint64_t received() const { return received_; }
 
  private:
+  std::size_t most_kept_;
   std::deque<std::vector<std::byte>> kept_;  // the first has number settled_ + 1
   std::size_t kept_bytes_ = 0;
   std::size_t given_ = 0;         // of kept_, to this connection

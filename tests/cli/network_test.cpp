@@ -90,10 +90,11 @@ TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
       "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
   for (const auto& [options, code, said] :
        {std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
-        std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2, "--max-labels"},
-        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with"},
+        std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2,
+                   "--evaluate-metrics f1 goes with --max-labels"},
+        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with --evaluate-metrics auc"},
         std::tuple{"--evaluate trained --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
-        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "--expected-rows goes with"},
+        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "--expected-rows goes with --evaluate-metrics"},
         std::tuple{"--evaluate trained --mu 1 --score-threshold 1", 2, "--score-threshold goes with --max-labels"},
         std::tuple{"--evaluate trained --mu 1 --classes 4", 2, "--classes 4: the model of --evaluate is for 3"}}) {
     SCOPED_TRACE(options);
@@ -232,6 +233,17 @@ TEST_F(NetworkTest, ASiloStartsAtOnceAndTakesLittle) {
   EXPECT_LE(static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)), 0.05);
 }
 
+// A file that is true only while the process lives goes with it.
+TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
+  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
+  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
+  ASSERT_TRUE(has("n1.health"));
+  ::usleep(20'000);  // for the line behind it
+  ::kill(silo->pid(), SIGTERM);
+  EXPECT_EQ(silo->finish().exit_code, 128 + SIGTERM);
+  EXPECT_FALSE(has("n1.health"));
+}
+
 // What simulations may do, and parties over a network must not: each is refused by name, before anybody is called.
 TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
   const std::vector<std::pair<std::string, std::string>> refused{
@@ -282,6 +294,77 @@ TEST_F(NetworkTest, APartyIsWhoItsIdentitySaysInTheRosterThatItNeeds) {
   write_bytes(folder_ / "own.toml", "epsilon = 2\nidentity = \"n1.key\"\n");
   EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
               HasSubstr("'epsilon' is not a silo's own to say"));
+}
+
+// The command lines of examples/silos: those of the units, whose lines go on behind a backslash, and those of the
+// compose file, lists of words.
+std::vector<std::vector<std::string>> example_lines() {
+  const std::string folder = DPREDUCE_SOURCE "/examples/silos/";
+  std::vector<std::vector<std::string>> lines;
+  const auto add = [&](std::string text, const std::string& separators) {
+    for (char& letter : text) {
+      if (separators.find(letter) != std::string::npos) letter = ' ';
+    }
+    std::istringstream words(text);
+    lines.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  };
+  for (const char* unit : {"dpreduce-coordinator.service", "dpreduce-silo.service"}) {
+    const std::string text = read_bytes(folder + unit);
+    const std::string start = "ExecStart=/usr/bin/dpreduce ";
+    const std::size_t first = text.find(start) + start.size();
+    std::size_t end = text.find('\n', first);
+    while (text[end - 1] == '\\') end = text.find('\n', end + 1);
+    add(text.substr(first, end - first), "\\\n");
+  }
+  const std::string compose = read_bytes(folder + "compose.yaml");
+  const std::string command = "command: [";
+  for (std::size_t at = compose.find(command); at != std::string::npos; at = compose.find(command, at + 1)) {
+    const std::size_t first = at + command.size();
+    add(compose.substr(first, compose.find(']', first) - first), ",\"\n");
+  }
+  return lines;
+}
+
+// With the files that the pages name: a silo shows what it would send. A coordinator has nothing to show, and says so
+// once its options and files were read.
+TEST_F(NetworkTest, ExamplesNameOptionsAndFilesThatThereAre) {
+  say("classes = 3\nepsilon = 4\ndelta = 1e-5\nmethod = \"mean\"\n");
+  std::string common = bytes("common.toml");
+  common = "threads = 1\n" + common.substr(common.find("classes = 3\nepsilon"));
+  write_bytes(folder_ / "common.toml", common);
+  const std::vector<std::pair<std::string, std::size_t>> parties{{"hub", 0}, {"north", 1}, {"south", 2}, {"west", 3}};
+  for (const auto& [party, number] : parties) {
+    std::filesystem::copy_file(folder_ / name(number, ".key"), folder_ / (party + ".key"));
+    write_bytes(folder_ / (party + ".toml"),
+                number == 0 ? "log = \"hub.log\"\n"
+                            : fmt::format("train-x = [\"{}\"]\ntrain-y = [\"{}\"]\nledger = \"{}.jsonl\"\n",
+                                          name(number, "x.npy"), name(number, "y.npy"), party));
+  }
+  const auto lines = example_lines();
+  EXPECT_EQ(lines.size(), 6U);
+  for (std::vector<std::string> words : lines) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(words, " ")));
+    const bool is_coordinator = words.at(0) == "coordinator";
+    *std::next(std::ranges::find(words, is_coordinator ? "--listen" : "--connect")) = "127.0.0.1:0";
+    *std::next(std::ranges::find(words, "--health")) = "health.json";
+    words.emplace_back("--dry-run");
+    const ProgramRun run = run_program(words, {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, is_coordinator ? 2 : 0) << run.err;
+    EXPECT_THAT(run.err + run.out, HasSubstr(is_coordinator ? "a coordinator sends no rows" : "dry run"));
+  }
+}
+
+TEST_F(NetworkTest, UnitsAreWhatSystemdReads) {
+  if (!std::filesystem::exists("/usr/bin/systemd-analyze")) GTEST_SKIP() << "no systemd-analyze";
+  for (const char* unit : {"dpreduce-coordinator.service", "dpreduce-silo.service"}) {
+    std::string text = read_bytes(DPREDUCE_SOURCE "/examples/silos/" + std::string(unit));
+    text.replace(text.find("/usr/bin/dpreduce"), 17, program_path());
+    write_bytes(folder_ / unit, text);
+    const std::string said = folder_ / "said";
+    const std::string verify = fmt::format("systemd-analyze verify --man=no '{}' >'{}' 2>&1", folder_ / unit, said);
+    EXPECT_EQ(std::system(verify.c_str()), 0);
+    EXPECT_THAT(read_bytes(said), Not(HasSubstr(unit)));
+  }
 }
 
 // No launcher starts a party: the program itself refuses that.

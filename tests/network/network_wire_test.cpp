@@ -165,7 +165,7 @@ TEST(NetworkWire, TheRunBeginsAfterTheWaitWithThoseThatAreHere) {
 
 // What waits is bounded though messages are empty: the farewell behind them is read once some have been taken.
 TEST(NetworkWire, MessagesWithoutBytesTakeNoMemoryWithoutBound) {
-  constexpr std::size_t kMessages = 2 * PartyLine::kMostWaiting / PartyLine::kBesideMessage;
+  constexpr std::size_t kMessages = 2 * LineRoom::kMostWaiting / PartyLine::kBesideMessage;
   NetworkParties parties(1, std::chrono::seconds(4));
   const auto silo = parties.silo(1);
   parties.begin();
@@ -174,6 +174,44 @@ TEST(NetworkWire, MessagesWithoutBytesTakeNoMemoryWithoutBound) {
   EXPECT_EQ(parties.log(0).find("has left"), std::string::npos);
   for (std::size_t message = 0; message < kMessages; ++message) ASSERT_TRUE(next_of(parties.coordinator()));
   EXPECT_TRUE(parties.comes_to_log(0, "n1) has left: the end"));
+}
+
+// To be told that the run goes on without it, a silo that takes nothing is not waited for.
+TEST(NetworkWire, ASmallMessageWaitsBehindNoLargeOnes) {
+  NetworkParties parties(1, std::chrono::seconds(20));
+  LineProxy proxy(parties.port());
+  const auto silo = parties.silo(1, proxy.port());
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 1);
+  proxy.set_silent(true);
+  parties.coordinator().set_send_timeout(std::chrono::milliseconds(100));
+  const auto fill = [&] {
+    for (;;) parties.coordinator().send(1, message_of(1, std::size_t{1} << 20));
+  };
+  EXPECT_THAT(refusal<AggregationAborted>(fill), HasSubstr("does not take the messages of this party within 0.1 s"));
+  const auto began = WireClock::now();
+  EXPECT_NO_THROW(parties.coordinator().send(1, message_of(1, 300)));
+  EXPECT_LT(WireClock::now() - began, std::chrono::milliseconds(100));
+}
+
+// However many silos there are, what the coordinator keeps for all of them is bounded.
+TEST(NetworkWire, LinesShareABoundedRoom) {
+  EXPECT_EQ(LineRoom::of(1).kept, ReliableLink::kMostKept);
+  EXPECT_EQ(LineRoom::of(5).waiting, LineRoom::kMostWaiting);
+  for (const std::size_t lines : {1U, 16U, 17U, 100U, 1024U}) {
+    EXPECT_LE(lines * LineRoom::of(lines).kept, LineRoom::kKeptByAll);
+    EXPECT_LE(lines * LineRoom::of(lines).waiting, LineRoom::kWaitingForAll);
+    EXPECT_GT(LineRoom::of(lines).kept, 0U);
+  }
+}
+
+// Also where a line may keep less than a message.
+TEST(NetworkWire, MessagesPassOverTheSmallestRoom) {
+  ReliableLink link(LineRoom::of(kMostSilos).kept);
+  const std::vector<std::byte> large(kLargestFrame);
+  ASSERT_TRUE(link.has_room(large.size()));
+  link.put(LinkKind::kMessage, large);
+  EXPECT_FALSE(link.has_room(large.size()));
 }
 
 TEST(NetworkWire, ARunHasADeadline) {

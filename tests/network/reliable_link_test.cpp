@@ -54,11 +54,11 @@ TEST(ReliableLink, WhatIsKeptIsBounded) {
   ReliableLink link;
   const std::vector<std::byte> large(kLargestFrame);
   std::size_t messages = 0;
-  for (; link.has_room(); ++messages) link.put(LinkKind::kMessage, large);
+  for (; link.has_room(large.size()); ++messages) link.put(LinkKind::kMessage, large);
   EXPECT_EQ(messages, ReliableLink::kMostKept / large.size() + 1);
   link.next();
   link.take_received(1);
-  EXPECT_TRUE(link.has_room());
+  EXPECT_TRUE(link.has_room(large.size()));
 }
 
 }  // namespace dpreduce::reliable_link_test

@@ -358,7 +358,9 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
                  "topk, logloss, brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall, with "
                  "--max-labels f1",
              .type = "LIST",
-             .read = [&terms](const std::vector<std::string>& words) { terms.metrics = metrics_of(words.back()); }});
+             .read = [&terms, metrics](const std::vector<std::string>& words) {
+               terms.metrics = metrics_of(words.back(), metrics);
+             }});
   table
       .add({.names = "--class-groups",
             .help = "a group, from 0, for each class in order: confusion is told by these groups; public",

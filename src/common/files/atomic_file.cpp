@@ -199,6 +199,10 @@ void AtomicFile::remove_unfinished() noexcept {
   unfinished_names.unlink_all();
 }
 
+void AtomicFile::remove_when_ended(const std::string& path) {
+  unfinished_names.add(path);
+}
+
 void AtomicFile::reserve(std::uint64_t bytes) {
   if (target_.empty() || bytes == 0) return;
   // Asked first, because a reservation that fails half-way has filled the disk for everybody else.

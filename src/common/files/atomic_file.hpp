@@ -91,6 +91,8 @@ class AtomicFile {
   /// Removes the names that unfinished files of this process have at this moment. For a signal handler that ends the
   /// process: async-signal-safe.
   static void remove_unfinished() noexcept;
+  /// From here on that counts as an unfinished file: it is true only while this process lives.
+  static void remove_when_ended(const std::string& path);
 
  private:
   [[noreturn]] void fail(const std::string& what) const;

@@ -19,7 +19,7 @@ std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels) {
   return {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};
 }
 
-std::vector<EvaluationMetric> metrics_of(std::string_view words) {
+std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_view option) {
   std::vector<EvaluationMetric> metrics;
   while (!words.empty()) {
     const std::size_t comma = std::min(words.find(','), words.size());
@@ -30,20 +30,20 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
       for (const auto& [spelling, value] : spellings<EvaluationMetric>) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", spelling);
       }
-      throw UsageError(fmt::format("--metrics: '{}' is none; there are {}", word, known));
+      throw UsageError(fmt::format("{}: '{}' is none; there are {}", option, word, known));
     }
     metrics.push_back(*metric);
     words.remove_prefix(std::min(comma + 1, words.size()));
   }
-  if (metrics.empty()) throw UsageError("--metrics: name at least one");
+  if (metrics.empty()) throw UsageError(fmt::format("{}: name at least one", option));
   std::ranges::sort(metrics);
   metrics.erase(std::unique(metrics.begin(), metrics.end()), metrics.end());
   return metrics;
 }
 
-void require_valid(const EvaluationTerms& terms) {
+void require_valid(const EvaluationTerms& terms, std::string_view option) {
   if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
-    throw UsageError("--metrics f1 goes with --max-labels k and labels that are n x K zeros and ones");
+    throw UsageError(fmt::format("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option));
   }
   if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
     throw UsageError("--max-labels with --private: f1, of one model, is the only figure of label sets");
@@ -54,15 +54,15 @@ void require_valid(const EvaluationTerms& terms) {
                                  terms.most_labels, terms.most_predicted, terms.classes));
   }
   if (terms.needs_probabilities() && !terms.has_probabilities) {
-    throw UsageError(
-        "--metrics: logloss, brier, calibration, auc and roc are about probabilities, and this model has none");
+    throw UsageError(fmt::format(
+        "{}: logloss, brier, calibration, auc and roc are about probabilities, and this model has none", option));
   }
-  if (terms.positive && !terms.is_about_one_class()) throw UsageError("--positive goes with --metrics auc and roc");
+  if (terms.positive && !terms.is_about_one_class())
+    throw UsageError(fmt::format("--positive goes with {} auc and roc", option));
   if (terms.is_about_one_class() && terms.classes != 2 && !terms.positive) {
     throw UsageError(
-        fmt::format("--metrics auc, roc: the model has {} classes; name the one against the rest with "
-                    "--positive CLASS",
-                    terms.classes));
+        fmt::format("{} auc, roc: the model has {} classes; name the one against the rest with --positive CLASS",
+                    option, terms.classes));
   }
   if (terms.positive_class() >= terms.classes) {
     throw UsageError(fmt::format("--positive {}: must be a class, from 0 to {}", *terms.positive, terms.classes - 1));
@@ -73,15 +73,15 @@ void require_valid(const EvaluationTerms& terms) {
   }
   if (!terms.class_groups.empty() &&
       (!terms.has(EvaluationMetric::kConfusion) || terms.class_groups.size() != terms.classes)) {
-    throw UsageError(fmt::format(
-        "--class-groups: goes with --metrics confusion, and has one group for each of the {} classes", terms.classes));
+    throw UsageError(fmt::format("--class-groups: goes with {} confusion, and has one group for each of the {} classes",
+                                 option, terms.classes));
   }
   const std::size_t groups = terms.confusion_groups();
   if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {
-    throw UsageError(fmt::format(
-        "--metrics confusion: {} classes make {} cells, most of them noise; for at most {}, or groups of classes "
-        "(--class-groups)",
-        groups, groups * groups, kMostClassesOfConfusion));
+    throw UsageError(
+        fmt::format("{} confusion: {} classes make {} cells, most of them noise; for at most {}, or groups of classes "
+                    "(--class-groups)",
+                    option, groups, groups * groups, kMostClassesOfConfusion));
   }
 }
 

@@ -82,11 +82,11 @@ DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, po
 /// What is told where nothing is named: accuracy, recall by class and its mean; of sets of at most k labels F1.
 std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels);
 
-/// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
-std::vector<EvaluationMetric> metrics_of(std::string_view words);
+/// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming `option` and a word that is none.
+std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_view option = "--metrics");
 
 /// Throws UsageError where a metric does not go with the model: probabilities without a link, AUC of one of several
 /// classes that is not named, k above K, confusion of more than 1,000 classes or groups of them.
-void require_valid(const EvaluationTerms& terms);
+void require_valid(const EvaluationTerms& terms, std::string_view option = "--metrics");
 
 }  // namespace dpreduce

@@ -34,7 +34,8 @@ TEST(SessionStates, AnyMessageInAnyStateIsRefusedForGoodWhereItIsNotDue) {
   ASSERT_GT(due.size(), 15U);
   std::size_t stories = 0;
   for (std::size_t state = 0; state < due.size(); ++state) {
-    for (const auto& [name, kind] : spellings<FrameKind>) {
+    for (const auto& [name, kind_of_name] : spellings<FrameKind>) {
+      const FrameKind kind = kind_of_name;
       const auto same = std::ranges::find(due, kind, [](const auto& message) { return message.first; });
       const Bytes honest = kind == due[state].first ? due[state].second : same == due.end() ? Bytes() : same->second;
       std::vector<Bytes> bodies{honest};
