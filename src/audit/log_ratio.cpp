@@ -21,7 +21,7 @@ double unit_of(const PlannedBlock& block) {
 bool prepare_alike(const Preprocessing& a, const Preprocessing& b) {
   return a.input_dim == b.input_dim && a.pool == b.pool && a.normalize == b.normalize && a.clip_norm == b.clip_norm &&
          a.center == b.center && a.center_factor == b.center_factor && a.intercept == b.intercept &&
-         a.targets == b.targets && a.projection == b.projection && a.selected == b.selected;
+         a.columns == b.columns && a.targets == b.targets && a.projection == b.projection && a.selected == b.selected;
 }
 
 }  // namespace

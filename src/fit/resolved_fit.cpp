@@ -69,6 +69,8 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
                         {"choose", options.method.choose},
                         {"adjacency", to_string(options.privacy.adjacency)},
                         {"bad_rows", to_string(options.data.train.bad_rows)}};
+  if (!options.rows.feature_range.empty()) config["feature_range"] = options.rows.feature_range;
+  if (options.rows.finds_feature_range) config["feature_range"] = "private";
   if (!options.data.target_range.empty()) config["target_range"] = options.data.target_range;
   if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
@@ -343,7 +345,15 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
                         .center = {},
                         .intercept = 0.0};
   if (options.data.has_targets()) {
-    plan.preprocessing.targets = columns_of_ranges(options.data.target_range, options.data.classes);
+    plan.preprocessing.targets.count = options.data.classes;
+    if (!options.data.target_range.empty()) {
+      plan.preprocessing.targets =
+          target_columns(ranges_of("--target-range", options.data.target_range, options.data.classes));
+    }
+  }
+  if (!options.rows.feature_range.empty()) {
+    Ranges ranges = ranges_of("--feature-range", options.rows.feature_range, input_dim);
+    plan.preprocessing.columns = {std::move(ranges.middle), std::move(ranges.half)};
   }
   ReleaseTerms terms;
   terms.classes = options.data.classes;

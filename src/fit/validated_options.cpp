@@ -261,7 +261,6 @@ void take_targets(FitOptions& options) {
   if (options.rows.select > 0) {
     throw UsageError("--targets with --select: features are told apart by classes; leave it out, or use --pca");
   }
-  if (data.target_range.empty()) throw UsageError("--targets: say with --target-range LO,HI where they lie");
 }
 
 }  // namespace

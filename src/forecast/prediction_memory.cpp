@@ -18,12 +18,13 @@ std::uint64_t memory_of_test(const TestedModel& model) {
 }
 
 std::uint64_t memory_of_test(const FitOptions& options, const FitPlan& plan) {
-  return memory_of_test({.input_dim = plan.preprocessing.input_dim,
-                         .dim = plan.dim,
-                         .classes = options.data.classes,
-                         .labels_per_row = options.data.most_labels() > 1 ? options.data.classes : 1,
-                         .heads = options.method.warm_start ? std::size_t{2} : std::size_t{1},
-                         .threads = options.machine.threads > 0 ? options.machine.threads : default_threads()});
+  return memory_of_test(
+      {.input_dim = plan.preprocessing.input_dim,
+       .dim = plan.dim,
+       .classes = options.data.classes,
+       .labels_per_row = options.data.most_labels() > 1 ? options.data.classes : options.data.label_slots(),
+       .heads = options.method.warm_start ? std::size_t{2} : std::size_t{1},
+       .threads = options.machine.threads > 0 ? options.machine.threads : default_threads()});
 }
 
 }  // namespace dpreduce

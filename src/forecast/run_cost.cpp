@@ -39,7 +39,7 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.most_labels(), options.data.clips_units());
+                                     dim_in_rounds(plan), options.data.label_slots(), options.data.clips_units());
 }
 
 StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {
@@ -166,7 +166,7 @@ std::uint64_t bytes_of_others(const SelectionTerms& terms, int ranks) {
 }
 
 std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
-  const std::size_t labels = options.data.most_labels();
+  const std::size_t labels = options.data.label_slots();
   const std::size_t dim = dim_in_rounds(plan);
   const std::uint64_t allowed = std::uint64_t{options.machine.memory_mib.value()} << 20;
   std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);

@@ -41,6 +41,7 @@
 #include "methods/gradient_rounds.hpp"
 #include "methods/means_by_rounds.hpp"
 #include "methods/registry.hpp"
+#include "methods/target_regression.hpp"
 
 namespace dpreduce {
 namespace {
@@ -216,6 +217,16 @@ class WhitenedDescentMethod : public RoundsMethod {
   std::optional<double> isotropy_share_;
 };
 
+void require_valid_fc(const FitOptions& options) {
+  if (options.data.has_targets()) return require_no_options_of_classes(options);
+  require_valid_means(options);
+}
+
+std::unique_ptr<TrainingMethod> make_fc(const FitOptions& options) {
+  if (options.data.has_targets()) return make_target_rounds(options);
+  return std::make_unique<WhitenedDescentMethod>(options);
+}
+
 }  // namespace
 
 const MethodEntry& fc_method() {
@@ -229,9 +240,10 @@ const MethodEntry& fc_method() {
                                            {"--warm-start"},
                                            {"--warm-start-share"},
                                            {"--choose"},
-                                           {"--choose-share"}},
-                                 .check = require_valid_means,
-                                 .make = make_of<WhitenedDescentMethod>,
+                                           {"--choose-share"},
+                                           {"--targets"}},
+                                 .check = require_valid_fc,
+                                 .make = make_fc,
                                  .whitens_rows = true,
                                  .scores_are_adjustable = true,
                                  .scores_are_refinable = true};

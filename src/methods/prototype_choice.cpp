@@ -68,6 +68,7 @@ bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uin
 
 std::vector<RefusedOption> refused_by_public_choice() {
   return {{"--normalize none", "rows are compared by their cosine; use l2"},
+          {"--feature-range private", "noised ranges would end the pure guarantee; give them as LO,HI"},
           {"--center dp", "a noised mean would end the pure guarantee; use --center public"},
           {"--select",
            "features are ranked by noised sums, which would end the pure guarantee; use --pca, which takes --public-x"},

@@ -1,4 +1,9 @@
-// Least squares on numbers: what --method ls makes of --targets.
+// Regression on numbers: what --method ls and fc make of --targets.
+//
+//     ls    one release: the Gram matrix of rows, targets and a constant; the rest is post-processing
+//     (target_ridge.hpp) fc    half of mu^2 for that; then at its regression how long residuals are, and rounds of
+//     residuals that are
+//           clipped to what most of them have. Where few rows are far off, that noise is much less.
 #pragma once
 
 #include <memory>
@@ -7,10 +12,11 @@
 
 namespace dpreduce {
 
-/// Throws UsageError where `options` have an option of --method ls that is about classes.
+/// Throws UsageError where `options` have an option that is about classes.
 void require_no_options_of_classes(const FitOptions& options);
 
-/// The method of resolved `options` with targets.
+/// The methods of resolved `options` with targets.
 std::unique_ptr<TrainingMethod> make_target_least_squares(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_target_rounds(const FitOptions& options);
 
 }  // namespace dpreduce

@@ -80,7 +80,7 @@ void require_same(bool is_same, std::string_view what) {
 bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
   const auto constants = [](const Preprocessing& rows) {
     return std::tie(rows.input_dim, rows.pool, rows.normalize, rows.clip_norm, rows.center, rows.intercept,
-                    rows.projection, rows.selected, rows.center_factor);
+                    rows.projection, rows.selected, rows.center_factor, rows.columns.center, rows.columns.scale);
   };
   return constants(one) == constants(other);
 }

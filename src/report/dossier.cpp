@@ -304,10 +304,13 @@ std::string dossier(const ReportedRun& run, const std::string& report_path, cons
   const JsonFields report(run.content, report_path);
   std::string text = fmt::format(
       "# Dossier of a private model\n\n"
-      "Method {}, {} classes, computed by dpreduce {}. It tells what the run promises and what it does not. Whether "
+      "Method {}, {}, computed by dpreduce {}. It tells what the run promises and what it does not. Whether "
       "that "
       "meets a law is not asked here.\n\n",
-      as_text(run.method), report.count("classes"), as_text(report.printable_text("version")));
+      as_text(run.method),
+      report.has("targets") ? fmt::format("{} targets", report.count("targets"))
+                            : fmt::format("{} classes", report.count("classes")),
+      as_text(report.printable_text("version")));
   text += section("Unit: whom it protects", bullets(unit_sentences(*run.guarantee)));
   text += section("Neighbors: what may change", bullets({neighbors_sentence(*run.guarantee)}));
   text += section("Epsilon and delta", promise_text(run));

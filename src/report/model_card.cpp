@@ -92,16 +92,25 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
   const Preprocessing& rows = parts.preprocessing;
   std::string text = "## Model\n\n" + table_head({"", ""});
   text += table_row({"method", method});
-  text += table_row({"classes", fmt::format("{}", parts.classes)});
+  const char* const outputs = rows.targets.count > 0 ? "targets" : "classes";
+  text += table_row({outputs, fmt::format("{}", parts.classes)});
   text += table_row({"features of a row", fmt::format("{}", rows.input_dim)});
   std::vector<std::string> steps;
   if (rows.pool > 1) steps.push_back(fmt::format("average {} features", rows.pool));
+  if (!rows.columns.center.empty()) steps.emplace_back("scale each column by its range, and clip to [-1, 1]");
   steps.push_back(fmt::format("{} to norm {}", rows.normalize == Normalize::kL2 ? "scale" : "clip", rows.clip_norm));
   if (!rows.center.empty()) steps.emplace_back("center");
   if (rows.center_factor != 1.0) steps.push_back(fmt::format("multiply by {}, clip again", rows.center_factor));
   if (!rows.projection.empty()) steps.push_back(fmt::format("project to {}", rows.projected_dim()));
   if (!rows.selected.empty()) steps.push_back(fmt::format("select {}", rows.selected.size()));
   text += table_row({"preparation of a row", fmt::format("{}", fmt::join(steps, ", "))});
+  if (rows.targets.count > 0) {
+    text +=
+        table_row({"ranges of targets", fmt::format("center {:.6g}, scale {:.6g}", fmt::join(rows.targets.center, ", "),
+                                                    fmt::join(rows.targets.scale, ", "))});
+    return text +
+           "\nIt takes features from the same encoder as in training, in the same order, and predicts numbers.\n\n";
+  }
   text += table_row(
       {"probabilities", !parts.link ? "none: scores only rank classes" : std::string(to_string(*parts.link))});
   if (parts.threshold) text += table_row({"threshold of a class", fmt::format("{}", *parts.threshold)});
@@ -194,7 +203,8 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   if (run.method != parts.method) refuse(fmt::format("its method is {}, the model's {}", run.method, parts.method));
   const JsonFields report(run.content, path);
   for (const auto& [name, size] :
-       {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
+       {std::pair{parts.preprocessing.targets.count > 0 ? "targets" : "classes", parts.classes},
+        std::pair{"input_dim", parts.preprocessing.input_dim}}) {
     if (!report.has(name) || report.number(name) == size) continue;
     refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report.number(name)), size));
   }

@@ -44,6 +44,10 @@ std::string variant_name(const ReportedRun& run) {
 
 std::string data_domain(const ReportedRun& run) {
   const JsonFields report(run.content, "report");
+  if (report.has("targets")) {
+    return fmt::format("Any number of rows, each of {} features and {} numbers.", report.count("input_dim"),
+                       report.count("targets"));
+  }
   const std::string labels = report.has("max_labels") ? fmt::format("up to {} of {} classes",
                                                                     report.count("max_labels"), report.count("classes"))
                                                       : fmt::format("one of {} classes", report.count("classes"));

@@ -43,9 +43,10 @@ struct FitPlan {
 };
 
 // How a plan travels between ranks (common/ranks/rank_archive.hpp).
+DPREDUCE_ARCHIVE(FeatureColumns, center, scale)
 DPREDUCE_ARCHIVE(TargetColumns, count, center, scale, share)
 DPREDUCE_ARCHIVE(Preprocessing, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected,
-                 center_factor, targets)
+                 center_factor, columns, targets)
 DPREDUCE_ARCHIVE(BlockRequest, name, elements, loss_weight, noise, triangles, fraction_bits)
 DPREDUCE_ARCHIVE(SensitivityProfile, change, squared_l2)
 DPREDUCE_ARCHIVE(ReleaseRequest, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_unit,

@@ -141,6 +141,12 @@ void PreparedRows::set_selected(std::vector<std::size_t> selected) {
   prepare(std::move(changed));
 }
 
+void PreparedRows::set_columns(FeatureColumns columns) {
+  Preprocessing changed = preprocessing();
+  changed.columns = std::move(columns);
+  prepare(std::move(changed));
+}
+
 void PreparedRows::set_targets(TargetColumns targets) {
   kept_.reset();
   transform_.set_targets(std::move(targets));

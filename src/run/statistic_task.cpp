@@ -74,7 +74,7 @@ bool is_of(const TaskWeights& weights, std::size_t classes, std::size_t dim) {
 bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
            std::size_t dim) {
   const bool has_prior = point.directions.has_value();
-  const bool adapts = task.release == kAdaptiveRelease;
+  const bool adapts = task.release == kAdaptiveRelease || task.preprocessing.targets.count > 0;
   if (has_prior && (!plan.has_request(kDirectionsRelease) || point.loss != Loss::kSoftmax)) return false;
   return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
          (!has_prior || is_of(*point.directions, classes, dim)) &&
@@ -113,7 +113,7 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   const bool may_project = plan.projection_elements > 0;
   return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.normalize == planned.normalize &&
          asked.clip_norm == planned.clip_norm && asked.targets.count == planned.targets.count &&
-         asked.output_dim() == dim &&
+         (asked.columns == planned.columns || plan.has_request("feature_sizes")) && asked.output_dim() == dim &&
          (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
          asked.center_factor == center_factor_of(asked.center, asked.normalize, asked.clip_norm) &&
          (asked.projection.empty() || (may_project && are_within(asked.projection, -kLargest, kLargest)));

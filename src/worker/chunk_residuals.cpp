@@ -95,8 +95,15 @@ std::optional<std::uint64_t> clip_of(const ReleaseRequest& request) {
   return request.unit_bound == UnitBound::kClip ? std::optional(request.rows_per_unit) : std::nullopt;
 }
 
-ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows)
-    : point_(point), threads_(threads), clipped_rows_(clipped_rows), team_(threads), blocks_(threads) {
+ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows,
+                               const TargetColumns* targets)
+    : point_(point),
+      threads_(threads),
+      clipped_rows_(clipped_rows),
+      team_(threads),
+      targets_(targets != nullptr && targets->count > 0 ? targets : nullptr),
+      blocks_(threads) {
+  DPREDUCE_ASSERT(targets_ == nullptr || (point.loss == Loss::kSquare && targets_->count == point.weights.classes()));
   PartClock clock;
   weights_ = select_kernel().row_factors(
       {point.weights.values(), point.weights.classes(), point.weights.dim(), point.weights.dim()});
@@ -124,7 +131,18 @@ void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first,
   const std::size_t classes = point_.weights.classes();
   const std::span<const double> factors = point_.weights.factors();
   const std::size_t rows = products.size() / classes;
-  if (!priors_ && classes <= kMostClassesAcross) {
+  if (targets_ != nullptr) {
+    thread_local std::vector<double> scratch;
+    scratch.resize(2 * classes);
+    const std::span<double> of_row = std::span(scratch).first(classes);
+    const std::span<double> targets = std::span(scratch).last(classes);
+    for (std::size_t row = 0; row < rows; ++row) {
+      targets_->scaled(slots_of(chunk.labels(), chunk.labels_per_row(), first + row), targets);
+      norms_[first + row] =
+          lattice_residual_of_targets(products.subspan(row * classes, classes), factors, targets, of_row,
+                                      rho.subspan(row * classes, classes), point_.residual_norm);
+    }
+  } else if (!priors_ && classes <= kMostClassesAcross) {
     lattice_residuals(
         products, [&](std::size_t row) { return chunk.classes_of(first + row); },
         {factors, point_.loss, point_.residual_norm}, rho, std::span(norms_).subspan(first, rows));

@@ -55,10 +55,11 @@ std::optional<std::uint64_t> clip_of(const ReleaseRequest& request);
 class ChunkResiduals {
  public:
   /// `point` outlives the object. With clipped_rows = B residuals are not weighed, but each unit's clipped to B rows
-  /// (clipped_units.hpp); chunks are then of whole units. Preconditions (asserted): a prior has directions for all
-  /// classes, and goes with Loss::kSoftmax.
-  ChunkResiduals(const GradientPoint& point, unsigned threads,
-                 std::optional<std::uint64_t> clipped_rows = std::nullopt);
+  /// (clipped_units.hpp); chunks are then of whole units. Of rows with `targets`, which outlive the object, residuals
+  /// are of these; null or a count of 0: of classes. Preconditions (asserted): targets go with Loss::kSquare; a prior
+  /// has directions for all classes, and goes with Loss::kSoftmax.
+  ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows = std::nullopt,
+                 const TargetColumns* targets = nullptr);
 
   /// Takes the rows' scores and residuals (residuals.hpp). Cost: n K d multiply-adds, 10 K bytes a row; twice that with
   /// a prior.
@@ -113,6 +114,7 @@ class ChunkResiduals {
   std::vector<std::int64_t> products_;
   std::vector<std::int16_t> residuals_;
   std::vector<double> norms_;
+  const TargetColumns* targets_;  // null: rows have classes
   std::optional<ChunkPriors> priors_;
   std::vector<Block> blocks_;  // one a thread
   RoundSeconds seconds_;

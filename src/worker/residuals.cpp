@@ -126,6 +126,19 @@ inline void sigmoid(std::span<double> v) {
   for_each_vectors<kTogether>(v, 0.0, [](EightDoubles* entries) { logistics<kTogether>(entries); });
 }
 
+// rho of r, which is clipped in its place. Returns |r| before that.
+double clipped_to_lattice(std::span<double> r, double residual_norm, std::span<std::int16_t> rho) {
+  const double norm = std::sqrt(squared_norm(r));
+  const double divisor = std::max(norm, residual_norm);
+  if (divisor != 1.0) {
+    run_at_full_width([&](auto) {
+      for (double& entry : r) entry /= divisor;
+    });
+  }
+  quantize_row(r, Lattice{1.0, r.size()}, rho);
+  return norm;
+}
+
 }  // namespace
 
 double exp_of_nonpositive(double x) {
@@ -175,15 +188,15 @@ double lattice_residual(std::span<const std::int64_t> products, std::span<const 
     for (double& entry : scratch) entry *= share;
   }
 
-  const double norm = std::sqrt(squared_norm(scratch));
-  const double divisor = std::max(norm, residual_norm);
-  if (divisor != 1.0) {
-    run_at_full_width([&](auto) {
-      for (double& entry : scratch) entry /= divisor;
-    });
-  }
-  quantize_row(scratch, Lattice{1.0, scratch.size()}, rho);
-  return norm;
+  return clipped_to_lattice(scratch, residual_norm, rho);
+}
+
+double lattice_residual_of_targets(std::span<const std::int64_t> products, std::span<const double> factors,
+                                   std::span<const double> targets, std::span<double> scratch,
+                                   std::span<std::int16_t> rho, double residual_norm) {
+  class_probabilities(products, factors, Loss::kSquare, scratch);
+  for (std::size_t t = 0; t < scratch.size(); ++t) scratch[t] -= targets[t];
+  return clipped_to_lattice(scratch, residual_norm, rho);
 }
 
 namespace {

@@ -43,6 +43,12 @@ double lattice_residual(std::span<const std::int64_t> products, std::span<const 
                         std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
                         std::span<std::int16_t> rho, std::span<const double> prior = {}, double residual_norm = 1.0);
 
+/// The same of a row with targets, with Loss::kSquare: r = z - y'. `targets` is y'. Preconditions: all spans have K
+/// entries.
+double lattice_residual_of_targets(std::span<const std::int64_t> products, std::span<const double> factors,
+                                   std::span<const double> targets, std::span<double> scratch,
+                                   std::span<std::int16_t> rho, double residual_norm);
+
 // Residuals of rows side by side: lattice_residual for eight rows at once, a lane each.
 //
 // With few classes a row has not enough of them to fill a vector. Each lane goes through the sequence of operations of

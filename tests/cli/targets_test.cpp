@@ -104,7 +104,7 @@ TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
 
 TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   const std::string fit = "fit --train-x x.npy --targets y.npy --mu 1 --target-range 0,1 ";
-  expect_refused(fit + "--method mean", 2, "--targets goes with --method ls");
+  expect_refused(fit + "--method mean", 2, "--targets goes with --method auto, ls or fc");
   expect_refused(fit + "--method ls --classes 3", 2, "--targets with --classes");
   expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
   expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");

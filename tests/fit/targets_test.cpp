@@ -1,6 +1,7 @@
 // Numbers as targets, from rows to models: in memory, and in files.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,87 @@ TEST_F(TargetsTest, NoiseLeavesMostOfALine) {
   EXPECT_LT(squares, 0.3 * spread);  // a seeded run
 }
 
+// Share of the targets' variance that predictions leave.
+double left(const Classifier& model, const std::vector<float>& x, const std::vector<double>& y) {
+  const std::vector<double> predicted = model.predict_scores(x);
+  const double mean = std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size());
+  double squares = 0.0;
+  double spread = 0.0;
+  for (std::size_t row = 0; row < y.size(); ++row) {
+    squares += (predicted[row] - y[row]) * (predicted[row] - y[row]);
+    spread += (y[row] - mean) * (y[row] - mean);
+  }
+  return squares / spread;
+}
+
+TEST_F(TargetsTest, RoundsOfClippedResidualsFindALineAndLeaveLessOfItToNoise) {
+  EXPECT_LT(left(fitted(exact(options_of("fc")), rows(one_)), rows_.x, one_), 1e-5);
+  FitOptions options = options_of("fc");
+  options.data.target_range = {-1000.0, 1200.0};  // far too wide
+  options.privacy.budget.mu = 40.0;
+  const double by_rounds = left(fitted(options, rows(one_)), rows_.x, one_);
+  options.method.name = "ls";
+  EXPECT_LT(by_rounds, left(fitted(options, rows(one_)), rows_.x, one_));
+  EXPECT_LT(by_rounds, 0.5);
+  options.method.name = "auto";
+  EXPECT_EQ(left(fitted(options, rows(one_)), rows_.x, one_), by_rounds) << "auto is fc";
+}
+
+TEST_F(TargetsTest, WithoutARangeOneIsFoundThatOneTargetInAHundredDoesNotWiden) {
+  std::vector<double> wild = one_;
+  for (std::size_t row = 0; row < wild.size(); row += 100) wild[row] *= 1000.0;
+  for (const std::string method : {"ls", "fc"}) {
+    FitOptions options = options_of(method);
+    options.data.target_range.clear();
+    options.privacy.budget.mu = 20.0;
+    const double of_wild = left(fitted(options, rows(wild)), rows_.x, one_);
+    EXPECT_NEAR(of_wild, left(fitted(options, rows(one_)), rows_.x, one_), 0.02) << method;
+    EXPECT_LT(of_wild, 0.2) << method;
+  }
+}
+
+TEST_F(TargetsTest, ColumnsAreScaledByTheirRangesBeforeARowIsMeasured) {
+  FittedRows raw = rows_;
+  FittedRows scaled = rows_;
+  std::vector<double> ranges;
+  for (std::size_t a = 0; a < kDim; ++a) {
+    const double half = std::exp2(static_cast<double>(a));
+    ranges.insert(ranges.end(), {4.0 - half, 4.0 + half});
+    for (std::size_t row = 0; row < raw.y.size(); ++row) {
+      raw.x[row * kDim + a] = static_cast<float>(4.0 + half * std::round(64.0 * double{raw.x[row * kDim + a]}) / 64.0);
+      scaled.x[row * kDim + a] =
+          static_cast<float>(std::clamp((double{raw.x[row * kDim + a]} - 4.0) / half, -1.0, 1.0));
+    }
+  }
+  const RowsInMemory of_raw{.train_x = raw.features(), .train_y = array_view(one_)};
+  const RowsInMemory of_scaled{.train_x = scaled.features(), .train_y = array_view(one_)};
+  FitOptions options = options_of();
+  const Classifier by_hand = fitted(options, of_scaled);
+  options.rows.feature_range = ranges;
+  const Classifier by_range = fitted(options, of_raw);
+  EXPECT_EQ(by_range.parts().weights, by_hand.parts().weights);
+  EXPECT_EQ(by_range.predict_scores(raw.x), by_hand.predict_scores(scaled.x));
+  EXPECT_EQ(to_bytes(classifier_from_bytes(to_bytes(by_range), "model")), to_bytes(by_range));
+
+  options.rows.feature_range.clear();
+  options.rows.finds_feature_range = true;
+  options.privacy.budget.mu = 100.0;
+  const Classifier found = fitted(options, of_raw);
+  for (std::size_t a = 0; a < kDim; ++a) {
+    EXPECT_NEAR(found.parts().preprocessing.columns.center[a], 4.0, std::max(2.5, std::exp2(a))) << a;
+    EXPECT_LT(found.parts().preprocessing.columns.scale[a], 8.0 + 2.0 * std::exp2(a)) << a;
+  }
+}
+
+TEST_F(TargetsTest, RangesThatDoNotFitAreRefused) {
+  FitOptions options = options_of();
+  options.rows.feature_range = {0.0, 1.0, 2.0, 3.0};
+  EXPECT_THAT(refusal<UsageError>(options, rows(one_)), HasSubstr("--feature-range: 4 numbers for 6 column(s)"));
+  options.rows.feature_range = {0.0, 1.0};
+  options.rows.pool = 2;
+  EXPECT_THAT(refusal<UsageError>(options, rows(one_)), HasSubstr("--feature-range with --pool"));
+}
+
 TEST_F(TargetsTest, FilesAndIntegersGiveTheModelOfTheSameNumbersInMemory) {
   std::vector<double> whole;
   std::vector<std::int64_t> integers;
@@ -148,7 +230,8 @@ TEST_F(TargetsTest, ATargetThatIsNotFiniteIsNamedWithItsRowAndValue) {
 
 TEST_F(TargetsTest, MethodsThatAreAboutClassesAreRefusedByName) {
   for (const std::string method : {"mean", "gd", "adam", "newton", "fisher", "fedavg"}) {
-    EXPECT_THAT(refusal<UsageError>(options_of(method), rows(one_)), HasSubstr("--targets goes with --method ls"));
+    EXPECT_THAT(refusal<UsageError>(options_of(method), rows(one_)),
+                HasSubstr("--targets goes with --method auto, ls or fc"));
   }
 }
 
@@ -165,7 +248,10 @@ TEST_F(TargetsTest, OptionsThatAreAboutClassesAreRefused) {
   EXPECT_THAT(said([](FitOptions& o) { o.method.shared_gram = true; }), HasSubstr("--targets with --shared-gram"));
   EXPECT_THAT(said([](FitOptions& o) { o.method.choose = true; }), HasSubstr("--targets with --choose"));
   EXPECT_THAT(said([](FitOptions& o) { o.data.target_range = {1.0, 1.0}; }), HasSubstr("LO must be less than HI"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.target_range = {1.0, 2.0, 3.0, 4.0}; }), HasSubstr("1 target(s)"));
+  EXPECT_THAT(said([](FitOptions& o) {
+                o.data.target_range = {1.0, 2.0, 3.0, 4.0};
+              }),
+              HasSubstr("4 numbers for 1 column(s)"));
   EXPECT_THAT(said([](FitOptions& o) { o.data.train.has_targets = false; }), HasSubstr("--classes 0"));
 }
 

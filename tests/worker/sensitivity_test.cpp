@@ -56,22 +56,29 @@ struct Terms {
   Loss loss;
   bool has_prior = false;  // of gradients
   std::size_t most_labels = 1;
-  bool is_sampled = false;  // rows count by their coins, which are the same in both data sets
+  bool is_sampled = false;   // rows count by their coins, which are the same in both data sets
+  bool has_targets = false;  // rows have numbers in the place of classes
 };
 
 // Rows as a caller holds them in memory.
 class HeldRows {
  public:
-  HeldRows(const Rows& rows, std::size_t most_labels) : sets_(rows.size() * kClasses, 0) {
+  HeldRows(const Rows& rows, std::size_t most_labels, bool has_targets = false)
+      : sets_(rows.size() * kClasses, 0), has_targets_(has_targets) {
     for (std::size_t row = 0; row < rows.size(); ++row) {
       features_.insert(features_.end(), rows[row].x.begin(), rows[row].x.end());
       for (const std::int32_t label : rows[row].y) sets_[row * kClasses + static_cast<std::size_t>(label)] = 1;
       if (most_labels == 1) labels_.push_back(rows[row].y.front());
       groups_.push_back(rows[row].group);
+      targets_.insert(targets_.end(), rows[row].x.begin(), rows[row].x.begin() + kClasses);
     }
   }
 
   WorkerRows worker() const {
+    if (has_targets_) {
+      return WorkerRows::in_memory(array_view(features_, kDim), array_view(targets_, kClasses), "x", "y",
+                                   ArrayRole::kTargets);
+    }
     WorkerRows rows = WorkerRows::in_memory(
         array_view(features_, kDim), labels_.empty() ? array_view(sets_, kClasses) : array_view(labels_), "x", "y");
     rows.set_groups(groups_);
@@ -83,6 +90,8 @@ class HeldRows {
   std::vector<std::int32_t> labels_;
   std::vector<std::uint8_t> sets_;
   std::vector<std::int32_t> groups_;
+  std::vector<double> targets_;  // n x K: the first features
+  bool has_targets_;
 };
 
 // Figures are asked one by one, with what goes with them; of other statistics none.
@@ -92,11 +101,32 @@ std::vector<EvaluationTerms> asked_of(const StatisticEntry& registered, std::siz
   return registered.name == "evaluation" ? each_term(kClasses) : std::vector{all_terms(kClasses)};
 }
 
+bool takes_targets(const StatisticEntry& registered, const Terms& terms) {
+  return terms.has_targets || registered.name == "target_sizes";
+}
+
+// Whether rows of these terms have that statistic.
+bool is_taken_of(const StatisticEntry& registered, const Terms& terms) {
+  const bool is_of_columns = registered.name == "target_sizes" || registered.name == "feature_sizes";
+  const bool is_of_targets = is_of_columns || registered.name == "gram" || registered.name == "gradient" ||
+                             registered.name == "residual_sizes";
+  if (terms.has_targets && !is_of_targets) return false;
+  return !((registered.taken_at == TakenAt::kModels || is_of_columns) && terms.is_sampled);  // is of all rows
+}
+
+// Of numbers, with these in rows that a Gram matrix is of.
+RowTransform transform_for(const StatisticEntry& registered, const Terms& terms, Preprocessing rows) {
+  if (!takes_targets(registered, terms)) return RowTransform(std::move(rows));
+  rows.targets = {.count = kClasses, .center = {0.0, 1.0, -3.0}, .scale = {1.0, 2.0, 0.5}};
+  if (registered.name == "gram") rows.targets.share = 0.3;
+  return RowTransform(std::move(rows));
+}
+
 Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& request, const RowTransform& transform,
                        const Terms& terms, const EvaluationTerms& asked, const Rows& rows) {
-  const HeldRows held(rows, terms.most_labels);
+  const HeldRows held(rows, terms.most_labels, takes_targets(registered, terms));
   WorkerRows worker = held.worker();
-  const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, terms.most_labels};
+  const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, worker.label_slots(terms.most_labels)};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   const Prior prior{weights, transform.preprocessing().dim()};
@@ -172,11 +202,9 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
       preprocessing.projection = steep_weights(kDim);  // far from orthonormal: rows must be clipped again
       preprocessing.selected = {0, 2};
     }
-    const RowTransform transform(preprocessing);
     ReleaseTerms terms;
     terms.classes = kClasses;
     terms.most_labels = GetParam().most_labels;
-    terms.dim = transform.output_dim();
     terms.metric = GetParam().metric;
     terms.adjacency = GetParam().adjacency;
     terms.loss = GetParam().loss;
@@ -185,8 +213,11 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
       if (registered.name == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
       const bool is_of_one_class = registered.name == "fisher" || registered.name == "centred_sums" ||
                                    registered.name == "class_sizes" || registered.name == "positives";
-      if (registered.taken_at == TakenAt::kModels && GetParam().is_sampled) continue;  // is of all rows
-      if (is_of_one_class && terms.most_labels > 1) continue;                          // for rows of one class
+      if (!is_taken_of(registered, GetParam())) continue;
+      if (registered.name == "feature_sizes" && prepared == Prepared::kReduced) continue;  // is of raw columns
+      if (is_of_one_class && terms.most_labels > 1) continue;                              // for rows of one class
+      const RowTransform transform = transform_for(registered, GetParam(), preprocessing);
+      terms.dim = transform.output_dim();
       for (const EvaluationTerms& asked : asked_of(registered, terms.most_labels)) {
         terms.evaluation = asked;
         const ReleaseRequest request = registered.request(terms, 1.0);
@@ -265,6 +296,9 @@ INSTANTIATE_TEST_SUITE_P(
     Terms, Sensitivity,
     testing::Values(Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSoftmax},
                     Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kNone, Loss::kSquare},
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSquare, false, 1, false,
+                          true},
+                    Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSquare, false, 1, true, true},
                     Terms{Metric::kEuclidean, Adjacency::kAddRemove, Normalize::kNone, Loss::kSquare},
                     Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid},
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},

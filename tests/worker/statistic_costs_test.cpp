@@ -5,7 +5,8 @@
 
 namespace dpreduce::statistic_costs_test {
 
-const ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4, .evaluation = {.classes = 3}};
+const ReleaseTerms kTerms{
+    .classes = 3, .most_labels = 1, .dim = 4, .evaluation = {.metrics = {EvaluationMetric::kAccuracy}, .classes = 3}};
 constexpr double kTriangle = 10.0;  // d (d + 1) / 2
 constexpr double kWeights = 12.0;   // K d
 

@@ -80,18 +80,27 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
       ++added;
     }
   }
-  WorkerRows rows = WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(y), "x", "y");
+  std::vector<double> targets;
+  for (std::size_t first = 0; first < x.size(); first += kWeighedDim) {
+    for (std::size_t t = 0; t < transform.preprocessing().targets.count; ++t) targets.push_back(double{x[first + t]});
+  }
+  WorkerRows rows = targets.empty()
+                        ? WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(y), "x", "y")
+                        : WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(targets, kWeighedClasses), "x",
+                                                "y", ArrayRole::kTargets);
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
   if (bound == UnitBound::kClip) rows.set_units(std::move(of_rows));
-  const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, 1};
+  const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, rows.label_slots(1)};
   const OnChunk on_chunk = [](double) {};
   return compute(StatisticInputs{rows, transform, plan, on_chunk});
 }
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
-                        std::uint64_t rows_per_person, const RowTransform& transform,
+                        std::uint64_t rows_per_person, const RowTransform& of_classes,
                         UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
                         const std::vector<std::uint64_t>& counted = {}) {
+  RowTransform transform = of_classes;
+  if (entry.name == "target_sizes") transform.set_targets({.count = kWeighedClasses});
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
   for (double& entry_of_center : centers) entry_of_center *= 0.01;
@@ -214,7 +223,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
     }
   };
   EXPECT_EQ(for_each_request(transform, Adjacency::kAddRemove, check),
-            by == UnitBound::kClip ? 12u : registered_statistics().size());
+            by == UnitBound::kClip ? 13u : registered_statistics().size());
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times

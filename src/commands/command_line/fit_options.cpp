@@ -8,6 +8,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"
 #include "methods/method_terms.hpp"
@@ -83,7 +84,7 @@ void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targe
       .of_command_alone(SaidBy::kParty);
   if (has_targets) {
     declare_targets(table, data.train, kTargets,
-                    "numbers to predict, in the place of labels: n or n x m floats or integers, with --target-range")
+                    "numbers to predict, in the place of labels: n or n x m floats or integers")
         .of_own_rows()
         .of_command_alone(SaidBy::kParty);
   }
@@ -126,7 +127,9 @@ void declare_data(OptionTable& table, DataOptions& data) {
   declare_targets(table, data.test, kTestTargets, "or their numbers").of_command_alone(SaidBy::kCoordinator);
   table
       .numbers(kTargetRange, data.target_range,
-               "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within")
+               "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; default: "
+               "found "
+               "by noised histograms")
       .typed("LO,HI");
   table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
       .of_command_alone(SaidBy::kAllOfFiles);
@@ -462,8 +465,53 @@ void let_options_replace_others(CommandEntry& root, const std::vector<std::strin
   }
 }
 
+namespace {
+
+// A pair of each column, in words.
+std::vector<std::string> read_ranges(const std::string& path) {
+  ShardedArray file({path}, ArrayRole::kTargets);
+  if (file.columns() != 2) {
+    throw BadInput(fmt::format("--feature-ranges {}: has {} columns; give LO and HI, one row a column of features",
+                               path, file.columns()));
+  }
+  std::vector<std::int32_t> slots(file.rows() * file.columns() * kSlotsPerTarget);
+  file.read_labels(0, file.rows(), 0, slots);
+  std::vector<std::string> words;
+  for (std::size_t place = 0; place < 2 * file.rows(); ++place) {
+    words.push_back(fmt::format("{}", target_in(slots, place)));
+  }
+  return words;
+}
+
+void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
+  const auto read = [&rows](const std::vector<std::string>& words) {
+    rows.finds_feature_range = words.size() == 1 && words.front() == "private";
+    rows.feature_range.clear();
+    for (const std::string& word : words) {
+      if (!rows.finds_feature_range) rows.feature_range.push_back(read_number("--feature-range", word));
+    }
+  };
+  table.add({.names = "--feature-range",
+             .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "
+                     "clipped to its range and scaled to [-1, 1] before the norm of a row is taken",
+             .type = "LO,HI|private",
+             .values = OptionValues::kMany,
+             .delimiter = ',',
+             .read = read});
+  table
+      .add({.names = "--feature-ranges",
+            .help = "the same in a file of LO and HI, one row a column of features",
+            .type = "FILE",
+            .read = read,
+            .list_in_file = read_ranges})
+      .of_command_alone(SaidBy::kAllOfFiles);
+}
+
+}  // namespace
+
 void declare_rows(OptionTable& table, PreparationOptions& rows) {
   table.begin_group(kMethodGroup);
+  declare_feature_range(table, rows);
   table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", rows.clip_norm, "C: the clip norm");
   table.choice(

@@ -57,6 +57,10 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
     std::fill(v.begin(), v.end(), 0.0);
     return false;
   }
+  const FeatureColumns& columns = p.columns;
+  for (std::size_t a = 0; a < columns.scale.size(); ++a) {
+    v[a] = std::clamp((v[a] - columns.center[a]) / columns.scale[a], -1.0, 1.0);
+  }
   scale_to_clip_norm(v, p.normalize, p.clip_norm);
   if (!p.center.empty()) {
     for (std::size_t a = 0; a < v.size(); ++a) v[a] = p.center_factor * (v[a] - p.center[a]);
@@ -90,13 +94,24 @@ void require_selected(const Preprocessing& p) {
   }
 }
 
+// Of `count` columns, or of none where nothing is known of them.
+bool are_ranges(std::span<const double> center, std::span<const double> scale, std::size_t count) {
+  return center.size() == scale.size() && (center.empty() || center.size() == count) &&
+         std::ranges::all_of(center, [](double value) { return std::isfinite(value); }) &&
+         std::ranges::all_of(scale, [](double value) { return value > 0.0 && std::isfinite(value); });
+}
+
+void require_columns(const Preprocessing& p) {
+  if (!are_ranges(p.columns.center, p.columns.scale, p.input_dim)) {
+    throw UsageError(fmt::format("{} columns: each needs a finite center and a positive scale", p.input_dim));
+  }
+  if (!p.columns.scale.empty() && p.pool > 1) throw UsageError("--feature-range with --pool: leave one out");
+}
+
 void require_targets(const TargetColumns& targets) {
-  const bool are_known = !targets.center.empty() || targets.share > 0.0;
-  const bool fit = !are_known || (targets.center.size() == targets.count && targets.scale.size() == targets.count);
-  const auto is_finite = [](double value) { return std::isfinite(value); };
-  const auto is_positive = [](double value) { return value > 0.0 && std::isfinite(value); };
-  if (fit && std::ranges::all_of(targets.center, is_finite) && std::ranges::all_of(targets.scale, is_positive) &&
-      targets.share >= 0.0 && targets.share < 1.0) {
+  const bool are_known = !targets.center.empty() || targets.share == 0.0;
+  if (are_known && are_ranges(targets.center, targets.scale, targets.count) && targets.share >= 0.0 &&
+      targets.share < 1.0) {
     return;
   }
   throw UsageError(fmt::format("{} targets: each needs a finite center and a positive scale", targets.count));
@@ -149,7 +164,8 @@ bool is_projection_of(const Preprocessing& projected, const Preprocessing& rows)
   return !projected.projection.empty() && rows.projection.empty() && rows.selected.empty() && rows.intercept == 0.0 &&
          projected.input_dim == rows.input_dim && projected.pool == rows.pool &&
          projected.normalize == rows.normalize && projected.clip_norm == rows.clip_norm &&
-         projected.center == rows.center && projected.center_factor == rows.center_factor;
+         projected.columns == rows.columns && projected.center == rows.center &&
+         projected.center_factor == rows.center_factor;
 }
 
 double center_factor_of(std::span<const double> center, Normalize normalize, double clip_norm) {
@@ -192,6 +208,7 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   require_intercept(p.intercept);
   require_projection(p);
   require_selected(p);
+  require_columns(p);
   require_targets(p.targets);
   if (!p.projection.empty()) {
     projection_ = std::make_shared<const LatticeWeights>(p.projection, Lattice{p.clip_norm, p.pooled_dim()});

@@ -4,6 +4,7 @@
 // m the public (released) center. The transform is
 //
 //     p = average of `pool` consecutive features of x (the last group may be shorter)
+//     with ranges of columns: p_a = clamp((x_a - c_a) / h_a, -1, 1), and pool is 1
 //     u = p * C / ||p||_2             (Normalize::kL2; a zero row stays zero)
 //     u = p * min(1, C / ||p||_2)     (Normalize::kNone)
 //     with a center: v = g (u - m), and v is scaled or clipped to C in the same way again
@@ -28,6 +29,14 @@
 
 namespace dpreduce {
 
+/// Public centers and scales of raw columns; empty where these stay as they are.
+struct FeatureColumns {
+  std::vector<double> center{};  ///< c, d_in
+  std::vector<double> scale{};   ///< h, above 0
+
+  bool operator==(const FeatureColumns&) const = default;
+};
+
 enum class Normalize {
   kL2,   ///< every row is scaled to norm C
   kNone  ///< rows longer than C are scaled down to C
@@ -47,6 +56,7 @@ struct Preprocessing {
   std::vector<double> projection{};     ///< P, k x d, row-major; empty when rows are not projected
   std::vector<std::size_t> selected{};  ///< indices of the features that are kept, ascending; empty for all
   double center_factor = 1.0;           ///< g, from 1 to kLargestCenterFactor
+  FeatureColumns columns{};             ///< how raw columns are scaled
   TargetColumns targets{};              ///< numbers to predict; none where rows have classes
 
   /// d = ceil(d_in / pool).
@@ -83,7 +93,8 @@ class RowTransform {
  public:
   /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, the center
   /// is neither empty nor of length d, the projection is not of 1 to d rows of d finite entries, selected indices do
-  /// not ascend or exist, targets' centers and scales are not as said, or a share is not in [0, 1).
+  /// not ascend or exist, columns are scaled and pooled as well, columns' or targets' centers and scales are not as
+  /// said, or a share is not in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
 
   /// From here on rows have an intercept of that share, or none; a projection need not be rounded again. Throws as the

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,25 +35,30 @@ void TargetColumns::scaled(std::span<const std::int32_t> row_slots, std::span<do
   scaled_numbers(targets, out);
 }
 
-TargetColumns columns_of_ranges(std::span<const double> ranges, std::size_t count) {
-  DPREDUCE_ASSERT(count >= 1);
+Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t count) {
   if (ranges.size() != 2 && ranges.size() != 2 * count) {
-    throw UsageError(fmt::format("--target-range: {} numbers for {} target(s); give LO,HI for all, or a pair for each",
+    throw UsageError(fmt::format("{}: {} numbers for {} column(s); give LO,HI for all, or a pair for each", option,
                                  ranges.size(), count));
   }
-  TargetColumns columns{.count = count};
-  for (std::size_t t = 0; t < count; ++t) {
-    const std::size_t place = ranges.size() == 2 ? 0 : 2 * t;
+  Ranges parts;
+  for (std::size_t column = 0; column < count; ++column) {
+    const std::size_t place = ranges.size() == 2 ? 0 : 2 * column;
     const double low = ranges[place];
     const double high = ranges[place + 1];
     const double half = high / 2.0 - low / 2.0;
     if (!std::isfinite(low) || !std::isfinite(high) || !(half > 0.0)) {
-      throw UsageError(fmt::format("--target-range {},{}: LO must be less than HI, and both finite", low, high));
+      throw UsageError(fmt::format("{} {},{}: LO must be less than HI, and both finite", option, low, high));
     }
-    columns.center.push_back(low / 2.0 + high / 2.0);
-    columns.scale.push_back(half * std::sqrt(static_cast<double>(count)));
+    parts.middle.push_back(low / 2.0 + high / 2.0);
+    parts.half.push_back(half);
   }
-  return columns;
+  return parts;
+}
+
+TargetColumns target_columns(Ranges ranges) {
+  const double root = std::sqrt(static_cast<double>(ranges.middle.size()));
+  for (double& half : ranges.half) half *= root;
+  return {.count = ranges.middle.size(), .center = std::move(ranges.middle), .scale = std::move(ranges.half)};
 }
 
 }  // namespace dpreduce

@@ -30,9 +30,18 @@ struct TargetColumns {
   void scaled_numbers(std::span<const double> targets, std::span<double> out) const;
 };
 
-/// c and h of the ranges lo_1, hi_1, lo_2, hi_2, ..., one for each of `count` targets, or one for all: c their middles,
-/// h half their widths times sqrt(m), so that no row whose targets are within them is clipped. Throws UsageError where
-/// there are neither two numbers nor 2 m, one is not finite, or a range is empty.
-TargetColumns columns_of_ranges(std::span<const double> ranges, std::size_t count);
+/// Middles and half widths of ranges.
+struct Ranges {
+  std::vector<double> middle;
+  std::vector<double> half;
+};
+
+/// Of lo_1, hi_1, lo_2, hi_2, ..., one for each of `count` columns, or one for all. Throws UsageError naming the option
+/// where there are neither two numbers nor twice as many, one is not finite, or a range is empty.
+Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t count);
+
+/// m targets with those ranges: c their middles, h half their widths times sqrt(m), so that no row whose targets are
+/// within them is clipped.
+TargetColumns target_columns(Ranges ranges);
 
 }  // namespace dpreduce

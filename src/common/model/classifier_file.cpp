@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
 constexpr std::uint64_t kFormatVersion = 4;
-constexpr std::uint64_t kFormatVersionWithoutTargets = 3;
+constexpr std::uint64_t kFormatVersionWithoutRanges = 3;
 constexpr std::uint64_t kFormatVersionWithoutCenterFactor = 2;
 constexpr std::uint64_t kFormatVersionWithoutProjection = 1;  // a file without either is the same in all
 
 // The oldest that reads such rows.
 std::uint64_t format_version_of(const Preprocessing& rows) {
-  if (rows.targets.count > 0) return kFormatVersion;
-  if (rows.center_factor != 1.0) return kFormatVersionWithoutTargets;
+  if (rows.targets.count > 0 || !rows.columns.center.empty()) return kFormatVersion;
+  if (rows.center_factor != 1.0) return kFormatVersionWithoutRanges;
   return rows.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersionWithoutCenterFactor;
 }
 

@@ -6,6 +6,7 @@
 //     center [d] where rows are centered    selected [m], I64, where features are selected
 //     projection [k, d], I16, and projection_largest [k] where rows are projected: P_ja = projection_ja
 //     projection_largest_j / 32767
+//     feature_center [d_in], feature_scale [d_in] where raw columns are scaled
 //     target_center [K], target_scale [K] where scores predict K numbers
 //
 // d features after pooling, m in the end. A projection is kept as rows are projected by it, on the lattice

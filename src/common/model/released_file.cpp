@@ -74,6 +74,10 @@ std::map<std::string, std::string> released_metadata(const ClassifierParts& part
 void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing) {
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
   if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
+  if (const FeatureColumns& columns = preprocessing.columns; !columns.center.empty()) {
+    file.tensors.emplace("feature_center", make_tensor(columns.center, {columns.center.size()}));
+    file.tensors.emplace("feature_scale", make_tensor(columns.scale, {columns.scale.size()}));
+  }
   if (const TargetColumns& targets = preprocessing.targets; targets.count > 0) {
     file.tensors.emplace("target_center", make_tensor(targets.center, {targets.count}));
     file.tensors.emplace("target_scale", make_tensor(targets.scale, {targets.count}));
@@ -135,6 +139,10 @@ void ReleasedFileReader::read_row_constants(Preprocessing& preprocessing) {
   }
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
   if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
+  if (file_.tensors.contains("feature_center")) {
+    preprocessing.columns.center = doubles("feature_center", take("feature_center"), {input_dim});
+    preprocessing.columns.scale = doubles("feature_scale", take("feature_scale"), {input_dim});
+  }
   if (TargetColumns& targets = preprocessing.targets; targets.count > 0) {
     targets.center = doubles("target_center", take("target_center"), {targets.count});
     targets.scale = doubles("target_scale", take("target_scale"), {targets.count});

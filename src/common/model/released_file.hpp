@@ -3,8 +3,9 @@
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
 // center_factor where it is not 1, threshold, class_names and feature_names where there are any, privacy (a JSON object
-// as a string); targets in the place of classes where rows have numbers. Tensors: target_center and target_scale [m],
-// center [d], selected [m], projection [k, d] and projection_largest [k] where rows have them.
+// as a string); targets in the place of classes where rows have numbers. Tensors: feature_center and feature_scale
+// [d_in], target_center and target_scale [m], center [d], selected [m], projection [k, d] and projection_largest [k]
+// where rows have them.
 #pragma once
 
 #include <charconv>

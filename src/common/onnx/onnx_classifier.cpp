@@ -119,6 +119,7 @@ class ClassifierGraph {
   void add() {
     const std::string u = prepared("x");
     const std::string scores = scores_of(u);
+    if (rows_.targets.count > 0) return;  // scores are the numbers
     const std::vector<std::string>& names = parts_.class_names;
     const std::string index =
         graph_.node("ArgMax", {scores}, {{"axis", 1}, {"keepdims", 0}}, names.empty() ? "label" : "class_index");
@@ -166,6 +167,16 @@ class ClassifierGraph {
     return graph_.node("Div", {u, graph_.floats("group_sizes", sizes, {extent(dim)})});
   }
 
+  // clamp((x_a - c_a) / h_a, -1, 1)
+  std::string within_ranges(const std::string& u) {
+    const Shape shape{extent(rows_.input_dim)};
+    const std::string centered = graph_.node("Sub", {u, graph_.floats("feature_center", rows_.columns.center, shape)});
+    const std::string scaled =
+        graph_.node("Div", {centered, graph_.floats("feature_scale", rows_.columns.scale, shape)});
+    const std::string below = graph_.node("Min", {scaled, graph_.number("upper_end", 1.0)});
+    return graph_.node("Max", {below, graph_.number("lower_end", -1.0)});
+  }
+
   // w_j = sum_a round(scale u_a) p_ja factor_j, p the integer projection
   std::string projected(const std::string& u) {
     const Lattice lattice{rows_.clip_norm, rows_.pooled_dim()};
@@ -184,6 +195,7 @@ class ClassifierGraph {
   std::string prepared(const std::string& x) {
     std::string u = graph_.float_type() == onnx::TensorProto_DataType_FLOAT ? x : graph_.cast(x, graph_.float_type());
     if (rows_.pool > 1) u = pooled(u);
+    if (!rows_.columns.center.empty()) u = within_ranges(u);
     u = scaled(u);
     if (!rows_.center.empty()) {
       u = graph_.node("Sub", {u, graph_.floats("center", rows_.center, {extent(rows_.center.size())})});
@@ -262,7 +274,7 @@ std::string onnx_bytes(const Classifier& classifier, FloatWidth width) {
   describe(*graph.add_input(), "x", onnx::TensorProto_DataType_FLOAT, classifier.input_dim());
   const auto label_type =
       parts.class_names.empty() ? onnx::TensorProto_DataType_INT64 : onnx::TensorProto_DataType_STRING;
-  describe(*graph.add_output(), "label", label_type, std::nullopt);
+  if (!classifier.predicts_numbers()) describe(*graph.add_output(), "label", label_type, std::nullopt);
   describe(*graph.add_output(), "scores", writer.float_type(), classes);
   if (parts.link) describe(*graph.add_output(), "probabilities", writer.float_type(), classes);
   if (parts.threshold) describe(*graph.add_output(), "sets", onnx::TensorProto_DataType_UINT8, classes);

@@ -86,7 +86,7 @@ void check_targets(const DataOptions& data) {
     throw UsageError(fmt::format("--target-range: {} numbers; give LO,HI for all targets, or a pair for each",
                                  data.target_range.size()));
   }
-  columns_of_ranges(data.target_range, data.target_range.size() / 2);
+  ranges_of("--target-range", data.target_range, data.target_range.size() / 2);
 }
 
 }  // namespace

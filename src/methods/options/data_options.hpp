@@ -9,6 +9,7 @@
 
 #include "common/base/archive_all.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/data/row_files.hpp"
 
 namespace dpreduce {
@@ -34,6 +35,8 @@ struct DataOptions {
   std::size_t most_labels() const { return max_labels.value_or(1); }
   /// Whether rows have numbers to predict in the place of classes.
   bool has_targets() const { return train.has_targets; }
+  /// Slots of a row (label_slots.hpp).
+  std::size_t label_slots() const { return has_targets() ? classes * kSlotsPerTarget : most_labels(); }
   /// Whether the unit of privacy is a person, and not a row.
   bool has_units() const { return !train.person.empty(); }
   /// Whether rows count for less than a whole row: by their person's number of rows, or by weights that are stated.

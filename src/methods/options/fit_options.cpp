@@ -15,6 +15,13 @@ namespace dpreduce {
 void check(const PreparationOptions& rows) {
   require_option_positive("--clip", rows.clip_norm);
   if (rows.pool == 0) throw UsageError("--pool 0: must be at least 1");
+  const bool has_ranges = !rows.feature_range.empty() || rows.finds_feature_range;
+  if (has_ranges && rows.pool > 1)
+    throw UsageError("--feature-range with --pool: columns of one range each; leave one out");
+  if (rows.feature_range.size() % 2 != 0) {
+    throw UsageError(fmt::format("--feature-range: {} numbers; give LO,HI for all columns, or a pair for each",
+                                 rows.feature_range.size()));
+  }
   require_option_share("--center-share", rows.center_share);
   require_option_share("--pca-share", rows.pca_share);
   require_option_share("--select-share", rows.select_share);

@@ -39,6 +39,8 @@ struct PreparationOptions {
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
   std::size_t pool = 1;
+  std::vector<double> feature_range{};   ///< lo, hi of all raw columns, or of each; public
+  bool finds_feature_range = false;      ///< it is found by the rows, with noise
   std::optional<Centering> center{};     ///< empty: as the method likes it
   std::optional<double> center_share{};  ///< of mu^2, for the DP center; empty: as the method likes it
   std::size_t pca = 0;                   ///< components to project on; 0: none
@@ -49,8 +51,8 @@ struct PreparationOptions {
   bool operator==(const PreparationOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, center, center_share, pca, pca_share, select,
-                 select_by, select_share)
+DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_feature_range, center,
+                 center_share, pca, pca_share, select, select_by, select_share)
 
 /// What a fit leaves behind.
 struct OutputOptions {

@@ -9,7 +9,7 @@
 namespace dpreduce {
 
 ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
-  DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
+  DPREDUCE_ASSERT(terms.classes >= 1 && terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm}}
                                                    : SensitivityProfile{"another row", {4 * kFourthNorm}};
@@ -31,7 +31,8 @@ namespace gradient_entry {
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
-  ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads, clip_of(request));
+  ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads, clip_of(request),
+                           &inputs.transform.preprocessing().targets);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) { residuals.accumulate(chunk, gradient); });
   return statistic;
 }

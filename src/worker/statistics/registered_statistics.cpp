@@ -5,7 +5,8 @@
 
 #include "common/base/error.hpp"
 
-// One line for each statistic: the entry of that name is defined in the file of that name; positives beside evaluation.
+// One line for each statistic: the entry of that name is defined in the file of that name; positives beside evaluation,
+// target_sizes and feature_sizes in column_sizes.
 // The release that the entry declares may have another name: ledgers, reports and noise depend on that one, so it stays
 // as it first was.
 #define DPREDUCE_STATISTICS(STATISTIC) \
@@ -23,6 +24,9 @@
   STATISTIC(adaptive_gradient)         \
   STATISTIC(class_sizes)               \
   STATISTIC(isotropy)                  \
+  STATISTIC(residual_sizes)            \
+  STATISTIC(target_sizes)              \
+  STATISTIC(feature_sizes)             \
   STATISTIC(evaluation)                \
   STATISTIC(positives)
 

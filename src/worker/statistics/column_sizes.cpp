@@ -1,0 +1,98 @@
+// Releases "target_sizes" and "feature_sizes", in two rounds: of each column, how many rows have a number in each of
+// the public bins of common/plan/column_bins.hpp; in the first round of the numbers, in the second, once the columns'
+// centers are known, of their distances from these.
+//
+// Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "common/base/error.hpp"
+#include "common/plan/column_bins.hpp"
+#include "common/plan/empty_statistic.hpp"
+#include "worker/feature_rows.hpp"
+#include "worker/statistic_entry.hpp"
+
+namespace dpreduce {
+namespace column_sizes_entry {
+
+ReleaseRequest request_of(const char* name, const ReleaseTerms& terms, std::size_t columns, double share) {
+  DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
+  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile = is_add_remove
+                                         ? SensitivityProfile{"one row more or less", {std::uint64_t{columns}}}
+                                         : SensitivityProfile{"other bins", {2 * std::uint64_t{columns}}};
+  return {.name = name,
+          .share = share,
+          .rounds = 2,
+          .blocks = {{.name = "sizes",
+                      .elements = columns * kColumnBins,
+                      .loss_weight = 1.0,
+                      .fraction_bits = terms.count_bits()}},
+          .profiles = {profile}};
+}
+
+ReleaseRequest of_targets(const ReleaseTerms& terms, double share) {
+  return request_of("target_sizes", terms, terms.classes, share);
+}
+
+ReleaseRequest of_features(const ReleaseTerms& terms, double share) {
+  return request_of("feature_sizes", terms, terms.dim, share);
+}
+
+// Counts the bins of one row's numbers.
+void count_row(std::span<const double> numbers, std::span<const double> centers, std::int64_t unit,
+               std::span<std::int64_t> sizes) {
+  for (std::size_t column = 0; column < numbers.size(); ++column) {
+    const std::size_t bin =
+        centers.empty() ? signed_bin(numbers[column]) : distance_bin(std::abs(numbers[column] - centers[column]));
+    sizes[column * kColumnBins + bin] += unit;
+  }
+}
+
+Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, bool of_features) {
+  Statistic statistic = empty_statistic(request);
+  if (inputs.rows.is_none()) return statistic;
+  const std::span<std::int64_t> sizes = statistic.block(statistic.index_of("sizes"));
+  const bool is_weighed = request.blocks.front().fraction_bits > 0;
+  const Preprocessing& rows = inputs.transform.preprocessing();
+  const std::span<const double> centers = of_features ? rows.columns.center : rows.targets.center;
+  const std::size_t columns = of_features ? rows.input_dim : rows.targets.count;
+  std::vector<double> numbers(columns);
+  DPREDUCE_ASSERT(sizes.size() >= columns * kColumnBins);
+  for_each_feature_chunk(
+      inputs.rows, inputs.plan.classes, inputs.plan.bad_rows,
+      [&](const RowChunk& chunk, std::span<const float> features) {
+        for (std::size_t row = 0; row < chunk.rows; ++row) {
+          for (std::size_t column = 0; column < columns; ++column) {
+            numbers[column] = of_features ? double{features[row * columns + column]}
+                                          : target_in(slots_of(chunk.labels, chunk.labels_per_row, row), column);
+          }
+          const std::int64_t unit = is_weighed ? std::int64_t{inputs.rows.weight(chunk.first_row + row)} : 1;
+          count_row(numbers, centers, unit, sizes);
+        }
+      },
+      inputs.on_chunk);
+  return statistic;
+}
+
+Statistic targets_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  return counted(request, inputs, false);
+}
+
+Statistic features_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  return counted(request, inputs, true);
+}
+
+}  // namespace column_sizes_entry
+
+namespace statistics {
+extern constinit const StatisticEntry target_sizes{
+    "target_sizes", TakenAt::kRows,   column_sizes_entry::of_targets, column_sizes_entry::targets_counted,
+    cost_of_sums,   UnitClip::kWeight};
+extern constinit const StatisticEntry feature_sizes{
+    "feature_sizes", TakenAt::kRows,   column_sizes_entry::of_features, column_sizes_entry::features_counted,
+    cost_of_sums,    UnitClip::kWeight};
+}  // namespace statistics
+
+}  // namespace dpreduce

@@ -1,0 +1,52 @@
+#include "common/plan/column_bins.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/testing.hpp"
+
+namespace dpreduce::column_bins_test {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+TEST(ColumnBins, HoldANumberBetweenTheirEdges) {
+  for (const double value : {1.0, 1.5, 2.0, 1e-9, 3e17, 0.75}) {
+    for (const double sign : {1.0, -1.0}) {
+      const auto [low, high] = edges_of_signed_bin(signed_bin(sign * value));
+      EXPECT_LE(low, sign * value);
+      EXPECT_GE(high, sign * value);
+      EXPECT_EQ(high - low, std::min(std::abs(low), std::abs(high)));
+    }
+  }
+}
+
+TEST(ColumnBins, RiseWithTheNumberAndTakeAnyNumber) {
+  std::size_t last = 0;
+  for (const double value : {-kInf, -1e30, -5.0, -1e-10, 0.0, 1e-10, 5.0, 6e5, 1e30, kInf}) {
+    EXPECT_LT(signed_bin(value), kColumnBins) << value;
+    EXPECT_GE(signed_bin(value), last) << value;
+    last = signed_bin(value);
+  }
+  EXPECT_EQ(signed_bin(std::numeric_limits<double>::quiet_NaN()), signed_bin(0.0));
+  EXPECT_EQ(signed_bin(std::numeric_limits<double>::denorm_min()), signed_bin(0.0));
+}
+
+TEST(ColumnBins, DistancesLieBelowTheEndOfTheirBinAndAboveThatOfTheBinBefore) {
+  for (const double distance : {1.0, 1.3, 1.4142, 1.4143, 1.9999, 2.0, 1e-7, 12345.0}) {
+    const std::size_t bin = distance_bin(distance);
+    EXPECT_LE(distance, upper_edge_of_distance(bin)) << distance;
+    EXPECT_GE(distance, upper_edge_of_distance(bin - 1) * (1.0 - 1e-15)) << distance;
+  }
+  EXPECT_EQ(distance_bin(0.0), 0U);
+  EXPECT_LT(distance_bin(kInf), kColumnBins);
+  EXPECT_EQ(distance_bin(1e300), distance_bin(kInf));
+}
+
+TEST(ResidualBins, CoverAllLengths) {
+  EXPECT_EQ(residual_bin(0.0), 0U);
+  EXPECT_EQ(residual_bin(kInf), kResidualBins - 1);
+  EXPECT_LE(0.3, upper_edge_of_residual(residual_bin(0.3)));
+  EXPECT_GT(0.3, upper_edge_of_residual(residual_bin(0.3) - 1));
+}
+
+}  // namespace dpreduce::column_bins_test
