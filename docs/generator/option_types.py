@@ -5,6 +5,7 @@ import pathlib
 import re
 
 from dpreduce import _core
+from dpreduce.estimators import OF_CLASSES
 from dpreduce.keywords import parameter_of
 
 STUB = pathlib.Path(__file__).resolve().parents[2] / "python/dpreduce/_options.pyi"
@@ -13,9 +14,9 @@ import os
 import typing
 
 '''
-_OWN = {"FILE": "str | os.PathLike[str]", "DIR": "str | os.PathLike[str]", "COUNT": "int", "B": "int", "MIB": "int"}
+_OWN = {"FILE": "str | os.PathLike[str]", "DIR": "str | os.PathLike[str]", "COUNT": "int", "B": "int", "MIB": "int", "LO,HI": "typing.Sequence[float]"}
 # What estimators and fit() name by themselves.
-OF_FIT = ("epsilon", "delta", "method", "classes", "seed", "max_labels")
+OF_FIT = ("epsilon", "delta", "method", "classes", "seed", "max_labels", "target_range")
 _LEDGER = "ledger"
 
 
@@ -36,7 +37,9 @@ def text():
     def dict_of(name, base, own):
         lines = "".join(f"    {key}: {types[key]} | None\n" for key in own)
         return f"class {name}({base}, total=False):\n{lines}"
-    return (HEAD + dict_of("EstimatorOptions", "typing.TypedDict", [key for key in types if key not in OF_FIT])
+    of_estimators = [key for key in types if key not in OF_FIT]
+    return (HEAD + dict_of("RegressorOptions", "typing.TypedDict", [key for key in of_estimators if key not in OF_CLASSES])
+            + "\n" + dict_of("EstimatorOptions", "RegressorOptions", [key for key in of_estimators if key in OF_CLASSES])
             + "\n" + dict_of("FitOptions", "EstimatorOptions", [key for key in types if key in OF_FIT]))
 
 

@@ -40,11 +40,13 @@ struct Given {
   std::vector<std::string> class_names;
   std::vector<std::string> feature_names;
   bool classes_are_of_rows = false;
+  bool has_targets = false;  // train_y is numbers to predict
 };
 
 Given given_by(const py::object& arrays) {
-  Given given{
-      .made = arrays(), .rows = {}, .classes = 0, .class_names = {}, .feature_names = {}, .classes_are_of_rows = false};
+  Given given;
+  given.made = arrays();
+  given.has_targets = given.made.contains("targets");
   const auto array = [&](const char* name) { return py::cast<py::array>(given.made[name]); };
   const auto persons_where_given = [&]() -> std::optional<ArrayView> {
     if (!given.made.contains("train_person")) return std::nullopt;
@@ -56,7 +58,8 @@ Given given_by(const py::object& arrays) {
     return view_of(array(name), words, are_labels);
   };
   given.rows = {.train_x = view_of(array("train_x"), "training features in memory", false),
-                .train_y = view_of(array("train_y"), "training labels in memory", true),
+                .train_y = given.has_targets ? view_of(array("targets"), "targets in memory", true)
+                                             : view_of(array("train_y"), "training labels in memory", true),
                 .public_x = view_where_given("public_x", "public rows in memory", false),
                 .validation_x = view_where_given("validation_x", "validation features in memory", false),
                 .validation_y = view_where_given("validation_y", "validation labels in memory", true),
@@ -180,6 +183,7 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, CallState& state) 
     options = fit_options_of(call.keywords);
     if (given.classes > 0) options.data.classes = given.classes;
     options.data.classes_are_of_rows = given.classes_are_of_rows;
+    options.data.train.has_targets = given.has_targets;
     if (!given.class_names.empty()) options.data.train.class_names = given.class_names;
     options.data.train.feature_names = given.feature_names;
   });

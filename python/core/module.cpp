@@ -194,6 +194,7 @@ py::dict parts_of(const Classifier& classifier) {
 void declare_classifier(py::module_& module) {
   py::class_<Classifier, std::shared_ptr<Classifier>>(module, "Classifier")
       .def_property_readonly("classes", &Classifier::classes)
+      .def_property_readonly("predicts_numbers", &Classifier::predicts_numbers)
       .def_property_readonly("input_dim", &Classifier::input_dim)
       .def_property_readonly("method", [](const Classifier& own) { return own.parts().method; })
       .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })

@@ -22,6 +22,7 @@ _NAMES = {
     "Session": "plans",
     "DPClassifier": "estimators",
     "DPMeanClassifier": "estimators",
+    "DPRegressor": "estimators",
     "Privacy": "promise",
     "read_ledger": "ledger",
     "export_onnx": "commands",

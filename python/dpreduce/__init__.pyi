@@ -19,6 +19,7 @@ from .errors import ResumeMismatch as ResumeMismatch
 from .errors import UsageError as UsageError
 from .estimators import DPClassifier as DPClassifier
 from .estimators import DPMeanClassifier as DPMeanClassifier
+from .estimators import DPRegressor as DPRegressor
 from .evaluation import DPScore as DPScore
 from .evaluation import Evaluation as Evaluation
 from .fitting import FittedRun as FittedRun

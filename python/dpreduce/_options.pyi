@@ -2,14 +2,36 @@
 import os
 import typing
 
-class EstimatorOptions(typing.TypedDict, total=False):
+class RegressorOptions(typing.TypedDict, total=False):
     rows_per_person: int | None
     person_bound: typing.Literal["weight", "clip"] | None
     weight_bound: float | None
-    target_range: float | None
+    bad_rows: typing.Literal["fail", "zero"] | None
+    normalize: typing.Literal["l2", "none"] | None
+    clip: float | None
+    center: typing.Literal["none", "dp", "public", "moments"] | None
+    center_share: float | None
+    pca: int | None
+    pca_share: float | None
+    pool: int | None
+    rho: float | None
+    mu: float | None
+    accountant: typing.Literal["gdp", "zcdp", "rdp", "pld"] | None
+    non_private: bool | None
+    adjacency: typing.Literal["add-remove", "replace-one"] | None
+    budget_epsilon: float | None
+    budget_delta: float | None
+    data_set: float | None
+    resume: bool | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: float | None
+    silos_per_person: float | None
+    threads: int | None
+    memory: int | None
+
+class EstimatorOptions(RegressorOptions, total=False):
     imbalance_ratio: float | None
     imbalance_seed: int | None
-    bad_rows: typing.Literal["fail", "zero"] | None
     objective: typing.Literal["accuracy", "balanced"] | None
     metric: typing.Literal["cosine", "euclidean"] | None
     auto: bool | None
@@ -32,34 +54,14 @@ class EstimatorOptions(typing.TypedDict, total=False):
     radius: float | None
     warm_start: bool | None
     warm_start_share: float | None
-    normalize: typing.Literal["l2", "none"] | None
-    clip: float | None
-    center: typing.Literal["none", "dp", "public", "moments"] | None
-    center_share: float | None
-    pca: int | None
-    pca_share: float | None
     select: int | None
     select_by: typing.Literal["distance", "t"] | None
     select_share: float | None
-    pool: int | None
     choose: bool | None
     choose_share: float | None
-    rho: float | None
-    mu: float | None
-    accountant: typing.Literal["gdp", "zcdp", "rdp", "pld"] | None
-    non_private: bool | None
-    adjacency: typing.Literal["add-remove", "replace-one"] | None
-    budget_epsilon: float | None
-    budget_delta: float | None
-    data_set: float | None
-    resume: bool | None
-    checkpoint: str | os.PathLike[str] | None
-    checkpoint_every: float | None
-    silos_per_person: float | None
-    threads: int | None
-    memory: int | None
 
 class FitOptions(EstimatorOptions, total=False):
+    target_range: typing.Sequence[float] | None
     classes: int | None
     max_labels: int | None
     method: typing.Literal["auto", "mean", "public", "ls", "fc", "gd", "adam", "newton", "fisher", "prototypes", "coinpress", "global-adapt", "fedavg", "fc-one-step"] | None

@@ -1,7 +1,7 @@
 """What a caller passes as rows, as NumPy arrays that are not copied; refused with what to do where it is none."""
 from . import _library
 from .errors import BadInput, UsageError
-from .frames import as_frame, features_of, is_of, labels_of_frame, names_of_columns, numbers_of, plain_labels
+from .frames import as_frame, features_of, is_of, labels_of_frame, names_of_columns, numbers_of, plain_labels, targets_of_frame
 
 
 def as_rows(value, name):
@@ -86,6 +86,23 @@ def as_weights(value, name, bound):
         return np.asarray(weights, np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{name}: weights are {weights.dtype}; give one number a row") from error
+
+
+def as_targets(value, name):
+    """Numbers to predict, n or n x m: an array where it lies, or doubles where a data frame or an array has Python's own objects."""
+    import numpy as np
+    frame = as_frame(value, name)
+    if frame is not None:
+        return targets_of_frame(frame, name)
+    targets = _as_array(value, name)
+    if targets.dtype != object:
+        return targets
+    if targets.ndim == 1:
+        return numbers_of(targets, name)
+    try:
+        return targets.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name}: targets are no numbers ({error}); give n of them, or n x m") from error
 
 
 def as_labels(value, name):

@@ -16,12 +16,12 @@ import warnings
 import numpy as np
 
 from . import _library, privacy
-from .arrays import as_labels, as_persons, as_rows, as_weights, indices_of
+from .arrays import as_labels, as_persons, as_rows, as_targets, as_weights, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays, save_model
 from .evaluation import _Evaluated
 from .keywords import parameter_of
-from .model import linear_in_features
+from .model import linear_in_features, predicted_by
 from .promise import Privacy, at_most, method_of
 
 if typing.TYPE_CHECKING:
@@ -29,10 +29,14 @@ if typing.TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from . import _core
-    from ._options import EstimatorOptions
+    from ._options import EstimatorOptions, RegressorOptions
 
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
-_OTHERWISE = {"classes", "ledger", "seed", "max_labels"}
+_OTHERWISE = {"classes", "ledger", "seed", "max_labels", "target_range"}
+# Options that are about classes.
+OF_CLASSES = {"imbalance_ratio", "imbalance_seed", "objective", "metric", "auto", "expected_rows", "smallest_share", "top_k", "d_min", "d_max",
+               "shared_gram", "alpha", "lambda_", "gram_share", "isotropy_share", "rounds", "local_steps", "batch", "loss", "iterate",
+               "learning_rate", "radius", "warm_start", "warm_start_share", "select", "select_by", "select_share", "choose", "choose_share"}
 
 # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
 _fits: dict[str | None, list[float | None]] = {}
@@ -75,7 +79,7 @@ def _count_fit(told, account):
             cost = f", for these two epsilon {at_most(both['epsilon'])} at delta {at_most(told.delta)}"
         text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {_ADVICE}; "
                 "ledger= does")
-    _warn_of_fits(text, stacklevel=3)
+    _warn_of_fits(text, stacklevel=4)
 
 
 def _count_sent(estimator):
@@ -155,13 +159,18 @@ def _has_probabilities(estimator):
 
 
 if typing.TYPE_CHECKING:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    class _ScikitLearn(ClassifierMixin, BaseEstimator):
-        """The bases, once they are there."""
+    from sklearn.base import BaseEstimator as _Base
+    from sklearn.base import ClassifierMixin as _OfClassifiers
+    from sklearn.base import RegressorMixin as _OfRegressors
 else:
-    class _ScikitLearn:
-        """In the place of scikit-learn's base classes, until _join_scikit_learn."""
+    class _Base:
+        """In the place of scikit-learn's base class, until _join_scikit_learn."""
+
+    class _OfClassifiers:
+        """The same of what classifiers have more."""
+
+    class _OfRegressors:
+        """And of what regressors have more."""
 
 
 _joining = threading.RLock()
@@ -170,13 +179,15 @@ _joining = threading.RLock()
 def _join_scikit_learn():
     """Makes scikit-learn's classes the bases of the estimators, as if they had been from the beginning."""
     with _joining:
-        if _ScikitLearn not in _PrivateClassifier.__bases__:
+        if _Base not in _PrivateEstimator.__bases__:
             return
-        from sklearn.base import BaseEstimator, ClassifierMixin
+        from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
         from sklearn.utils.metaestimators import available_if
         _PrivateClassifier.predict_proba = available_if(_has_probabilities)(_PrivateClassifier.predict_proba)
-        _PrivateClassifier.__bases__ = (_Evaluated, ClassifierMixin, BaseEstimator)
-        for joined in (_PrivateClassifier, DPClassifier, DPMeanClassifier):
+        _PrivateEstimator.__bases__ = (_Evaluated, BaseEstimator)
+        _PrivateClassifier.__bases__ = (ClassifierMixin, _PrivateEstimator)
+        DPRegressor.__bases__ = (RegressorMixin, _PrivateEstimator)
+        for joined in (_PrivateEstimator, _PrivateClassifier, *_ESTIMATORS):
             super(joined, joined).__init_subclass__()  # as each was made without them
 
 
@@ -184,14 +195,16 @@ class _Joining(type):
     """Of a class that has a base's attributes as soon as one of them is asked for."""
 
     def __getattr__(cls, name):
-        if name.startswith("__") or _ScikitLearn not in _PrivateClassifier.__bases__:
+        if name.startswith("__") or _Base not in _PrivateEstimator.__bases__:
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         _join_scikit_learn()
         return getattr(cls, name)
 
 
-class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
-    """fit, predict and what is promised."""
+class _PrivateEstimator(_Evaluated, _Base, metaclass=_Joining):
+    """What is fitted, and what is promised."""
+
+    _MODEL: typing.ClassVar[str]  # the attribute with the core's model
 
     def __getstate__(self):
         if not self.__sklearn_is_fitted__():
@@ -208,7 +221,7 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
             setattr(self, name, value)
         known = inspect.signature(type(self).__init__).parameters
         for name in options.keys() - known.keys():
-            if name not in _OTHERWISE:
+            if name not in _OTHERWISE | OF_CLASSES:
                 _library.core().check_fit_keywords([(name, [""])])  # says what it is like
             raise UsageError(f"{type(self).__name__}: '{name}' is no parameter of it; see {type(self).__name__}.get_params")
         for name, parameter in known.items():
@@ -216,17 +229,115 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
                 setattr(self, name, options.get(name, parameter.default))
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "classifier_")
+        return hasattr(self, self._MODEL)
+
+    def _method(self) -> str:
+        raise NotImplementedError
 
     def _options(self):
         """Options of `dpreduce fit`, by keyword."""
-        own = {name: getattr(self, name) for name in _OPTIONS}
+        known = inspect.signature(type(self).__init__).parameters
+        return {**{name: getattr(self, name) for name in _OPTIONS if name in known}, "method": self._method()}
+
+    privacy_: Privacy
+    report_: dict[str, typing.Any]
+
+    def _terms(self):
+        """What fit_arrays takes beside arrays."""
+        seed = None
+        if self.random_state is not None:
+            seed = self.random_state
+            if not isinstance(seed, (int, np.integer)):
+                from sklearn.utils.validation import check_random_state
+                seed = int(check_random_state(seed).randint(2**31))
+        return self.ledger, self.comm, self.progress, {**self._options(), "seed": seed}
+
+    def _keep(self, run):
+        """Attributes of a fitted one."""
+        setattr(self, self._MODEL, run.classifier)
+        self.report_ = run.report
+        self.privacy_ = run.privacy
+        self._rank = run._rank
+        _count_fit(run.privacy, run.account)
+
+    def _rows_of(self, X, public_x, person, sample_weight):
+        """The arrays beside what is to be predicted."""
+        rows = {"train_x": _checked_rows(self, X, reset=True)}
+        rows["feature_names"] = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        if public_x is not None:
+            rows["public_x"] = _checked_rows(self, public_x, reset=False)
+        if person is not None:
+            rows["train_person"] = as_persons(person, "person")
+        if sample_weight is not None:
+            rows["train_weight"] = as_weights(sample_weight, "sample_weight", self.weight_bound)
+        return rows
+
+    def _check_is_fitted(self):
+        from sklearn.utils.validation import check_is_fitted
+        check_is_fitted(self)
+
+    def _rows_to_predict(self, X):
+        self._check_is_fitted()
+        return _checked_rows(self, X, reset=False)
+
+    def _classifier_to_evaluate(self):
+        self._check_is_fitted()
+        return getattr(self, self._MODEL)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes the model for `dpreduce predict`, dpreduce.load and `dpreduce export`. A file that is there stays, and BadInput is
+        thrown, unless `overwrite`. Every rank may call it: rank 0 writes."""
+        save_model(self._classifier_to_evaluate(), self.report_, path, overwrite, self._rank)
+
+    def _linear(self):
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("coef_: the model is not fitted; call fit() first")
+        return linear_in_features(getattr(self, self._MODEL))
+
+    @property
+    def partial_fit(self) -> typing.NoReturn:
+        """There is none: AttributeError says what to do."""
+        raise AttributeError("partial_fit: noise is added once, to the sum over all rows. For rows in parts make a plan: "
+                             "plan = dpreduce.Plan(features=..., ...), plan.partial(X, y, name) of each part, their sum, and "
+                             "plan.release(sum) or plan.start()")
+
+    def explain(self) -> str:
+        """What is promised, in words."""
+        self._check_is_fitted()
+        return str(self.privacy_)
+
+    def _what_was_made(self) -> str:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """What was made and promised: four lines, and the rest folded."""
+        if not self.__sklearn_is_fitted__():
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        words = self.privacy_.words
+        lines = [("model", f"{method_of(self.report_)}, {self._what_was_made()}, {self.n_features_in_} features")]
+        lines += [(heading, words[heading][0]) for heading in ("guarantee", "attacker", "account") if heading in words]
+        shown = {sentence for _, sentence in lines}
+        rest = [(heading, sentence) for heading, sentences in words.items() for sentence in sentences if sentence not in shown]
+        return (_table(lines, f"{type(self).__name__}: what is promised")
+                + f"<details><summary>all of it, and what is not promised</summary>{_table(rest, 'The rest')}</details>")
+
+    def _repr_mimebundle_(self, **_):
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
+    """fit and predict of classes."""
+
+    _MODEL = "classifier_"
+
+    def _options(self):
+        own = super()._options()
         if self.class_weight is not None:
             if self.class_weight != "balanced" or self.objective == "accuracy":
                 raise UsageError(f"class_weight: {self.class_weight!r} is not among what noise is made for; give 'balanced', which is "
                                  "objective='balanced', or leave it out")
             own["objective"] = "balanced"
-        return {**own, "method": self._method()}
+        return own
 
     def _classes_of(self, y):
         """The classes, and whether they were taken from `y`."""
@@ -240,8 +351,6 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
 
     classes_: NDArray[typing.Any]
     classifier_: _core.Classifier
-    privacy_: Privacy
-    report_: dict[str, typing.Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None,
             validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -256,7 +365,7 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
         found = {}
 
         def arrays():
-            rows = {"train_x": _checked_rows(self, X, reset=True)}
+            rows = self._rows_of(X, public_x, person, sample_weight)
             if y is None:
                 raise BadInput("y: requires y to be passed, but the target y is None; give one label a row")
             from sklearn.utils.multiclass import check_classification_targets
@@ -265,7 +374,6 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
             check_classification_targets(labels)
             classes, are_of_rows = self._classes_of(labels)
             found["classes"] = classes
-            rows["feature_names"] = [str(name) for name in getattr(self, "feature_names_in_", [])]
             if are_of_rows:
                 rows["classes_are_of_rows"] = True
             if len(classes) < 2:
@@ -275,43 +383,16 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
             else:
                 rows["class_names"] = [str(name) for name in classes]
                 rows["train_y"] = indices_of(labels, classes, "y")
-            for name, value in (("public_x", public_x), ("validation_x", validation_x)):
-                if value is not None:
-                    rows[name] = _checked_rows(self, value, reset=False)
-            if person is not None:
-                rows["train_person"] = as_persons(person, "person")
-            if sample_weight is not None:
-                rows["train_weight"] = as_weights(sample_weight, "sample_weight", self.weight_bound)
+            if validation_x is not None:
+                rows["validation_x"] = _checked_rows(self, validation_x, reset=False)
             if validation_y is not None:
                 rows["validation_y"] = indices_of(column_or_1d(as_labels(validation_y, "validation_y")), classes, "validation_y")
             return rows
 
-        seed = None
-        if self.random_state is not None:
-            seed = self.random_state
-            if not isinstance(seed, (int, np.integer)):
-                from sklearn.utils.validation import check_random_state
-                seed = int(check_random_state(seed).randint(2**31))
-        run = fit_arrays(arrays, self.ledger, self.comm, self.progress, {**self._options(), "seed": seed})
+        run = fit_arrays(arrays, *self._terms())
         self.classes_ = found["classes"]
-        self.classifier_ = run.classifier
-        self.report_ = run.report
-        self.privacy_ = run.privacy
-        self._rank = run._rank
-        _count_fit(run.privacy, run.account)
+        self._keep(run)
         return self
-
-    def _check_is_fitted(self):
-        from sklearn.utils.validation import check_is_fitted
-        check_is_fitted(self)
-
-    def _rows_to_predict(self, X):
-        self._check_is_fitted()
-        return _checked_rows(self, X, reset=False)
-
-    def _classifier_to_evaluate(self):
-        self._check_is_fitted()
-        return self.classifier_
 
     def _indices_of_labels(self, y):
         return indices_of(as_labels(y, "y"), self.classes_, "y")
@@ -332,12 +413,6 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
         rows = self._rows_to_predict(X)
         return self.classifier_.probabilities(rows)
 
-    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Writes the model for `dpreduce predict`, dpreduce.load and `dpreduce export`. A file that is there stays, and BadInput is
-        thrown, unless `overwrite`. Every rank may call it: rank 0 writes."""
-        self._check_is_fitted()
-        save_model(self.classifier_, self.report_, path, overwrite, self._rank)
-
     @property
     def coef_(self) -> NDArray[np.float64]:
         """K x d, of two classes 1 x d: decision_function(X) is X coef_.T + intercept_ where normalize="none", of rows that are not
@@ -350,37 +425,11 @@ class _PrivateClassifier(_Evaluated, _ScikitLearn, metaclass=_Joining):
         return self._linear()[1]
 
     def _linear(self):
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError("coef_: the model is not fitted; call fit() first")
-        weights, intercept = linear_in_features(self.classifier_)
+        weights, intercept = super()._linear()
         return (weights[1:] - weights[:1], intercept[1:] - intercept[:1]) if len(self.classes_) == 2 else (weights, intercept)
 
-    @property
-    def partial_fit(self) -> typing.NoReturn:
-        """There is none: AttributeError says what to do."""
-        raise AttributeError("partial_fit: noise is added once, to the sum over all rows. For rows in parts make a plan: "
-                             "plan = dpreduce.Plan(features=..., ...), plan.partial(X, y, name) of each part, their sum, and "
-                             "plan.release(sum) or plan.start()")
-
-    def explain(self) -> str:
-        """What is promised, in words."""
-        self._check_is_fitted()
-        return str(self.privacy_)
-
-    def _repr_html_(self) -> str:
-        """What was made and promised: four lines, and the rest folded."""
-        if not self.__sklearn_is_fitted__():
-            return f"<pre>{html.escape(repr(self))}</pre>"
-        words = self.privacy_.words
-        lines = [("model", f"{method_of(self.report_)}, {len(self.classes_)} classes, {self.n_features_in_} features")]
-        lines += [(heading, words[heading][0]) for heading in ("guarantee", "attacker", "account") if heading in words]
-        shown = {sentence for _, sentence in lines}
-        rest = [(heading, sentence) for heading, sentences in words.items() for sentence in sentences if sentence not in shown]
-        return (_table(lines, f"{type(self).__name__}: what is promised")
-                + f"<details><summary>all of it, and what is not promised</summary>{_table(rest, 'The rest')}</details>")
-
-    def _repr_mimebundle_(self, **_):
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+    def _what_was_made(self):
+        return predicted_by(self.classifier_)
 
 
 class DPClassifier(_PrivateClassifier):
@@ -427,23 +476,98 @@ class DPMeanClassifier(_PrivateClassifier):
         return "mean"
 
 
+class DPRegressor(_OfRegressors, _PrivateEstimator):
+    """A private linear model of numbers, by any method of `dpreduce fit --targets`.
+
+    Parameters: the budget as epsilon and delta, rho or mu, or non_private=True for a comparison without noise; `target_range`, public: (lo, hi)
+    of all targets, or lo and hi of each, one after the other (without it, it is found in the rows, by histograms that are charged);
+    `ledger`, `random_state`, `comm` and `progress` as DPClassifier has them. All others are options of `dpreduce fit`, below.
+
+    Attributes of a fitted one: `privacy_` (dpreduce.Privacy), `report_` (a dict), `regressor_`, `n_features_in_`, of a data frame
+    `feature_names_in_`, and where predictions are linear in features `coef_`, `intercept_`.
+    """
+
+    _MODEL = "regressor_"
+
+    def __init__(self, *, epsilon: float | None = None, delta: float | None = None, method: str = "auto",
+                 target_range: typing.Sequence[float] | None = None, ledger: str | os.PathLike[str] | None = None,
+                 random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
+                 **options: Unpack[RegressorOptions]) -> None:
+        self._set_parameters({"epsilon": epsilon, "delta": delta, "method": method, "target_range": target_range, "ledger": ledger,
+                              "random_state": random_state, "comm": comm, "progress": progress}, options)
+
+    def _method(self):
+        return self.method
+
+    def _options(self):
+        own_range = None if self.target_range is None else [float(end) for end in self.target_range]
+        return {**super()._options(), "target_range": own_range}
+
+    def _more_tags(self):
+        return {"multioutput": True, "poor_score": True}
+
+    regressor_: _core.Classifier
+
+    def fit(self, X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None,
+            sample_weight: ArrayLike | None = None) -> Self:
+        """Trains on the rows of X (n x d) with numbers y (n, or n x m); returns self. `person` and `sample_weight` as DPClassifier.fit
+        has them.
+
+        Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
+        anything is charged; BudgetRefused where the ledger has no room."""
+        def arrays():
+            rows = self._rows_of(X, public_x, person, sample_weight)
+            if y is None:
+                raise BadInput("y: requires y to be passed, but the target y is None; give one number a row")
+            rows["targets"] = as_targets(y, "y")
+            self._is_one = rows["targets"].ndim == 1
+            return rows
+
+        self._keep(fit_arrays(arrays, *self._terms()))
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The number of each row of X, n, or n x m where y had m columns."""
+        numbers = self.regressor_.scores(self._rows_to_predict(X))
+        return numbers[:, 0] if self._is_one else numbers
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """d, or m x d: predict(X) is X coef_.T + intercept_ where normalize="none", of rows that are not longer than `clip`, up to
+        rounding. AttributeError where predictions are not linear in features."""
+        weights, _ = self._linear()
+        return weights[0] if self._is_one else weights
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Beside coef_."""
+        _, intercept = self._linear()
+        return intercept[0] if self._is_one else intercept
+
+    def _what_was_made(self):
+        return predicted_by(self.regressor_)
+
+
+_ESTIMATORS = (DPClassifier, DPMeanClassifier, DPRegressor)
 _HELP = {parameter_of(name): in_keywords(words) for name, words, _ in _library.core().fit_keywords() if name not in _OTHERWISE}
 _OPTIONS = [name for name in _HELP if name != "method"]
 
 
-def _declare_options(estimator):
-    """Parameters of the estimator are its own and all options of a fit: for get_params, repr and help()."""
+def _declare_options(estimator, others):
+    """Parameters of the estimator are its own and the options of a fit that are not `others`: for get_params, repr and help()."""
     own = [each for each in inspect.signature(estimator.__init__).parameters.values() if each.kind != each.VAR_KEYWORD]
     names = {each.name for each in own}
-    options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _OPTIONS if name not in names]
-    estimator.__init__.__signature__ = inspect.Signature(own + options)
-    estimator.__doc__ += "\n    Options:\n" + "".join(f"\n    {name} : {_HELP[name]}" for name in _OPTIONS) + "\n"
+    options = [name for name in _OPTIONS if name not in others]
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options if name not in names]
+    estimator.__init__.__signature__ = inspect.Signature(own + parameters)
+    estimator.__doc__ += "\n    Options:\n" + "".join(f"\n    {name} : {_HELP[name]}" for name in options) + "\n"
 
 
-for _estimator in (DPClassifier, DPMeanClassifier):
-    _declare_options(_estimator)
-_fit_signature = inspect.signature(_PrivateClassifier.fit)
-setattr(_PrivateClassifier.fit, "__signature__", _fit_signature.replace(  # scikit-learn gives weights, made from counts of rows, to whoever has the parameter
-    parameters=[each for name, each in _fit_signature.parameters.items() if name != "sample_weight"]))
+for _estimator in _ESTIMATORS:
+    _declare_options(_estimator, OF_CLASSES if _estimator is DPRegressor else set())
+for _fit in (_PrivateClassifier.fit, DPRegressor.fit):
+    _signature = inspect.signature(_fit)
+    setattr(_fit, "__signature__", _signature.replace(  # scikit-learn gives weights, made from counts of rows, to whoever has the parameter
+        parameters=[each for name, each in _signature.parameters.items() if name != "sample_weight"]))
 if "sklearn.base" in sys.modules:
     _join_scikit_learn()

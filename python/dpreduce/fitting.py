@@ -1,4 +1,4 @@
-"""fit(): a private classifier from arrays."""
+"""fit(): a private classifier, or a private model of numbers, from arrays."""
 from __future__ import annotations
 
 import json
@@ -6,10 +6,11 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons, as_rows, as_weights, labels_of, names_of, rows_like, rows_to_score
-from .errors import in_keywords, warn_of
+from .arrays import as_persons, as_rows, as_targets, as_weights, labels_of, names_of, rows_like, rows_to_score
+from .errors import UsageError, in_keywords, warn_of
 from .evaluation import _Evaluated
 from .keywords import words_of
+from .model import predicted_by, predictions_of
 from .promise import Privacy, at_most, privacy_of, method_of
 
 if typing.TYPE_CHECKING:
@@ -47,12 +48,13 @@ class FittedRun(_Evaluated):
         """What is promised, in words."""
         return str(self.privacy)
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
-        """The class index of each row of X (n x d), an array of n. Rows are read where they lie, in blocks."""
-        return self.classifier.labels(rows_to_score(self.classifier, X))
+    def predict(self, X: ArrayLike) -> NDArray[typing.Any]:
+        """The class index of each row of X (n x d), an array of n; or its number, and n x m of several. Rows are read where they lie, in
+        blocks."""
+        return predictions_of(self.classifier, rows_to_score(self.classifier, X))
 
     def scores(self, X: ArrayLike) -> NDArray[np.float64]:
-        """n x K scores: the largest is the class's."""
+        """n x K scores: the largest is the class's. n x m numbers where the model predicts these."""
         return self.classifier.scores(rows_to_score(self.classifier, X))
 
     def probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -70,7 +72,7 @@ class FittedRun(_Evaluated):
     def __repr__(self) -> str:
         told = self.report["privacy"]
         promise = f"epsilon {at_most(told['epsilon'])} at delta {at_most(told['delta'])}" if self.report["private"] else "not private"
-        return f"<dpreduce.FittedRun: {method_of(self.report)}, {self.report['classes']} classes, {promise}>"
+        return f"<dpreduce.FittedRun: {method_of(self.report)}, {predicted_by(self.classifier)}, {promise}>"
 
 
 def save_model(classifier, report, path, overwrite, rank):
@@ -107,12 +109,13 @@ class _Bar:
             self.bar.close()
 
 
-def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
+def fit(X: ArrayLike, y: ArrayLike | None = None, *, targets: ArrayLike | None = None, person: ArrayLike | None = None, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
         validation_y: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
         class_names: typing.Sequence[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, comm: typing.Any = None, progress: bool = False,
         **options: Unpack[FitOptions]) -> FittedRun:
-    """Trains a private classifier on the rows of X (n x d) with labels y, and returns a FittedRun.
+    """Trains a private classifier on the rows of X (n x d) with labels y, or a private model of their numbers `targets` (n, or n x m),
+    and returns a FittedRun.
 
     X is of float16, float32 or float64, with any strides, memory-mapped or not, and is not copied. Data frames (pandas, polars,
     Arrow) with columns of other types are copied; names of columns go into the model, and must be the same on every rank. y has n
@@ -140,9 +143,13 @@ def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x
     Ctrl-C. What is wrong with options or arrays is found before anything is charged."""
     names = names_of(class_names)
 
+    if (y is None) == (targets is None):
+        raise UsageError("y: give labels, or numbers as targets=; one of both")
+
     def arrays():
         x, columns = as_rows(X, "X")
-        rows = {"train_x": x, "train_y": labels_of(y, "y", names), "feature_names": columns or []}
+        rows = {"train_x": x, "feature_names": columns or []}
+        rows |= {"train_y": labels_of(y, "y", names)} if targets is None else {"targets": as_targets(targets, "targets")}
         for name, value in (("public_x", public_x), ("validation_x", validation_x)):
             if value is not None:
                 rows[name] = rows_like(columns, "in X", value, name)

@@ -71,6 +71,13 @@ def features_of(frame, name):
     return rows
 
 
+def targets_of_frame(frame, name):
+    """Its numbers as doubles, n x m. Throws BadInput naming a column and row that are no number."""
+    import numpy as np
+    return np.stack([numbers_of(_plain(column), f"{name}: column {label!r}").astype(np.float64)
+                     for label, column in _columns_of(frame, name)], axis=1)
+
+
 def _plain(column):
     """A pandas Series as an array of NumPy: numbers, NaN where they are missing, or objects."""
     import numpy as np

@@ -52,8 +52,10 @@ class Model(_Evaluated):
     ----------
     method : str
         The method that trained it.
-    classes : numpy.ndarray
-        0, 1, ..., K - 1: what predict returns.
+    classes : numpy.ndarray or None
+        0, 1, ..., K - 1: what predict returns. None where the model predicts numbers.
+    targets : int or None
+        How many numbers it predicts of a row, where it does.
     class_names : list of str or None
         Name k is that of class k.
     n_features : int
@@ -77,7 +79,8 @@ class Model(_Evaluated):
         self._classifier = classifier
         metadata = classifier.metadata
         self.method = classifier.method
-        self.classes = numpy.arange(classifier.classes)
+        self.targets = classifier.classes if classifier.predicts_numbers else None
+        self.classes = None if classifier.predicts_numbers else numpy.arange(classifier.classes)
         self.class_names = classifier.class_names or None
         self.n_features = classifier.input_dim
         self.feature_names = classifier.feature_names or None
@@ -95,13 +98,14 @@ class Model(_Evaluated):
             promise = f"{stated} {at_most(self.privacy[stated])}"
         if self.privacy.get("unit") == "person":
             promise += " of one person"
-        return f"<dpreduce model: {self.method}, {len(self.classes)} classes, {self.n_features} features, {promise}>"
+        return f"<dpreduce model: {self.method}, {predicted_by(self._classifier)}, {self.n_features} features, {promise}>"
 
     def _classifier_to_evaluate(self):
         return self._classifier
 
     def decision_function(self, x: ArrayLike) -> NDArray[numpy.float64]:
-        """scores(x), n x K: what `dpreduce predict --scores` writes, in double precision.
+        """scores(x), n x K: what `dpreduce predict --scores` writes, in double precision. Where the model predicts m numbers, n x m
+        of these.
 
         x : array of shape (n, d_in), of a real type. Values are taken as float32, as the program takes them.
         Raises BadInput where the shape differs, or a row has a NaN or an infinity.
@@ -110,9 +114,10 @@ class Model(_Evaluated):
 
     scores = decision_function
 
-    def predict(self, x: ArrayLike) -> NDArray[numpy.int32]:
-        """The class of each row, n: of the largest score, of equal ones the smallest. As decision_function."""
-        return self._classifier.labels(rows_to_score(self._classifier, x))
+    def predict(self, x: ArrayLike) -> NDArray[typing.Any]:
+        """The class of each row, n: of the largest score, of equal ones the smallest; or its number, n, and n x m of several. As
+        decision_function."""
+        return predictions_of(self._classifier, rows_to_score(self._classifier, x))
 
     def predict_names(self, x: ArrayLike) -> NDArray[numpy.str_]:
         """The same as an array of names. UsageError where the model has none."""
@@ -136,6 +141,21 @@ class Model(_Evaluated):
         return self._classifier.probabilities(rows_to_score(self._classifier, x))
 
     probabilities = predict_proba
+
+
+def predictions_of(classifier, rows):
+    """The class index of each row, n; or its number, n, and n x m of several."""
+    if not classifier.predicts_numbers:
+        return classifier.labels(rows)
+    numbers = classifier.scores(rows)
+    return numbers[:, 0] if numbers.shape[1] == 1 else numbers
+
+
+def predicted_by(classifier):
+    """What a model predicts, in words."""
+    if not classifier.predicts_numbers:
+        return f"{classifier.classes} classes"
+    return "a number" if classifier.classes == 1 else f"{classifier.classes} numbers"
 
 
 def linear_in_features(classifier):

@@ -87,7 +87,8 @@ void take_place(std::vector<std::string>& files, const char* option, const char*
 FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
   DataOptions& data = options.data;
   take_place(data.train.x, "--train-x", "training features in memory");
-  take_place(data.train.y, "--train-y", "training labels in memory");
+  take_place(data.train.y, data.train.has_targets ? "--targets" : "--train-y",
+             data.train.has_targets ? "targets in memory" : "training labels in memory");
   const auto take_where_given = [](const std::optional<ArrayView>& given, std::vector<std::string>& files,
                                    const char* option, const char* name) {
     if (given || !files.empty()) take_place(files, option, name);

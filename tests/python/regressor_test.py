@@ -1,0 +1,86 @@
+"""DPRegressor and fit(targets=): numbers as targets, beside what scikit-learn's own regressors do."""
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import dpreduce
+from dpreduce import BadInput, DPRegressor, UsageError
+
+BUDGET = {"method": "ls", "epsilon": 4, "delta": 1e-6, "target_range": (80, 120)}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Rows in the unit ball, numbers 100 + 20 x_0 - 10 x_1 and a little noise."""
+    random = np.random.RandomState(0)
+    x = (0.3 * random.standard_normal((3000, 5))).astype(np.float32)
+    x /= np.maximum(1, np.linalg.norm(x, axis=1, keepdims=True))
+    return x, 100 + 20 * x[:, 0] - 10 * x[:, 1] + 0.5 * random.standard_normal(len(x))
+
+
+def test_numbers_are_predicted_in_their_own_units(table):
+    x, y = table
+    model = DPRegressor(**BUDGET, normalize="none").fit(x[:2500], y[:2500])
+    assert model.predict(x[2500:]).shape == (500,)
+    assert model.score(x[2500:], y[2500:]) > 0.9
+    assert model.privacy_.private and model.privacy_.epsilon <= 4
+    assert model.report_["targets"] == 1
+
+
+def test_without_noise_it_is_least_squares(table):
+    x, y = table
+    model = DPRegressor(non_private=True, method="ls", target_range=(80, 120), normalize="none").fit(x, y)
+    ridge = Ridge(1e-9).fit(x, np.clip(y, 80, 120))
+    np.testing.assert_allclose(model.coef_, ridge.coef_, atol=0.05)
+    np.testing.assert_allclose(model.intercept_, ridge.intercept_, atol=0.05)
+    np.testing.assert_allclose(x @ model.coef_ + model.intercept_, model.predict(x), atol=1e-3)
+
+
+def test_each_of_several_targets_has_a_column(table):
+    x, y = table
+    model = DPRegressor(**{**BUDGET, "target_range": (80, 120, -60, -40)}, normalize="none").fit(x, np.c_[y, -y / 2])
+    assert model.predict(x).shape == (3000, 2) and model.coef_.shape == (2, 5) and model.intercept_.shape == (2,)
+    assert model.score(x, np.c_[y, -y / 2]) > 0.8
+
+
+def test_a_saved_or_pickled_model_predicts_the_same(table, tmp_path):
+    x, y = table
+    model = DPRegressor(**BUDGET).fit(x, y)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    loaded = dpreduce.load(path)
+    assert loaded.targets == 1 and loaded.classes is None and "a number" in repr(loaded)
+    for other in (loaded, pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(other.predict(x), model.predict(x))
+
+
+def test_fit_takes_targets_in_the_place_of_labels(table):
+    x, y = table
+    run = dpreduce.fit(x, targets=y, **BUDGET, seed=1)
+    assert np.array_equal(run.predict(x), DPRegressor(**BUDGET, random_state=1).fit(x, y).predict(x))
+    for given in ({}, {"y": np.zeros(len(x), int), "targets": y}):
+        with pytest.raises(UsageError, match="labels, or numbers as targets="):
+            dpreduce.fit(x, **given, **BUDGET)
+
+
+def test_a_data_frame_of_targets_is_read_as_doubles():
+    import pandas
+    x = np.full((4, 1), 0.5, np.float32)
+    y = pandas.DataFrame({"dollars": [2**24 + 1] * 4})
+    model = DPRegressor(non_private=True, method="ls", target_range=(2**24, 2**24 + 2), normalize="none").fit(x, y)
+    np.testing.assert_allclose(model.predict(x), 2**24 + 1, atol=0.01)
+
+
+@pytest.mark.parametrize(("y", "words"), [(None, "requires y to be passed"), ([1.0, np.nan, 2.0], "targets in memory: row 1 has target nan"),
+                                          (["a", "b", "c"], "elements are <U1"), ([1.0, 2.0], "targets in memory")])
+def test_targets_that_are_none_are_refused(y, words):
+    with pytest.raises(BadInput, match=words):
+        DPRegressor(**BUDGET).fit(np.zeros((3, 2), np.float32), y)
+
+
+def test_options_of_classes_are_none_of_a_regressor():
+    with pytest.raises(UsageError, match="'alpha' is no parameter of it"):
+        DPRegressor(**BUDGET, alpha=0.3)
+    assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
