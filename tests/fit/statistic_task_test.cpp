@@ -72,6 +72,12 @@ const std::vector<Change> kChangesOfAnyTask{
      [](StatisticTask& task) {
        task.preprocessing.selected = {0, 1, 2};
      }},
+    {"ranges of features",
+     [](StatisticTask& task) {
+       task.preprocessing.columns = {std::vector<double>(FittedRows::kDim, 0.0),
+                                     std::vector<double>(FittedRows::kDim, 1e-3)};
+     }},
+    {"a share of targets", [](StatisticTask& task) { task.preprocessing.targets.share = 0.5; }},
     {"a label", [](StatisticTask& task) { task.label = 1; }},
     {"a part", [](StatisticTask& task) { task.part = StatisticPart::kClassSums; }},
     {"a secret", [](StatisticTask& task) { task.secret.front() = 1; }},
