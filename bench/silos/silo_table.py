@@ -8,7 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
+
+from lines import Lines
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -50,6 +53,8 @@ class Row:
     phases: dict
     model: str  # beside the pooled one
     lost: list  # silos
+    waits: dict  # of the coordinator for all silos together, by the kind of message that it waited for
+    wire_bytes_per_silo: float = 0.0  # over a network, TLS included
 
 
 def run(command):
@@ -68,6 +73,8 @@ def partition_options(name, classes, silos):
 class Federation:
     """One partition of the data: its files, and the runs on them."""
 
+    wire_bytes = 0  # of the last run over a network
+
     def __init__(self, arguments, name, folder):
         self.arguments, self.name, self.folder = arguments, name, folder
         self.program = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
@@ -83,19 +90,24 @@ class Federation:
 
     def options(self, method, out):
         a = self.arguments
-        options = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
+        options = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta,
                                            "--ledger", self.path(out + ".jsonl"), "--out", self.path(out),
                                            "--timings", self.path(out + ".timings"), "--overwrite", "--format", "json"]
+        if not a.network:  # whoever knows a seed can take the noise off: parties over a network have none
+            options += ["--seed", a.seed]
         if method == "fedavg":
             options += ["--rounds", a.rounds, "--local-steps", a.local_steps]
         return [str(option) for option in options]
 
+    def agreed_options(self):
+        a = self.arguments
+        options = ["--silo-timeout", str(a.silo_timeout), "--noise", a.noise]
+        return options + (["--threshold", str(a.threshold)] if a.threshold else [])
+
     def secure_options(self):
         """Among silos that show nobody their sums, behind a coordinator: rank 0."""
         a = self.arguments
-        options = ["--secure-aggregation", "--silo-timeout", str(a.silo_timeout), "--noise", a.noise]
-        if a.threshold:
-            options += ["--threshold", str(a.threshold)]
+        options = ["--secure-aggregation", *self.agreed_options()]
         options += ["--round-trip", str(a.round_trip), "--bandwidth", str(a.bandwidth), "--packet-loss", str(a.packet_loss)]
         for fault in a.fault:
             options += ["--fault", fault]
@@ -125,7 +137,7 @@ class Federation:
         """What the model is beside that of the pooled rows; it must be the same where nothing sets them apart."""
         if method in DEPENDS_ON_PARTITION:
             return "other steps"
-        if self.arguments.noise == "distributed":
+        if self.arguments.noise == "distributed" or self.arguments.network:
             return "other noise"
         if lost:
             return "other rows"
@@ -144,7 +156,7 @@ class Federation:
         except Failed as failure:
             if failure.code != REFUSED or not self.arguments.fault:
                 raise
-            return Row(self.name, method, None, 0, 0, 0, 0, 0, {}, "refused: too few silos left", [])
+            return Row(self.name, method, None, 0, 0, 0, 0, 0, {}, "refused: too few silos left", [], {})
         lost = [silo["silo"] for silo in report.get("silos", {}).get("lost", [])]
         labels = {release["release"] for release in report["privacy"]["releases"]}
         rounds = len(labels)
@@ -156,13 +168,69 @@ class Federation:
             timings = json.load(file)
         seconds = sum(timings["phases"].values())
         round_trips = rounds
+        waits = {}
         if a.secure:
             seconds += timings["waits"]["hello"]  # before the first phase
-            round_trips = sum(kind["waits"] for kind in report["silos"]["messages"].values())
+            waits = {name: kind["waits"] for name, kind in report["silos"]["messages"].items() if kind["waits"]}
+            round_trips = sum(waits.values())
         network = round_trips * a.round_trip / 1e3 + 8 * bytes_per_silo / line_rate(a)
         phases = {name: seconds for name, seconds in timings["phases"].items() if name not in ("open", "write", "test")}
         return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, round_trips, network, seconds,
-                   phases, self.model(method, lost), lost)
+                   phases, self.model(method, lost), lost, waits, self.wire_bytes / a.silos)
+
+
+class NetworkFederation(Federation):
+    """The same over TCP and TLS: a coordinator and silos that are processes of their own, with lines between them."""
+
+    def __init__(self, arguments, name, folder):
+        super().__init__(arguments, name, folder)
+        import numpy  # the other runs need none
+
+        dim = numpy.load(self.path("silo1/x.npy"), mmap_mode="r").shape[1]
+        roster = f"dim = {dim}\nclasses = {arguments.classes}\n"
+        for number in range(arguments.silos + 1):
+            key = run([self.program, "keygen", "--out", self.path(f"{number}.key"), "--name", f"n{number}"])
+            key = [line for line in key.splitlines() if line.startswith(("name", "key"))]
+            roster += "\n".join([f"[silo.{number}]" if number else "[coordinator]", *key, ""])
+        with open(self.path("roster.toml"), "w", encoding="utf-8") as file:
+            file.write(roster)
+
+    def start(self, role, number, options):
+        own = ["--roster", self.path("roster.toml"), "--identity", self.path(f"{number}.key"), "--threads", "1"]
+        return subprocess.Popen([self.program, role, *own, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def address(self, coordinator):
+        """Where it listens, once it does."""
+        while coordinator.poll() is None:
+            try:
+                with open(self.path("health"), encoding="utf-8") as file:
+                    return json.load(file)["address"]
+            except FileNotFoundError:
+                time.sleep(0.01)
+        raise Failed(f"the coordinator: exit {coordinator.returncode}: {coordinator.stderr.read().strip()}")
+
+    def fit(self, method):
+        a = self.arguments
+        agreed = [*METHODS[method].split(), "--classes", str(a.classes), "--epsilon", str(a.epsilon), "--delta", str(a.delta),
+                  *self.agreed_options()]
+        test = ["--test-x", self.data("test_x"), "--test-y", self.data("test_y")]
+        if os.path.exists(self.path("health")):
+            os.remove(self.path("health"))
+        parties = [self.start("coordinator", 0, ["--listen", "127.0.0.1:0", "--health", self.path("health"), *test,
+                                                 *self.options(method, method), *self.agreed_options()])]
+        line = Lines(int(self.address(parties[0]).rsplit(":", 1)[1]), a.round_trip / 1e3, line_rate(a))
+        for number in range(1, a.silos + 1):
+            rows = [word for axis in "xy" for word in (f"--train-{axis}", self.path(f"silo{number}/{axis}.npy"))]
+            parties.append(self.start("silo", number, ["--connect", f"127.0.0.1:{line.port}", "--ledger",
+                                                       self.path(f"{number}.jsonl"), *rows, *agreed]))
+        said = [party.communicate() for party in parties]
+        self.wire_bytes = line.bytes
+        line.close()
+        for party, (_, error) in zip(parties, said):
+            if party.returncode != 0:
+                raise Failed(f"{party.args[1]}: exit {party.returncode}: {error.strip()}", party.returncode)
+        report = json.loads(said[0][0])
+        return report, sum(kind["bytes"] for kind in report["silos"]["messages"].values()) / a.silos
 
 
 def line_rate(arguments):
@@ -241,6 +309,7 @@ def parse():
     parser.add_argument("--bandwidth", type=positive, default=100.0)
     parser.add_argument("--packet-loss", type=percentage, default=0.0)
     parser.add_argument("--secure", action="store_true")
+    parser.add_argument("--network", action="store_true")
     parser.add_argument("--threshold", type=count)
     parser.add_argument("--noise", choices=("central", "distributed"), default="central")
     parser.add_argument("--fault", action="append", default=[])
@@ -248,6 +317,9 @@ def parse():
     parser.add_argument("--out", default=os.path.join(ROOT, "build/silos"))
     parser.add_argument("--check", action="store_true", help="check the arguments alone")
     arguments = parser.parse_args()
+    if arguments.network and (arguments.fault or arguments.packet_loss):
+        parser.error("--fault and --packet-loss are of simulated lines: leave them out with --network")
+    arguments.secure = arguments.secure or arguments.network
     if not arguments.secure and (arguments.threshold or arguments.fault or arguments.noise != "central"):
         parser.error("--threshold, --noise and --fault go with --secure")
     if arguments.packet_loss and not arguments.round_trip:
@@ -271,7 +343,7 @@ def main():
     for name in arguments.partition or PARTITIONS:
         folder = tempfile.mkdtemp(prefix=name + "-", dir=arguments.out)
         try:
-            federation = Federation(arguments, name, folder)
+            federation = (NetworkFederation if arguments.network else Federation)(arguments, name, folder)
             for method in arguments.method or [m for m in METHODS if not (arguments.secure and m == "fedavg")]:
                 rows.append(federation.row(method))
                 print(f"{name}, {method}: {accuracy_text(rows[-1])}", file=sys.stderr, flush=True)

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Writes docs/experiments/silos.md from what launch/simulate-silos has left. launch/silo-tables starts this.
+"""Writes docs/experiments/silos.md and network.md from what launch/simulate-silos has left. launch/silo-tables and
+launch/network-tables start this.
 
     silos_page.py rows DATA OUT COUNT          the first COUNT training rows of DATA, and its test rows, to OUT
     silos_page.py write PAGE BUILD PLAIN SECURE    PLAIN and SECURE are folders with a silos.json
+    silos_page.py network PAGE BUILD FIGURES MS=FOLDER...   FIGURES are those of the tests' stories, a JSON object a line
 """
 import json
 import os
@@ -52,10 +54,68 @@ def costs(runs):
     return table(["method", "accuracy", "model", "MB a silo", "round trips", "network by the model, seconds"], lines)
 
 
+WHY = {  # a kind of message is waited for
+    "hello": "keys of the run: everybody's go to everybody",
+    "number": "the largest number of features",
+    "plan": "all must have planned the same noise before anybody masks",
+    "status": "a phase of a party's own work has ended well, or the run ends for all before the next one",
+    "advertise": "keys of an attempt at a sum",
+    "shares": "shares of each silo's secrets, for the others to hold",
+    "consent": "signatures on who takes part, and on who is summed",
+    "masked": "the statistics",
+    "reveal": "what takes the masks off",
+}
+
+
+def delays(runs):
+    """Seconds and bytes by round trip, beside what the line allows."""
+    head = ["method", "round trip, ms", "MB a silo", "with TLS", "waits", "seconds", "limit of the line, s", "limit / what the delay adds"]
+    text = []
+    for method in dict.fromkeys(run["method"] for run in runs[0]):
+        of = {trip: next(run for run in rows if run["method"] == method) for trip, rows in runs.items()}
+        for trip, run in of.items():
+            added = run["seconds"] - of[0]["seconds"]
+            share = f"{(run['network_seconds'] - of[0]['network_seconds']) / added:.0%}" if trip and added > 0 else "-"
+            text.append([f"`{method}`", str(trip), f"{run['bytes_per_silo'] / 1e6:.2f}", f"{run['wire_bytes_per_silo'] / 1e6:.2f}",
+                         str(run["round_trips"]), f"{run['seconds']:.2f}", f"{run['network_seconds']:.2f}", share])
+    return table(head, text)
+
+
+def waits(runs):
+    methods = {run["method"]: run["waits"] for run in runs}
+    kinds = [kind for kind in WHY if any(kind in waited for waited in methods.values())]
+    left_out = {kind for waited in methods.values() for kind in waited} - set(kinds)
+    if left_out:
+        sys.exit(f"silos_page.py: nothing says why {left_out} are waited for")
+    text = [[f"`{kind}`", *(str(waited.get(kind, 0)) for waited in methods.values()), WHY[kind]] for kind in kinds]
+    return table(["message", *(f"`{method}`" for method in methods), "why"], text)
+
+
+def matrix(figures):
+    with open(figures, encoding="utf-8") as file:
+        stories = [json.loads(line) for line in file]
+    text = []
+    for story in stories:
+        outcomes = ", ".join(f"{word}: {count}" for word, count in story["outcomes"].items())
+        text.append([story["stories"], str(story["runs"]), outcomes, f"{story['seconds']:.0f}", f"{story['longest']:.1f}",
+                     f"{story['peak_mib']:.0f}"])
+    return table(["what happens", "runs", "how they end", "seconds in all", "longest run, s", "peak memory, MiB"], text)
+
+
+def network(page, build, figures, *folders):
+    runs = {int(trip): load(folder) for trip, folder in (folder.split("=", 1) for folder in folders)}
+    fill(page, "network.md", {"@BUILD@": build, "@CORES@": str(os.cpu_count()), "@DELAYS@": delays(runs),
+                              "@WAITS@": waits(runs[0]), "@MATRIX@": matrix(figures)})
+
+
 def write(page, build, plain, secure):
-    with open(os.path.join(HERE, "silos.md"), encoding="utf-8") as file:
+    fill(page, "silos.md", {"@BUILD@": build, "@PLAIN@": accuracies(load(plain)), "@SECURE@": costs(load(secure))})
+
+
+def fill(page, template, values):
+    with open(os.path.join(HERE, template), encoding="utf-8") as file:
         text = file.read()
-    for name, value in [("@BUILD@", build), ("@PLAIN@", accuracies(load(plain))), ("@SECURE@", costs(load(secure)))]:
+    for name, value in values.items():
         text = text.replace(name, value)
     with open(page + ".new", "w", encoding="utf-8") as file:
         file.write(text)
@@ -67,5 +127,7 @@ if __name__ == "__main__":
         rows(*sys.argv[2:])
     elif len(sys.argv) == 6 and sys.argv[1] == "write":
         write(*sys.argv[2:])
+    elif len(sys.argv) > 5 and sys.argv[1] == "network":
+        network(*sys.argv[2:])
     else:
         sys.exit(__doc__)

@@ -198,6 +198,12 @@ TEST_F(NetworkTest, ARunBeginsWithoutASiloThatDoesNotCome) {
   EXPECT_EQ(silos["summed"], 4);
   EXPECT_EQ(silos["lost"][0]["silo"], 5);
   EXPECT_EQ(silos["noise"]["shares_at_least"], 4);
+  // A dry run shows the digest of options that the run had.
+  std::filesystem::remove(folder_ / "n1.jsonl");
+  const ProgramRun shown = run_program(words_of(1, listens, options + "--dry-run"), {.folder = folder_.path()});
+  const std::string log = bytes("n1.log");
+  const std::string said = "Z options ";
+  EXPECT_THAT(shown.out, HasSubstr("options of digest " + log.substr(log.find(said) + said.size(), 16))) << shown.err;
 }
 
 // It has no part in the run, and the others go on.
@@ -216,6 +222,29 @@ TEST_F(NetworkTest, ASiloThatWasToldOtherwiseRefusesAndSaysWhatDiffers) {
     EXPECT_EQ(ended.err.find("with other options than this silo") != std::string::npos, party == 3);
   }
   EXPECT_EQ(document("report.json")["silos"]["lost"][0]["silo"], 3);
+}
+
+// A silo whose program has another version, or makes shares of the noise that are too small, has no part in the run.
+TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
+  const std::string options = "--method mean --noise distributed --threshold 4 --epsilon 4 --delta 1e-5 ";
+  for (const auto& [program, said] : {std::pair{DPREDUCE_SMALL_SHARES, "it makes other noise than this party"},
+                                      std::pair{DPREDUCE_OTHER_VERSION, "and this silo dpreduce 0.0.9"}}) {
+    SCOPED_TRACE(program);
+    std::filesystem::remove(folder_ / "n0.health");
+    std::vector<std::unique_ptr<RunningProgram>> running;
+    running.push_back(start(0, "", options, Form::kFork));
+    const std::string listens = address();
+    for (const std::size_t silo : {1, 2, 3, 4}) running.push_back(start(silo, listens, options, Form::kFork));
+    const std::string words = fmt::format("{}", fmt::join(words_of(5, listens, options), " "));
+    const std::string other = fmt::format("cd '{}' && {} {} 2>said", folder_.path(), program, words);
+    EXPECT_EQ(WEXITSTATUS(std::system(other.c_str())), 5);
+    for (const auto& party : running) EXPECT_EQ(party->finish().exit_code, 0);
+    const json lost = document("report.json")["silos"]["lost"];
+    ASSERT_EQ(lost.size(), 1U);
+    EXPECT_EQ(lost[0]["silo"], 5);
+    EXPECT_THAT(lost[0]["reason"].get<std::string>() + bytes("said"), HasSubstr(said));
+    EXPECT_FALSE(has("n5.jsonl"));
+  }
 }
 
 // A silo that waits for its coordinator, before it has read a row.

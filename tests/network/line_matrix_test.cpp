@@ -360,6 +360,24 @@ TEST(LineMatrix, AMessageThatIsChangedIsRefusedByWhoGetsIt) {
   }
 }
 
+// How long a silo computes may tell of a person: one that is late ends the run for all, and is not left out.
+TEST(LineMatrix, ALateSiloEndsTheRunForAll) {
+  std::vector<LineStory> stories;
+  for (const FrameKind at : {FrameKind::kStatus, FrameKind::kMasked, FrameKind::kReveal}) {
+    LineStory story;
+    story.plan.fault = Fault{2, FaultKind::kSlow, at, 1, 1.0};
+    story.plan.timeout = std::chrono::milliseconds(500);
+    stories.push_back(std::move(story));
+  }
+  const Played played = play_all("a silo is late", stories);
+  expect_words(stories, played, Eq("refused"));
+  for (const Outcome& outcome : played.outcomes) {
+    EXPECT_THAT(outcome.run.refusal, HasSubstr("silo 2: alive, but no"));
+    EXPECT_TRUE(outcome.run.lost.empty());
+    EXPECT_EQ(outcome.run.silo_refusals.size(), kSilos);
+  }
+}
+
 // A silo fails in any round, and the coordinator tells all that nobody has: it is found out, and no round more is made.
 TEST(LineMatrix, AFailureThatIsAnsweredWithAllWellEndsTheRun) {
   std::vector<LineStory> stories;

@@ -226,7 +226,7 @@ void declare_output(OptionTable& table, OutputOptions& output, bool has_model = 
   table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay")
       .of_command_alone(SaidBy::kCoordinator);
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
-      .of_command_alone();
+      .of_command_alone(SaidBy::kCommandLine);
   table.begin_group("");
 }
 

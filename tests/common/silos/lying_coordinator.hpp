@@ -25,10 +25,11 @@ class LyingCoordinator final : public Wire {
   using Change = std::function<bool(std::size_t number, FrameKind& kind, std::vector<std::byte>& payload)>;
 
   /// Tells these verdicts, and then that all is well.
-  explicit LyingCoordinator(std::vector<std::int64_t> verdicts, Change change = nullptr)
-      : verdicts_(std::move(verdicts)), change_(std::move(change)) {
+  explicit LyingCoordinator(std::vector<std::int64_t> verdicts, Change change = nullptr,
+                            const LineBinding& binding = {})
+      : verdicts_(std::move(verdicts)), change_(std::move(change)), binding_(binding) {
     offer_ = {{}, terms(), {}, identity_.public_key(), key_.public_key(), {}};
-    post(make_offer(offer_, identity_, 1));
+    post(make_offer(offer_, identity_, 1, binding_));
   }
 
   static SiloTerms terms() { return {2, 2, 0, {}}; }
@@ -54,7 +55,7 @@ class LyingCoordinator final : public Wire {
 
   /// Answers as a coordinator does, but for the verdicts and changes.
   void send(std::uint32_t, std::vector<std::byte> bytes) override {
-    if (!channel_) return welcome(open_hello(bytes, offer_, 1, std::nullopt));
+    if (!channel_) return welcome(open_hello(bytes, offer_, 1, std::nullopt, binding_));
     const FrameKind kind = claimed_header(bytes)->kind;
     sent_.push_back(kind);
     try {
@@ -206,6 +207,7 @@ class LyingCoordinator final : public Wire {
 
   std::vector<std::int64_t> verdicts_;
   Change change_;
+  LineBinding binding_;  // of the line to silo 1
   std::size_t posted_ = 0;
   Identity identity_ = Identity::generate();
   Identity other_ = Identity::generate();

@@ -1,0 +1,80 @@
+// Parties that are of the roster and deviate, over TCP: a coordinator that tells false verdicts, and a silo that has
+// proved itself and sends what no party sends.
+#include "tests/common/silos/lying_coordinator.hpp"
+#include "tests/network/network_parties.hpp"
+
+namespace dpreduce::deviating_parties_test {
+
+using Stream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket>;
+
+// How silo 1 ends where the coordinator of its roster answers its first status with that.
+std::string end_of_silo_told(std::int64_t verdict) {
+  NetworkParties parties(1);
+  const auto silo = parties.silo(1);
+  parties.begin();
+  std::jthread lying([&] {
+    LyingCoordinator coordinator({verdict}, nullptr, parties.coordinator().binding(1));
+    for (;;) {
+      while (const std::optional<Message> message = coordinator.receive({}))
+        parties.coordinator().send(1, message->bytes);
+      const std::optional<Message> message = next_of(parties.coordinator());
+      if (!message || message->is_farewell) return;
+      coordinator.send(1, message->bytes);
+    }
+  });
+  std::string end = "all is well";
+  try {
+    silo->wait_for_run([](const std::string&) {});
+    SiloSession session(*silo, 1, LyingCoordinator::entry());
+    session.connect();
+    const std::int64_t told = session.agree(kNobodyFailed);
+    if (told != kNobodyFailed) end = fmt::format("exit code {}", static_cast<int>(code_of(told)));
+    EXPECT_EQ(refusal<Error>([&] { session.largest(1.0); }).empty(), told == kNobodyFailed);
+  } catch (const Error& error) {
+    end = error.what();
+  }
+  silo->leave("it has ended");
+  return end;
+}
+
+// A code of success, one that there is not, and nonsense are failures like any other; its own failure a silo knows.
+TEST(DeviatingParties, NoVerdictGivesASiloAnExitCodeOfSuccess) {
+  EXPECT_EQ(end_of_silo_told(kNobodyFailed), "all is well");
+  EXPECT_EQ(end_of_silo_told(failure_of(2, ExitCode::kBadInput)), "exit code 3");
+  for (const std::int64_t lie :
+       {2 * kExitCodes, 2 * kExitCodes + 77, failure_of(1, ExitCode::kDone), std::int64_t{-1}, std::int64_t{0}}) {
+    EXPECT_EQ(end_of_silo_told(lie), "exit code 5") << lie;
+  }
+}
+
+// 2 GB in one message, a message that is not due, one out of order, more acknowledged than was sent, a greeting again:
+// the line breaks before there is memory for it, and the others are not held up.
+TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
+  const auto header = [](int kind, std::uint32_t length) {
+    return PayloadWriter().number(static_cast<std::uint64_t>(kind), 1).u32(length).take();
+  };
+  const std::vector<std::pair<std::vector<std::byte>, std::string>> sent{
+      {header(4, 2'000'000'000U), "a message of kind 4 that says it has 2000000000 bytes"},
+      {header(77, 0), "a message of unknown kind 77"},
+      {numbered_message(LinkKind::kMessage, 2, {}), "message 2 of the line where 1 comes next"},
+      {received_message(5), "it says that 5 messages have come"},
+      {greeting_message(LinkKind::kGreeting, {}), "a message of kind 1 that is not due"},
+      {refusal_message("go away"), "a message of kind 3 that is not due"}};
+  NetworkParties parties(2);
+  const auto honest = parties.silo(2);
+  ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 2"));
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  for (const auto& [bytes, said] : sent) {
+    Stream stream(io, own.context());
+    stream.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
+    stream.handshake(boost::asio::ssl::stream_base::client);
+    boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
+    boost::asio::write(stream, boost::asio::buffer(bytes));
+    EXPECT_TRUE(parties.comes_to_log(0, "the line to silo 1 (n1) is broken: " + said)) << said << parties.log(0);
+  }
+  parties.coordinator().wait_for_silos(std::chrono::milliseconds(0), 1, [](const auto&) {});
+  expect_talk(parties.coordinator(), 2, *honest, 2);
+}
+
+}  // namespace dpreduce::deviating_parties_test
