@@ -24,12 +24,11 @@ def type_of(kind):
     """As a type: "" is a flag, "a|b" are choices, of which NUMBER is a number, and all else is a number."""
     if not kind:
         return "bool"
-    words = re.findall(r"[^|]+", kind)
+    words = kind.split("|")
     choices = [word for word in words if not word.isupper()]
-    if not choices:
-        return _OWN.get(kind, "float")
     literal = f"typing.Literal[{', '.join(repr(word) for word in choices)}]".replace("'", '"')
-    return literal if len(choices) == len(words) else f"float | {literal}"
+    numbers = [_OWN.get(word, "float") for word in words if word.isupper()]
+    return " | ".join(numbers + ([literal] if choices else []))
 
 
 def text():

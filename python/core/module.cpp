@@ -183,6 +183,8 @@ py::dict parts_of(const Classifier& classifier) {
   numbers["weights"] = array(parts.weights);
   numbers["bias"] = array(parts.bias);
   numbers["prototypes"] = array(parts.cosine_head);
+  numbers["column_center"] = array(rows.columns.center);
+  numbers["column_scale"] = array(rows.columns.scale);
   numbers["center"] = array(rows.center);
   numbers["center_factor"] = rows.center_factor;
   numbers["projection"] = array(rows.projection);

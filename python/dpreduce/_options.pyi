@@ -7,6 +7,9 @@ class RegressorOptions(typing.TypedDict, total=False):
     person_bound: typing.Literal["weight", "clip"] | None
     weight_bound: float | None
     bad_rows: typing.Literal["fail", "zero"] | None
+    gram_share: float | None
+    rounds: int | None
+    feature_range: typing.Sequence[float] | typing.Literal["private"] | None
     normalize: typing.Literal["l2", "none"] | None
     clip: float | None
     center: typing.Literal["none", "dp", "public", "moments"] | None
@@ -43,9 +46,7 @@ class EstimatorOptions(RegressorOptions, total=False):
     shared_gram: bool | None
     alpha: float | typing.Literal["auto"] | None
     lambda_: float | typing.Literal["auto"] | None
-    gram_share: float | None
     isotropy_share: float | None
-    rounds: int | None
     local_steps: int | None
     batch: float | None
     loss: typing.Literal["softmax", "sigmoid", "square"] | None

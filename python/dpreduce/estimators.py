@@ -35,7 +35,7 @@ if typing.TYPE_CHECKING:
 _OTHERWISE = {"classes", "ledger", "seed", "max_labels", "target_range"}
 # Options that are about classes.
 OF_CLASSES = {"imbalance_ratio", "imbalance_seed", "objective", "metric", "auto", "expected_rows", "smallest_share", "top_k", "d_min", "d_max",
-               "shared_gram", "alpha", "lambda_", "gram_share", "isotropy_share", "rounds", "local_steps", "batch", "loss", "iterate",
+               "shared_gram", "alpha", "lambda_", "isotropy_share", "local_steps", "batch", "loss", "iterate",
                "learning_rate", "radius", "warm_start", "warm_start_share", "select", "select_by", "select_share", "choose", "choose_share"}
 
 # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
@@ -504,7 +504,7 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         return {**super()._options(), "target_range": own_range}
 
     def _more_tags(self):
-        return {"multioutput": True, "poor_score": True}
+        return {"multioutput": True, "poor_score": not self.non_private}  # of few rows noise leaves little
 
     regressor_: _core.Classifier
 
@@ -528,7 +528,8 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """The number of each row of X, n, or n x m where y had m columns."""
-        numbers = self.regressor_.scores(self._rows_to_predict(X))
+        rows = self._rows_to_predict(X)
+        numbers = self.regressor_.scores(rows)
         return numbers[:, 0] if self._is_one else numbers
 
     @property

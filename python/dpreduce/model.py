@@ -159,8 +159,8 @@ def predicted_by(classifier):
 
 
 def linear_in_features(classifier):
-    """(W, b), K x d_in and K: scores of a raw row x are W x + b, where no step has shortened the row to the clip norm, and but for
-    the rounding of rows that are projected. Throws AttributeError where scores are not linear."""
+    """(W, b), K x d_in and K: scores of a raw row x are W x + b, where no step has shortened the row to the clip norm or held a column to
+    its range, and but for the rounding of rows that are projected. Throws AttributeError where scores are not linear."""
     parts = classifier.parts
     if classifier.metadata["normalize"] != "none":
         raise AttributeError("coef_: each row is scaled to one length before it is scored, so that scores are not linear in its "
@@ -180,7 +180,11 @@ def linear_in_features(classifier):
         weights = weights * parts["center_factor"]
         intercept = intercept - weights @ parts["center"]
     group = numpy.arange(classifier.input_dim) // parts["pool"]
-    return weights[:, group] / numpy.bincount(group)[group], intercept
+    weights = weights[:, group] / numpy.bincount(group)[group]
+    if parts["column_scale"].size:
+        weights = weights / parts["column_scale"]
+        intercept = intercept - weights @ parts["column_center"]
+    return weights, intercept
 
 
 def _with_unit(statement):

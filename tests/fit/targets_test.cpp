@@ -125,6 +125,16 @@ TEST_F(TargetsTest, RoundsOfClippedResidualsFindALineAndLeaveLessOfItToNoise) {
   EXPECT_EQ(left(fitted(options, rows(one_)), rows_.x, one_), by_rounds) << "auto is fc";
 }
 
+TEST_F(TargetsTest, RoundsAreAveragedSoThatMoreOfThemAddNoNoise) {
+  FitOptions options = options_of("fc");
+  options.privacy.budget.mu = 10.0;
+  const auto left_after = [&](std::uint64_t rounds) {
+    options.method.rounds = rounds;
+    return left(fitted(options, rows(one_)), rows_.x, one_);
+  };
+  EXPECT_LT(left_after(60), 2.0 * left_after(2));  // the noise of one round of 60 has 30 times the variance
+}
+
 TEST_F(TargetsTest, WithoutARangeOneIsFoundThatOneTargetInAHundredDoesNotWiden) {
   std::vector<double> wild = one_;
   for (std::size_t row = 0; row < wild.size(); row += 100) wild[row] *= 1000.0;

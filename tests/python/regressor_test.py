@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 import dpreduce
 from dpreduce import BadInput, DPRegressor, UsageError
 
-BUDGET = {"method": "ls", "epsilon": 4, "delta": 1e-6, "target_range": (80, 120)}
+BUDGET = {"epsilon": 4, "delta": 1e-6, "target_range": (80, 120)}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,16 @@ def test_without_noise_it_is_least_squares(table):
     np.testing.assert_allclose(model.coef_, ridge.coef_, atol=0.05)
     np.testing.assert_allclose(model.intercept_, ridge.intercept_, atol=0.05)
     np.testing.assert_allclose(x @ model.coef_ + model.intercept_, model.predict(x), atol=1e-3)
+
+
+def test_ranges_of_targets_and_raw_columns_are_found_in_the_rows(table):
+    x, y = table
+    raw = np.array([1000, 5, 0.01, 1, 1]) * x + np.array([2000, 0, 0, 0, 7])
+    model = DPRegressor(epsilon=8, delta=1e-6, feature_range="private", normalize="none").fit(raw, y)
+    assert model.score(raw, y) > 0.8 and model.privacy_.epsilon <= 8
+    assert 4 < model.report_["target_scale"][0] < 40 and abs(model.report_["target_center"][0] - 100) < 30
+    within = np.abs(x) < 0.3
+    np.testing.assert_allclose((raw @ model.coef_ + model.intercept_)[within.all(axis=1)], model.predict(raw)[within.all(axis=1)], atol=0.1)
 
 
 def test_each_of_several_targets_has_a_column(table):

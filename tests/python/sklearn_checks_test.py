@@ -4,13 +4,13 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpreduce import DPClassifier, DPMeanClassifier
+from dpreduce import DPClassifier, DPMeanClassifier, DPRegressor
 
 # All that fail, and no other: one that passes is a failure here.
 _EXPECTED = {"check_class_weight_classifiers": "weights of single classes are refused: class_weight is 'balanced' or nothing"}
 
 
-@parametrize_with_checks([make(**budget) for make in (DPClassifier, DPMeanClassifier)
+@parametrize_with_checks([make(**budget) for make in (DPClassifier, DPMeanClassifier, DPRegressor)
                           for budget in ({"non_private": True}, {"epsilon": 1, "delta": 1e-6})])
 def test_estimators_pass(estimator, check, request):
     name = getattr(check, "func", check).__name__
