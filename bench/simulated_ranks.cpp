@@ -73,6 +73,7 @@ struct Rank {
   double resumed = 0.0;  // CPU time at which the last call returned
   double computed = 0.0;
   std::size_t bytes = 0;  // of its collectives
+  std::size_t count = 0;  // of these
   std::deque<std::string> calls;
   std::map<MPI_Request, std::shared_ptr<BegunSum>> begun;
 };
@@ -177,6 +178,7 @@ class Call {
       rank_.calls.push_back(call);
       if (rank_.calls.size() > kLongestContext) rank_.calls.pop_front();
       rank_.bytes += bytes_;
+      ++rank_.count;
     }
     rank_.computed += seconds;
     if (seconds > 0.0) smpi_execute(seconds);
@@ -481,7 +483,7 @@ int main(int argc, char** argv) {
   fmt::print(
       "{{\"ranks\": {}, \"seconds\": {:.6f}, \"coordinator_computes\": {:.6f}, \"others_compute\": {:.6f}, \"bytes\": "
       "{}}}\n",
-      ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes);
+      ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes, all.back().count);
   if (record != nullptr) std::fclose(record);
   SMPI_finalize();
   return 0;
