@@ -11,6 +11,8 @@
 // BYTES BYTES"), and computation what FILE says for such a place in the program ("c ROLE|CALLS>CALL SECONDS", the
 // longest that fits): what bench/scaling_page.py makes of records of few ranks with whole rows.
 //
+// Short messages take SMPI's plainest collectives.
+//
 // Left out: sums that go on while a rank computes (MPI_Ireduce is summed where it is waited for); failures of ranks;
 // memory; of silos, relays: parties speak MPI themselves.
 #include <algorithm>
@@ -30,21 +32,11 @@
 #include <fmt/format.h>
 #include <mpi.h>
 #include <simgrid/s4u.hpp>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "commands/job.hpp"
 #include "common/ranks/relay.hpp"
-
-// SMPI's state of a rank, which its headers do not declare: while it replays, messages have lengths and no bytes.
-namespace simgrid::smpi {
-class ActorExt {
- public:
-  static xbt::Extension<s4u::Actor, ActorExt> EXTENSION_ID;
-  void set_replaying(bool is_replaying);
-};
-}  // namespace simgrid::smpi
 
 namespace {
 
@@ -61,7 +53,7 @@ bool has_charges = false;
 std::unordered_map<std::string, double> charges;
 std::map<std::pair<char, std::size_t>, std::size_t> full_bytes;
 std::FILE* record = nullptr;
-char* nothing = nullptr;  // the bytes of messages that have none
+double bytes_added = 1.0;  // a second
 
 double cpu_seconds() {
   timespec time{};
@@ -81,6 +73,7 @@ struct Rank {
   double resumed = 0.0;  // CPU time at which the last call returned
   double computed = 0.0;
   std::size_t bytes = 0;  // of its collectives
+  std::size_t count = 0;  // of these
   std::deque<std::string> calls;
   std::map<MPI_Request, std::shared_ptr<BegunSum>> begun;
 };
@@ -106,10 +99,74 @@ double charged(const Rank& rank, const std::string& call, double measured) {
   return own_number() == 0 ? std::max(seconds.value_or(0.0), measured) : seconds.value_or(0.0);
 }
 
+// The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root [rabenseifner2004]; a
+// broadcast as scattered parts, then gathered everywhere. So MPI libraries do at such lengths. Of P ranks those beyond
+// the largest power of two hand their part to another, or get it from there.
+class LongMessage {
+ public:
+  LongMessage(int root, double bytes)
+      : root_(root),
+        ranks_(static_cast<int>(all.size())),
+        bytes_(bytes),
+        place_((own_number() - root + ranks_) % ranks_) {
+    while (2 * power_ <= ranks_) power_ *= 2;
+  }
+
+  void pass(bool is_sum) const { is_sum ? sum() : broadcast(); }
+
+ private:
+  void sum() const {
+    if (place_ >= power_) return send(place_ - power_, bytes_);
+    if (place_ + power_ < ranks_) receive(place_ + power_, bytes_);
+    double part = bytes_;
+    for (int step = power_ / 2; step > 0; step /= 2) exchange(place_ ^ step, part /= 2);
+    for (int step = 1; step < power_; step *= 2, part *= 2) {
+      if ((place_ & step) != 0) return send(place_ - step, part);
+      receive(place_ + step, 0.0);
+    }
+  }
+
+  void broadcast() const {
+    double part = bytes_;
+    for (int step = power_ / 2; step > 0; step /= 2) {
+      part /= 2;
+      if (place_ < power_ && place_ % (2 * step) == 0) send(place_ + step, part);
+      if (place_ < power_ && place_ % (2 * step) == step) receive(place_ - step, 0.0);
+    }
+    for (int step = 1; step < power_ && place_ < power_; step *= 2, part *= 2) exchange(place_ ^ step, part, 0.0);
+    if (place_ + power_ < ranks_ && place_ < power_) send(place_ + power_, bytes_);
+    if (place_ >= power_) receive(place_ - power_, 0.0);
+  }
+
+  s4u::Mailbox* line(int from, int to) const {
+    return s4u::Mailbox::by_name(fmt::format("{}>{}", (from + root_) % ranks_, (to + root_) % ranks_));
+  }
+  void send(int to, double bytes) const {
+    line(place_, to)->put(const_cast<LongMessage*>(this), static_cast<std::uint64_t>(bytes));
+  }
+  void receive(int from, double added) const {
+    line(from, place_)->get<LongMessage>();
+    if (added > 0.0) smpi_execute(added / bytes_added);
+  }
+  void exchange(int with, double bytes, double added) const {
+    const s4u::CommPtr sent =
+        line(place_, with)->put_async(const_cast<LongMessage*>(this), static_cast<std::uint64_t>(bytes));
+    receive(with, added);
+    sent->wait();
+  }
+  void exchange(int with, double bytes) const { exchange(with, bytes, bytes); }
+
+  int root_;
+  int ranks_;
+  double bytes_;
+  int place_;  // the root has 0
+  int power_ = 1;
+};
+
 // A rank's call: what it computed before goes by first.
 class Call {
  public:
-  explicit Call(char kind, std::size_t bytes = 0) : rank_(own()), bytes_(bytes) {
+  explicit Call(char kind, std::size_t bytes = 0) : rank_(own()), bytes_(bytes), narrow_(bytes) {
     double seconds = cpu_seconds() - rank_.resumed;
     const bool is_collective = kind != 'p';
     if (const auto found = full_bytes.find({kind, bytes}); found != full_bytes.end()) bytes_ = found->second;
@@ -121,31 +178,26 @@ class Call {
       rank_.calls.push_back(call);
       if (rank_.calls.size() > kLongestContext) rank_.calls.pop_front();
       rank_.bytes += bytes_;
+      ++rank_.count;
     }
     rank_.computed += seconds;
     if (seconds > 0.0) smpi_execute(seconds);
-    narrow_ = bytes;
   }
   ~Call() { rank_.resumed = cpu_seconds(); }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  bool is_full() const { return bytes_ != narrow_ && narrow_ != 0; }
+  bool is_full() const { return bytes_ != narrow_; }
 
-  // After the message itself, which is short, one of its full length, of bytes that do not exist.
-  template <typename Send>
-  void send_full(const Send& send) const {
-    if (!is_full()) return;
-    auto* const state = s4u::Actor::self()->extension<simgrid::smpi::ActorExt>();
-    state->set_replaying(true);
-    send(nothing, nothing + kWords * sizeof(std::uint64_t), static_cast<int>(bytes_ / sizeof(std::uint64_t)));
-    state->set_replaying(false);
+  // After the message itself, which is short, one of its full length.
+  void send_full(bool is_sum, int root) const {
+    if (is_full()) LongMessage(root, static_cast<double>(bytes_)).pass(is_sum);
   }
 
  private:
   Rank& rank_;
   std::size_t bytes_;
-  std::size_t narrow_ = 0;
+  std::size_t narrow_;
 };
 
 std::size_t bytes_of(int count, MPI_Datatype type) {
@@ -157,9 +209,7 @@ std::size_t bytes_of(int count, MPI_Datatype type) {
 int reduce(char kind, const BegunSum& sum, MPI_Datatype type, MPI_Op op) {
   const Call call(kind, bytes_of(sum.count, type));
   const int status = PMPI_Reduce(sum.send, sum.values, sum.count, type, op, sum.root, sum.comm);
-  call.send_full([&](void* send, void* receive, int count) {
-    PMPI_Reduce(send, receive, count, MPI_UINT64_T, MPI_SUM, sum.root, sum.comm);
-  });
+  call.send_full(true, sum.root);
   return status;
 }
 
@@ -181,13 +231,14 @@ extern "C" {
 int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   const Call call('A', bytes_of(count, type));
   const int status = PMPI_Allreduce(send, receive, count, type, op, comm);
-  call.send_full([&](void* from, void* to, int full) { PMPI_Allreduce(from, to, full, MPI_UINT64_T, MPI_SUM, comm); });
+  call.send_full(true, 0);
+  call.send_full(false, 0);
   return status;
 }
 int MPI_Bcast(void* values, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const Call call('B', bytes_of(count, type));
   const int status = PMPI_Bcast(values, count, type, root, comm);
-  call.send_full([&](void* from, void*, int full) { PMPI_Bcast(from, full, MPI_UINT64_T, root, comm); });
+  call.send_full(false, root);
   return status;
 }
 int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
@@ -401,17 +452,21 @@ int main(int argc, char** argv) {
   std::array<char*, 3> settings{argv[0], const_cast<char*>("--log=root.thresh:error"), nullptr};
   int setting_count = 2;
   s4u::Engine engine(&setting_count, settings.data());
-  for (const char* setting : {"network/model:CM02", "network/crosstraffic:no", "contexts/stack-size:512"}) {
+  for (const char* setting : {"network/model:CM02", "network/crosstraffic:no", "contexts/stack-size:4096"}) {
     s4u::Engine::set_config(setting);
   }
   SMPI_init();
-  for (const char* setting :
-       {"smpi/privatization:no", "smpi/simulate-computation:no", "smpi/host-speed:1Gf", "smpi/coll-selector:ompi"}) {
+  for (const char* setting : {"smpi/privatization:no", "smpi/simulate-computation:no", "smpi/host-speed:1Gf"}) {
     s4u::Engine::set_config(setting);
   }
   const std::vector<s4u::Host*> hosts = network(given[1], ranks);
-  nothing = static_cast<char*>(::mmap(nullptr, 2 * kWords * sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  std::vector<std::uint64_t> sum(std::size_t{1} << 21);
+  const std::vector<std::uint64_t> addend(sum.size(), 1);
+  const double began = cpu_seconds();
+  for (int repeat = 0; repeat < 8; ++repeat) {
+    for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += addend[word];
+  }
+  bytes_added = static_cast<double>(sum[0] * sum.size() * sizeof(sum[0])) / (cpu_seconds() - began);
   SMPI_app_instance_register("dpreduce", nullptr, static_cast<int>(ranks));
   all.resize(ranks);
   for (unsigned rank = 0; rank < ranks; ++rank) {
@@ -428,7 +483,7 @@ int main(int argc, char** argv) {
   fmt::print(
       "{{\"ranks\": {}, \"seconds\": {:.6f}, \"coordinator_computes\": {:.6f}, \"others_compute\": {:.6f}, \"bytes\": "
       "{}}}\n",
-      ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes);
+      ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes, all.back().count);
   if (record != nullptr) std::fclose(record);
   SMPI_finalize();
   return 0;

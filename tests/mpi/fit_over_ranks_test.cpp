@@ -27,6 +27,7 @@ Shares shares_of(const std::string& method, const FittedRows& rows, const Fitted
   const auto size = static_cast<std::size_t>(test_ranks().size());
   Shares shares{seeded_fit(method, folder), rows.part(kRows * rank / size, kRows * (rank + 1) / size), rows.all()};
   if (method == "gd") shares.options.method.rounds = 2;
+  if (method == "fc") shares.options.data.classes = 70;  // whose steps three ranks share
   if (method == "mean") shares.options.rows.center = Centering::kPublic;
   if (method == "mean" || method == "public") shares.part.public_x = shares.whole.public_x = other.features();
   if (method == "ls") {
@@ -40,7 +41,7 @@ Shares shares_of(const std::string& method, const FittedRows& rows, const Fitted
 TEST(FitOverRanks, GivesTheModelOfOneRank) {
   const FittedRows rows(kRows, 3);
   const FittedRows other(20, 4);
-  for (const std::string method : {"mean", "ls", "gd", "public"}) {
+  for (const std::string method : {"mean", "ls", "gd", "public", "fc"}) {
     SCOPED_TRACE(method);
     const TemporaryFolder folder;
     const Shares shares = shares_of(method, rows, other, folder);

@@ -69,7 +69,30 @@ std::vector<double> eigenvalues_into(std::vector<double>& matrix, std::size_t di
   return eigenvalues;
 }
 
+std::vector<double> coordinates_along(std::span<const double> eigenvectors, std::span<const double> rows,
+                                      std::size_t dim) {
+  DPREDUCE_ASSERT(rows.size() % dim == 0 && eigenvectors.size() == dim * dim);
+  const auto order = static_cast<int>(dim);
+  use_one_blas_thread();
+  std::vector<double> coordinates(rows.size());
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows.size() / dim), order, order, 1.0,
+              rows.data(), order, eigenvectors.data(), order, 0.0, coordinates.data(), order);
+  return coordinates;
+}
+
 }  // namespace
+
+void scale_along(std::span<const double> eigenvectors, std::span<double> rows, std::span<const double> factors) {
+  const std::size_t dim = factors.size();
+  const auto order = static_cast<int>(dim);
+  const std::size_t count = rows.size() / dim;
+  std::vector<double> scaled = coordinates_along(eigenvectors, rows, dim);
+  for (std::size_t row = 0; row < count; ++row) {
+    for (std::size_t j = 0; j < dim; ++j) scaled[row * dim + j] *= factors[j];
+  }
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, scaled.data(),
+              order, eigenvectors.data(), order, 0.0, rows.data(), order);
+}
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   const std::size_t dim = lattice.dim;
@@ -115,25 +138,11 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
 }
 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
-  DPREDUCE_ASSERT(rows.size() % dim() == 0);
-  const auto order = static_cast<int>(dim());
-  use_one_blas_thread();
-  std::vector<double> coordinates(rows.size());
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows.size() / dim()), order, order, 1.0,
-              rows.data(), order, eigenvectors_.data(), order, 0.0, coordinates.data(), order);
-  return coordinates;
+  return coordinates_along(eigenvectors_, rows, dim());
 }
 
 void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
-  DPREDUCE_ASSERT(factors.size() == dim());
-  const auto order = static_cast<int>(dim());
-  const std::size_t count = rows.size() / dim();
-  std::vector<double> scaled = coordinates(rows);
-  for (std::size_t row = 0; row < count; ++row) {
-    for (std::size_t j = 0; j < dim(); ++j) scaled[row * dim() + j] *= factors[j];
-  }
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, scaled.data(),
-              order, eigenvectors_.data(), order, 0.0, rows.data(), order);
+  scale_along(eigenvectors_, rows, factors);
 }
 
 void GramSpectrum::solve(std::span<double> rows, double ridge, std::size_t components) const {

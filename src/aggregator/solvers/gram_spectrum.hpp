@@ -34,6 +34,11 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
 /// w of a released Gram matrix, in units of feature^2; 0 without noise.
 double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice);
 
+/// rows <- rows V^T diag(factors) V, V's rows being the eigenvectors. Its bits may depend on which rows are
+/// passed together. Shapes: rows K x d and V d x d, row-major; factors d. Cost: 4 K d^2 flops, on
+/// one thread.
+void scale_along(std::span<const double> eigenvectors, std::span<double> rows, std::span<const double> factors);
+
 class GramSpectrum {
  public:
   /// Takes a released upper triangle, as gram_in_units does. Cost: about 9 d^3 flops, on one thread, so that
@@ -49,6 +54,9 @@ class GramSpectrum {
   double noise_radius() const { return noise_radius_; }
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
+
+  /// V, d x d: one eigenvector a row, in the order of l_i.
+  std::span<const double> eigenvectors() const { return eigenvectors_; }
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
   /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""How fits scale: simulates or measures them, and draws what was found. launch/scaling starts this.
+
+    scaling_page.py OUT simulate|silos|measure RANKS NETWORKS SCALINGS METHODS     adds to OUT/fits.csv
+    scaling_page.py OUT draw [PAGE BUILD]                                          OUT/fits.svg; PAGE: of the documentation
+
+simulate: by build/release/bench/simulated_ranks; silos: whole runs among so many silos; measure: the same runs on real
+ranks, by LAUNCHER (launch/local). Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
+
+ROWS, DIM, CLASSES (those of ImageNet), ROWS_A_RANK (100000, weak scaling) and ROUNDS (20) may be set.
+"""
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build/release")
+ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (int(os.environ.get(name, usual)) for name, usual in [
+    ("ROWS", 1_281_167), ("DIM", 1664), ("CLASSES", 1000), ("ROWS_A_RANK", 100_000), ("ROUNDS", 20)])
+METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds", str(ROUNDS)]}
+FEW, NARROW = 4, 16  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold
+RECORDED = (4 * 1024, 4 * 3072)  # rows of the two records, from which follows what a row takes
+FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "others", "bytes", "phases"]
+SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
+RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
+
+
+def run(command, folder):
+    for name in os.listdir(folder):
+        if name.startswith("ledger"):
+            os.remove(os.path.join(folder, name))
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
+    if done.returncode != 0:
+        sys.exit(f"launch/scaling: {' '.join(map(str, command[:12]))} ...: exit {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def fit(method, data, classes=CLASSES):
+    return ["fit", "--train-x", f"{data}/train_x*.npy", "--train-y", f"{data}/train_y*.npy", "--classes", classes,
+            "--epsilon", 8, "--delta", 1e-7, "--threads", 1, "--seed", 1, "--method", method.split("-")[0], *METHODS[method], "--out", "model",
+            "--report", "report.json", "--timings", "timings.json", "--ledger", "ledger.jsonl", "--overwrite"]
+
+
+def synth(folder, name, rows, dim, shards=1):
+    path = os.path.join(folder, name)
+    run([f"{BUILD}/dpreduce", "synth", "--kind", "gaussian-mixture", "--overwrite", "--out", path, "--rows", rows, "--test-rows", CLASSES, "--dim", dim,
+         "--classes", CLASSES, "--shards", shards], folder)
+    return path
+
+
+def phases_of(folder):
+    with open(os.path.join(folder, "timings.json"), encoding="utf-8") as file:
+        return json.load(file)["phases"]
+
+
+def calls_of(path):
+    """Of each rank, its collectives in order: (kind, bytes, seconds of computation before)."""
+    ranks = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            rank, kind, length, seconds = line.split()
+            ranks.setdefault(int(rank), []).append((kind, int(length), float(seconds)))
+    return ranks
+
+
+class Charges:
+    """What computation takes at each place in the program: a + b rows; and how long messages of whole rows are."""
+
+    def __init__(self, method, folder, narrow, wide):
+        records = []
+        for data in (narrow, *wide):
+            best = None
+            for _ in range(2):  # the faster one, call by call: other work makes a call slower, never faster
+                run([f"{BUILD}/bench/simulated_ranks", FEW, "100g", "--record", "record", "--", *fit(method, data)], folder)
+                calls = calls_of(os.path.join(folder, "record"))
+                best = calls if best is None else {rank: [(*one[:2], min(one[2], two[2])) for one, two in zip(best[rank], calls[rank])] for rank in calls}
+            records.append(best)
+        self.lengths, places = {}, {}
+        for rank, calls in records[0].items():
+            names = []
+            for place, (kind, length, _) in enumerate(calls):
+                at = [record[rank][place] for record in records]
+                full = at[1][1] if at[1][1] > 8 * length else length  # texts have a few bytes more or less
+                if {call[0] for call in at} != {kind} or full != length and at[1][1] != at[2][1]:
+                    sys.exit(f"launch/scaling: {method}: call {place} of rank {rank} depends on the rows: {at}")
+                if full != length and self.lengths.setdefault((kind, length), full) != full:
+                    sys.exit(f"launch/scaling: {method}: {length} narrow bytes stand for messages of several lengths; choose other CLASSES")
+                names.append(f"{kind}{full}" if full != length else kind)
+                for context in range(min(place, 6) + 1):
+                    key = f"{min(rank, 1)}|{''.join(name + '.' for name in names[place - context:place])}>{names[place]}"
+                    places.setdefault(key, []).append((at[1][2], at[2][2]))
+        self.places = {}
+        for key, seconds in places.items():
+            one, two = (sum(column) / len(seconds) for column in zip(*seconds))
+            slope = max(0.0, (two - one) * FEW / (RECORDED[1] - RECORDED[0]))
+            self.places[key] = (max(0.0, one - slope * RECORDED[0] / FEW), slope)
+
+    def write(self, path, rows_of_rank):
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"b {kind}{length} {full}\n" for (kind, length), full in self.lengths.items())
+            file.writelines(f"c {key} {a + b * rows_of_rank:.9f}\n" for key, (a, b) in self.places.items())
+
+
+def simulate(ranks, networks, scalings, methods, out):
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        narrow = synth(folder, "narrow", max(8192, 2 * max(ranks)), NARROW)
+        wide = [synth(folder, f"wide{count}", count, DIM) for count in RECORDED]
+        for method in methods:
+            charges = Charges(method, folder, narrow, wide)
+            for scaling, network, count in ((s, n, r) for s in scalings for n in networks for r in sorted({FEW, *ranks})):
+                rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
+                charges.write(os.path.join(folder, "charges"), rows / count)
+                told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count, network, "--charge", "charges", "--", *fit(method, narrow)], folder))
+                formula = told["coordinator_computes"] + 2 * told["bytes"] / RATES[network] + 2 * LATENCY * math.log2(count) * told["calls"]
+                yield {"source": "simulated", "scaling": scaling, "method": method, "network": network, "ranks": count, "rows": rows,
+                       "seconds": told["seconds"], "formula": formula, "coordinator": told["coordinator_computes"],
+                       "others": told["others_compute"], "bytes": told["bytes"], "phases": json.dumps(phases_of(folder))}
+
+
+def simulate_silos(silos, networks, _, methods, out):
+    """Whole and unscaled: masks, frames and keys take what they take here."""
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        for count in silos:
+            synth(folder, f"silos{count}", count * SILO_ROWS, SILO_DIM, count + 1)
+            os.remove(f"{folder}/silos{count}/train_x_0.npy")
+            for method, network in ((m, n) for m in methods for n in networks):
+                words = [word.replace("train_x*", "train_x_{rank}").replace("train_y*", "train_y_{rank}") if isinstance(word, str) else word
+                         for word in fit(method, f"silos{count}", SILO_CLASSES)]
+                told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count + 1, network, "--", *words, "--secure-aggregation"], folder))
+                yield {"source": "simulated", "scaling": "silos", "method": method, "network": network, "ranks": count, "rows": count * SILO_ROWS,
+                       "seconds": told["seconds"], "coordinator": told["coordinator_computes"], "others": told["others_compute"],
+                       "phases": json.dumps(phases_of(folder))}
+
+
+def measure(ranks, _, scalings, methods, out):
+    launcher = os.environ.get("LAUNCHER", os.path.join(ROOT, "launch/local"))
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        for scaling, count in ((s, r) for s in scalings for r in ranks):
+            rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
+            data = synth(folder, "rows", rows, DIM, count)
+            for method in methods:
+                began = time.monotonic()
+                run([launcher, count, *fit(method, data)], folder)
+                yield {"source": "measured", "scaling": scaling, "method": method, "network": "", "ranks": count, "rows": rows,
+                       "seconds": time.monotonic() - began, "phases": json.dumps(phases_of(folder))}
+
+
+def known(out):
+    path = os.path.join(out, "fits.csv")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def add(out, lines):
+    """Each line as it comes, so that what is interrupted keeps what it has. A newer line takes the place of an older."""
+    for line in lines:
+        key = [str(line[field]) for field in FIELDS[:5]]
+        lines_so_far = [old for old in known(out) if [old[field] for field in FIELDS[:5]] != key] + [line]
+        with open(os.path.join(out, "fits.csv.new"), "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS, restval="")
+            writer.writeheader()
+            writer.writerows(lines_so_far)
+        os.replace(os.path.join(out, "fits.csv.new"), os.path.join(out, "fits.csv"))
+        print(f"{line['source']} {line['scaling']} {line['method']} {line['network']} {line['ranks']} ranks: {line['seconds']:.2f} s", file=sys.stderr, flush=True)
+
+
+def efficiency(line, lines):
+    """Beside the fewest ranks of the same kind."""
+    same = [other for other in lines if all(other[field] == line[field] for field in FIELDS[:4])]
+    first = min(same, key=lambda other: int(other["ranks"]))
+    share = int(line["ranks"]) / int(first["ranks"]) if line["scaling"] == "strong" else 1.0
+    return float(first["seconds"]) / share / float(line["seconds"])
+
+
+def picture(lines):
+    """Efficiency by ranks, both scalings; lines are simulated, circles measured."""
+    left = {"strong": 50, "weak": 390}
+    most = max(int(line["ranks"]) for line in lines)
+    colors = dict(zip(METHODS, ("#1b6ca8", "#c0392b", "#e59866", "#2e8b57")))
+    at = lambda scaling, ranks, share: (left[scaling] + 290 * math.log2(max(ranks, 1)) / max(math.log2(most), 1), 260 - 220 * min(share, 1.1))
+    svg = ['<svg xmlns="http://www.w3.org/2000/svg" width="720" height="320" font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
+    for scaling in left:
+        svg.append(f'<text x="{left[scaling]}" y="20">{scaling} scaling, 100 Gb/s: efficiency by ranks</text>')
+        for share in (0, 0.5, 1):
+            (x, y), (end, _) = at(scaling, 1, share), at(scaling, most, share)
+            svg.append(f'<line x1="{x}" y1="{y}" x2="{end}" y2="{y}" stroke="#ccc"/><text x="{x - 25}" y="{y + 4}">{share}</text>')
+        for ranks in sorted({int(line["ranks"]) for line in lines if line["scaling"] == scaling}):
+            svg.append(f'<text x="{at(scaling, ranks, 0)[0]}" y="278" text-anchor="middle">{ranks}</text>')
+    for number, (method, color) in enumerate(colors.items()):
+        svg.append(f'<text x="{60 + 150 * number}" y="305" fill="{color}">{method}</text>')
+        for scaling in left:
+            of = sorted((line for line in lines if line["scaling"] == scaling and line["method"] == method), key=lambda line: int(line["ranks"]))
+            points = [(line["source"], *at(scaling, int(line["ranks"]), efficiency(line, lines))) for line in of if line["network"] in ("100g", "")]
+            svg.append(f'<polyline fill="none" stroke="{color}" stroke-width="2" points="{" ".join(f"{x:.1f},{y:.1f}" for source, x, y in points if source == "simulated")}"/>')
+            svg += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="none" stroke="{color}"/>' for source, x, y in points if source == "measured"]
+    return "\n".join([*svg, "</svg>"]) + "\n"
+
+
+def table(lines, every):
+    head = ["method", "network", "ranks", "seconds", "formula", "coordinator computes", "others compute", "MB a rank", "phases (s)"]
+    cells = []
+    for line in lines:
+        number = lambda field, digits, scale=1: f"{float(line[field]) / scale:.{digits}f}" if line[field] else ""
+        phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in json.loads(line["phases"]).items() if seconds >= 0.01)
+        cells.append([line["method"], line["network"], line["ranks"], number("seconds", 2), f"{efficiency(line, every):.2f}", number("formula", 2),
+                      number("coordinator", 2), number("others", 2), number("bytes", 0, 1e6), phases])
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *cells])
+
+
+def draw(out, page=None, build=None):
+    lines = sorted(known(out), key=lambda line: (line["source"], line["scaling"], list(METHODS).index(line["method"]), line["network"], int(line["ranks"])))
+    for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "scaling.svg")] if page else [])]:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(picture([line for line in lines if line["scaling"] != "silos"]))
+        print(path)
+    if page:
+        with open(os.path.join(ROOT, "bench/scaling.md"), encoding="utf-8") as file:
+            text = file.read()
+        tables = {scaling: table([line for line in lines if line["scaling"] == scaling], lines) for scaling in ("strong", "weak", "silos")}
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
+                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, **tables))
+        print(page)
+
+
+def main(out, what, *words):
+    if what == "draw":
+        return draw(out, *words)
+    ranks, networks, scalings, methods = ([*map(int, words[0].split(","))], *(word.split(",") for word in words[1:]))
+    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
