@@ -34,7 +34,8 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
              to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row");
   fmt::print("ledger     {}\n", privacy.ledger);
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
-  print_told(JsonFields(report, "report"));
+  const ToldFigures told = *told_figures(JsonFields(report, "report"));
+  for (const auto& [name, text] : told_lines(told)) fmt::print("{:<22} {}\n", name, text);
   const nlohmann::json& metrics = report["metrics"];
   if (metrics.contains("difference")) {
     fmt::print("the second model is the better one with probability {:.3g}\n",

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <vector>
 
 #include <boost/math/special_functions/erf.hpp>
+#include <boost/math/tools/toms748_solve.hpp>
 
 #include "common/base/error.hpp"
 
@@ -16,7 +18,7 @@ constexpr double kRounding = 0.28867513459481287;  // sqrt(1 / 12): noise is rou
 constexpr double kTie = 0.2;                       // of a count that each tail has more, since counts are whole numbers
 constexpr double kFarthestBelow = 2.0;  // in s: a count that noise has taken further below 0 is taken to be there
 constexpr double kNegligibleSkewness = 0.02;
-constexpr double kFarthestTerm = 9.0;  // in deviations, of a binomial sum
+constexpr double kFarthestTerm = 7.0;  // in deviations, of a binomial sum: beyond them is 3e-12
 
 // What is observed, and the law of T(p) for any p.
 class Pivot {
@@ -75,16 +77,21 @@ class Pivot {
   double rows_;
 };
 
-// Where `is_held` ends between `inside`, which it holds, and `end`.
-template <typename IsHeld>
-double end_of(double inside, double end, const IsHeld& is_held) {
-  if (is_held(end)) return end;
-  constexpr int kHalvings = 40;
-  for (int step = 0; step < kHalvings; ++step) {
-    const double middle = 0.5 * (inside + end);
-    (is_held(middle) ? inside : end) = middle;
-  }
-  return 0.5 * (inside + end);
+// Where `excess`, above 0 at `inside`, comes to 0 on the way to `end`; `end` where it does not. To 9 digits, in some
+// ten values: a sum of many terms each.
+template <typename Excess>
+double end_of(double inside, double end, const Excess& excess) {
+  const double at_end = excess(end);
+  if (at_end > 0.0) return end;
+  const double at_inside = excess(inside);
+  if (at_inside <= 0.0) return inside;
+  const bool is_upper = end > inside;
+  constexpr int kBits = 30;
+  std::uintmax_t most = 60;
+  const auto [low, high] = boost::math::tools::toms748_solve(
+      excess, std::min(inside, end), std::max(inside, end), is_upper ? at_inside : at_end,
+      is_upper ? at_end : at_inside, boost::math::tools::eps_tolerance<double>(kBits), most);
+  return 0.5 * (low + high);
 }
 
 }  // namespace
@@ -99,9 +106,9 @@ Estimate estimate_share(const NoisedCounts& counts, double level) {
   const double alpha = 1.0 - level;
   const double share = pivot.share();
   const double low =
-      end_of(share, 0.0, [&](double p) { return pivot.tail_above(p, -kTie) > alpha * pivot.part_above(p); });
+      end_of(share, 0.0, [&](double p) { return pivot.tail_above(p, -kTie) - alpha * pivot.part_above(p); });
   const double high = end_of(
-      share, 1.0, [&](double p) { return 1.0 - pivot.tail_above(p, kTie) > alpha * (1.0 - pivot.part_above(p)); });
+      share, 1.0, [&](double p) { return 1.0 - pivot.tail_above(p, kTie) - alpha * (1.0 - pivot.part_above(p)); });
   return {.value = share,
           .low = low,
           .high = high,

@@ -34,8 +34,8 @@ struct Estimate {
   bool says_nothing(double range = 1.0) const { return high - low > 0.8 * range; }
 };
 
-/// p, from 0 to 1, at that level (0.95). `deviation` is what a normal interval of that width has. Cost: at most some
-/// 10^5 error functions, a few ms; of large counts or large noise 80.
+/// p, from 0 to 1, at that level (0.95). `deviation` is what a normal interval of that width has. Cost: some 20 sums of
+/// 14 deviations of the binomial law each, below a ms for 10^4 rows; of large counts or large noise 20 error functions.
 Estimate estimate_share(const NoisedCounts& counts, double level);
 
 /// The mean of a loss in [0, most]: `sum` of it, with noise `sum_sigma`, over about `rows` rows, with noise

@@ -155,8 +155,11 @@ Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Prep
   return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing) : std::move(models.front());
 }
 
-// The figures of test rows: one more release of the run, of other rows, by the model that it has trained. Collective.
+// The figures of test rows, where they share the budget: one more release of the run, of other rows, by the model that
+// it has trained. Collective.
 void release_evaluation(FittedRun& fitted, TrainingTerms& terms) {
+  DPREDUCE_ASSERT(fitted.fit->options().evaluation.share.has_value() == (terms.evaluated != nullptr));
+  if (terms.evaluated == nullptr) return;
   const ResolvedFit& fit = *fitted.fit;
   TrainingRun run(*fitted.ranks, *terms.evaluated, *fitted.releaser, fit.plan(),
                   fit.stream_over(*terms.evaluated, terms.threads, terms.memory_bytes), or_silent(terms.progress),
@@ -189,7 +192,6 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms) {
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
   DPREDUCE_ASSERT(fit->options().data.weighs_rows() == training.has_weights());
-  DPREDUCE_ASSERT(fit->options().evaluation.share.has_value() == (terms.evaluated != nullptr));
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
   std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
@@ -230,7 +232,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                                .releaser = std::move(releaser),
                                .ranks = &ranks});
     });
-    if (terms.evaluated != nullptr) release_evaluation(*fitted, terms);
+    release_evaluation(*fitted, terms);
   });
   fitted->timings = std::move(terms.timings);
   return std::move(*fitted);

@@ -208,16 +208,9 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   return sentences;
 }
 
-// A figure a sentence, but for long lists.
 std::vector<std::string> figure_sentences(const ToldFigures& told) {
   std::vector<std::string> sentences;
-  for (const ToldList& list : told.lists) {
-    if (list.figures.size() > kMostToldByOne) {
-      sentences.push_back(fmt::format("{}: {} figures, each in the report", list.kind, list.figures.size()));
-      continue;
-    }
-    for (const ToldFigure& figure : list.figures) sentences.push_back(figure.name + ": " + text_of(figure));
-  }
+  for (const auto& [name, text] : told_lines(told)) sentences.push_back(name + ": " + text);
   sentences.push_back(
       fmt::format("each interval by itself holds the truth about rows like these with probability {:g}: it knows the "
                   "noise, and that the rows are a sample",

@@ -51,33 +51,21 @@ std::string as_words(std::string name) {
 // The numbers of the report's test figures, in the order of kMetrics.
 using TestNumbers = std::vector<std::pair<std::string, nlohmann::json>>;
 
-// What a card says of test rows: figures with noise, in the place of exact ones where there are both.
-struct CardFigures {
-  TestNumbers exact;
-  const ReportedRun* told = nullptr;  // the run that told them with noise
-
-  TestNumbers numbers() const {
-    if (told == nullptr) return exact;
-    TestNumbers numbers;
-    const JsonFields report(told->content, "");
-    const JsonFields metrics = told_part_of(report)->object("metrics");
-    for (const auto& [name, metric] : kMetrics) {
-      if (metrics.object(name).has("value")) numbers.emplace_back(metric, metrics.object(name).number("value"));
-    }
-    return numbers;
-  }
-};
-
-TestNumbers test_numbers(const JsonFields& test) {
+// With noise in the place of exact ones, where the report has such.
+TestNumbers test_numbers(const JsonFields& report) {
+  const std::optional<JsonFields> told = told_part_of(report);
+  const JsonFields test = told ? told->object("metrics") : report.object("test");
   TestNumbers figures;
   for (const auto& [name, metric] : kMetrics) {
-    if (test.has(name)) figures.emplace_back(metric, test.number(name));
+    if (!test.has(name)) continue;
+    const nlohmann::json& figure = told ? test.object(name).number("value") : test.number(name);
+    if (!figure.is_null()) figures.emplace_back(metric, figure);
   }
   return figures;
 }
 
-std::string front_matter(const ClassifierParts& parts, const std::string& name, const CardFigures& told) {
-  const TestNumbers figures = told.numbers();
+std::string front_matter(const ClassifierParts& parts, const std::string& name, const TestNumbers& figures,
+                         const char* what) {
   std::string text =
       "---\n"
       "# license: yours to choose, before you publish the model\n"
@@ -100,10 +88,7 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
         "      name: test rows ({})\n"
         "      type: test-rows\n"
         "    metrics:\n",
-        quoted(name),
-        told.told == nullptr             ? "figures about them are outside of the guarantee"
-        : told.told->figures->is_private ? "figures about them have noise, and are private"
-                                         : "figures about them have noise with a seed");
+        quoted(name), what);
     for (const auto& [metric, figure] : figures) {
       text += fmt::format("    - type: {}\n      value: {}\n", metric, json_text(figure));
     }
@@ -278,17 +263,19 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
                        const std::string& report_path, const std::optional<ReportedRun>& evaluation) {
   const ClassifierParts& parts = classifier.parts();
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
-  CardFigures figures{.exact = test_numbers(JsonFields(content, report_path).object("test"))};
-  if (run && run->figures) figures.told = &*run;
-  if (evaluation) figures.told = &*evaluation;
-  std::string text = front_matter(parts, name, figures);
+  const std::optional<ReportedRun>& tested = evaluation ? evaluation : run;
+  const bool has_noise = tested && tested->figures;
+  const TestNumbers figures = test_numbers(JsonFields(evaluation ? evaluation->content : content, report_path));
+  const char* const what = !has_noise                    ? "figures about them are outside of the guarantee"
+                           : tested->figures->is_private ? "figures about them have noise, and are private"
+                                                         : "figures about them have noise with a seed";
+  std::string text = front_matter(parts, name, figures, what);
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ");
   text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
-  text += figures.told != nullptr ? told_section(*figures.told)
-                                  : test_section(figures.exact, run && run->is_tested_on_training_rows);
+  text += has_noise ? told_section(*tested) : test_section(figures, run && run->is_tested_on_training_rows);
   return text + loading_section(name);
 }
 

@@ -13,19 +13,20 @@ namespace {
 struct Kind {
   const char* member;
   const char* name;
+  bool is_share = true;
 };
 
 constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
                            {"accuracy_b", "accuracy of second"},
-                           {"difference", "second less first"},
-                           {"largest_gap", "largest gap of groups"},
+                           {"difference", "second less first", false},
+                           {"largest_gap", "largest gap of groups", false},
                            {"balanced_accuracy", "balanced accuracy"},
                            {"top_k", "top k"},
                            {"auc", "AUC"},
                            {"micro_f1", "micro F1"},
-                           {"log_loss", "log loss"},
-                           {"calibration_error", "calibration error"},
-                           {"brier", "Brier score"}};
+                           {"log_loss", "log loss", false},
+                           {"calibration_error", "calibration error", false},
+                           {"brier", "Brier score", false}};
 constexpr Kind kOfEach[] = {{"by_group", "accuracy"}, {"recall", "recall"}, {"precision", "precision"}, {"f1", "F1"}};
 
 ToldFigure figure_of(const JsonFields& figure, std::string name, double least, double most) {
@@ -46,7 +47,9 @@ ToldFigure figure_alone(const JsonFields& metrics, const Kind& kind) {
   const JsonFields figure = metrics.object(member);
   double most = member == "brier" ? 2.0 : 1.0;
   if (figure.has("largest")) most = figure.number_within("largest", 0.0, std::numeric_limits<double>::max());
-  return figure_of(figure, kind.name, member == "difference" ? -1.0 : 0.0, most);
+  ToldFigure told = figure_of(figure, kind.name, member == "difference" ? -1.0 : 0.0, most);
+  told.is_share = kind.is_share;
+  return told;
 }
 
 }  // namespace
@@ -79,21 +82,22 @@ std::optional<ToldFigures> told_figures(const JsonFields& report) {
   return told;
 }
 
-void print_told(const JsonFields& report) {
-  const ToldFigures told = told_figures(report).value();
-  for (const ToldList& list : told.lists) {
-    if (list.figures.size() > kMostToldByOne) {
-      fmt::print("{} of {} is in the JSON report\n", list.kind, list.figures.size());
-      continue;
-    }
-    for (const ToldFigure& figure : list.figures) fmt::print("{:<22} {}\n", figure.name, text_of(figure));
-  }
-}
-
 std::string text_of(const ToldFigure& figure) {
   if (!figure.value) return "too little data for this budget";
   return fmt::format("{:.3f}, from {:.3f} to {:.3f}, noise {:.2g}", *figure.value, figure.low, figure.high,
                      figure.noise);
+}
+
+std::vector<std::pair<std::string, std::string>> told_lines(const ToldFigures& told) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const ToldList& list : told.lists) {
+    if (list.figures.size() > kMostToldByOne) {
+      lines.emplace_back(list.kind, fmt::format("{} figures, in the JSON report", list.figures.size()));
+      continue;
+    }
+    for (const ToldFigure& figure : list.figures) lines.emplace_back(figure.name, text_of(figure));
+  }
+  return lines;
 }
 
 }  // namespace dpreduce

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/json_fields.hpp"
@@ -17,6 +18,7 @@ struct ToldFigure {
   double noise;        ///< standard deviation by noise alone
   double least = 0.0;  ///< what the figure may be
   double most = 1.0;
+  bool is_share = true;  ///< of what a model gets right; else a loss, or a difference
 };
 
 /// Figures of the same kind, of each class or group; or those that stand alone.
@@ -42,10 +44,10 @@ std::optional<JsonFields> told_part_of(const JsonFields& report);
 /// as the program writes it.
 std::optional<ToldFigures> told_figures(const JsonFields& report);
 
-/// A line of each figure, on standard output; of long lists their length.
-void print_told(const JsonFields& report);
-
 /// "0.993, from 0.980 to 1.000, noise 0.007".
 std::string text_of(const ToldFigure& figure);
+
+/// Each figure by its name, in such words; of long lists their length.
+std::vector<std::pair<std::string, std::string>> told_lines(const ToldFigures& told);
 
 }  // namespace dpreduce

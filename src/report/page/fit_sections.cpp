@@ -2,6 +2,7 @@
 // part, and what was asked for.
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -218,33 +219,11 @@ std::string recall_chart(const JsonFields& test, const ClassNames& names) {
        .values = std::move(values)});
 }
 
-std::string confusion_chart(const JsonFields& test, const ClassNames& names) {
+std::string exact_confusion(const JsonFields& test, const ClassNames& names) {
   if (!test.has("confusion_matrix")) return {};
-  const nlohmann::json& rows = test.json().at("confusion_matrix");
-  const auto is_count = [](const nlohmann::json& count) { return count.is_number_integer() && count >= 0; };
-  bool is_square = rows.is_array() && rows.size() == names.count();
-  for (const nlohmann::json& row : rows) {
-    is_square =
-        is_square && row.is_array() && row.size() == names.count() && std::all_of(row.begin(), row.end(), is_count);
-  }
-  if (!is_square) test.refuse("confusion_matrix", fmt::format("must be {0} x {0} counts", names.count()));
-  std::vector<std::string> columns{"true class"};
-  for (std::size_t label = 0; label < names.count(); ++label) {
-    columns.push_back("as " + names.of(label));
-  }
-  Table values("Test rows of each true class, by predicted class", columns);
-  for (std::size_t label = 0; label < names.count(); ++label) {
-    std::vector<std::string> cells{name(names.of(label))};
-    for (const nlohmann::json& count : rows[label]) cells.push_back(figure(count));
-    values.add(cells);
-  }
-  if (names.count() > kMostDrawn) return values.html();
-  return chart_html(
-      {.title = "Confusion",
-       .caption = "Rows of each true class, by predicted class. The larger its share of its row, the stronger the "
-                  "color of a cell.",
-       .spec = {{"chart", "matrix"}, {"x", {{"label", "predicted class"}}}, {"y", {{"label", "true class"}}}},
-       .values = std::move(values)});
+  std::vector<std::string> of_classes;
+  for (std::size_t label = 0; label < names.count(); ++label) of_classes.push_back(names.of(label));
+  return confusion_chart(test, "confusion_matrix", of_classes, "");
 }
 
 std::string test_summary(const JsonFields& test) {
@@ -277,7 +256,7 @@ void add_figures_of_classes(std::vector<Section>& sections, const JsonFields& re
   if (!report.has("test") || told_part_of(report)) return;
   const JsonFields test = report.object("test");
   const ClassNames names(report);
-  const std::string body = recall_chart(test, names) + confusion_chart(test, names) +
+  const std::string body = recall_chart(test, names) + exact_confusion(test, names) +
                            folded("All figures of each class", by_class_table(test, names));
   if (!body.empty()) sections.push_back({"How well it does, class by class", body, why_exact(test)});
 }
@@ -309,6 +288,38 @@ void add_settings(std::vector<Section>& sections, const JsonFields& report) {
 }
 
 }  // namespace
+
+std::string confusion_chart(const JsonFields& owner, const std::string& member, const std::vector<std::string>& names,
+                            const std::string& noise) {
+  constexpr std::size_t kMostDrawn = 64;  // classes
+  const nlohmann::json& rows = owner.json().at(member);
+  const auto is_count = [&](const nlohmann::json& count) {
+    return noise.empty() ? count.is_number_integer() && count >= 0 : count.is_number();
+  };
+  bool is_square = rows.is_array() && rows.size() == names.size();
+  for (const nlohmann::json& row : rows) {
+    is_square = is_square && row.is_array() && row.size() == names.size() && std::ranges::all_of(row, is_count);
+  }
+  if (!is_square) owner.refuse(member, fmt::format("must be {0} x {0} counts", names.size()));
+  std::vector<std::string> columns{"true class"};
+  for (const std::string& predicted : names) columns.push_back("as " + predicted);
+  Table values("Test rows of each true class, by predicted class", columns);
+  for (std::size_t label = 0; label < names.size(); ++label) {
+    std::vector<std::string> cells{name(names[label])};
+    for (const nlohmann::json& count : rows[label]) {
+      cells.push_back(figure(std::max<std::int64_t>(0, std::llround(count.get<double>()))));
+    }
+    values.add(cells);
+  }
+  if (names.size() > kMostDrawn) return values.html();
+  return chart_html(
+      {.title = "Confusion",
+       .caption = "Rows of each true class, by predicted class. The larger its share of its row, the stronger the "
+                  "color of a cell." +
+                  noise,
+       .spec = {{"chart", "matrix"}, {"x", {{"label", "predicted class"}}}, {"y", {{"label", "true class"}}}},
+       .values = std::move(values)});
+}
 
 std::vector<Section> fit_sections(const PageDocument& document) {
   const JsonFields report(document.run->content, document.name);

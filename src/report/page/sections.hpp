@@ -16,9 +16,6 @@ struct Section {
   std::string owner_only{};  ///< why it is for the data's owner and not for release; empty: it is public
 };
 
-/// Classes of a confusion matrix that is drawn.
-inline constexpr std::size_t kMostDrawn = 64;
-
 /// All throw BadInput naming document and member where one has another type than reports have.
 
 std::vector<Section> fit_sections(const PageDocument& document);
@@ -32,6 +29,10 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
 /// Sections of a fit: each adds nothing where the report has nothing for it.
 void add_budget(std::vector<Section>& sections, const JsonFields& report);
 void add_released_values(std::vector<Section>& sections, const JsonFields& report);
+/// The chart, or of many classes the table, of numbers of rows by true and predicted class; `noise` is what is said of
+/// theirs, empty of exact ones.
+std::string confusion_chart(const JsonFields& owner, const std::string& member, const std::vector<std::string>& names,
+                            const std::string& noise);
 /// Figures about test rows with noise, and what tables there are of them.
 void add_told_figures(std::vector<Section>& sections, const PageDocument& document, const JsonFields& report);
 

@@ -1,6 +1,7 @@
 // Figures about test rows that have noise: each with its interval, drawn; and tables of them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,9 +13,25 @@
 namespace dpreduce {
 namespace {
 
-// The interval as a line, its value as a mark on it, over all that the figure may be.
-std::string interval_svg(const ToldFigure& told) {
-  const auto place = [&](double value) { return 100.0 * (value - told.least) / (told.most - told.least); };
+// What intervals are drawn on: of shares one scale that holds them all.
+struct Scale {
+  double least = 0.0;
+  double most = 1.0;
+};
+
+Scale scale_of_shares(const ToldList& list) {
+  Scale scale{1.0, 0.0};
+  for (const ToldFigure& told : list.figures) {
+    if (!told.is_share) continue;
+    scale = {std::min(scale.least, std::floor(told.low * 20.0) / 20.0),
+             std::max(scale.most, std::ceil(told.high * 20.0) / 20.0)};
+  }
+  return scale.least < scale.most ? scale : Scale{};
+}
+
+// The interval as a bar, its value as a mark on it.
+std::string interval_svg(const ToldFigure& told, const Scale& scale) {
+  const auto place = [&](double value) { return 100.0 * (value - scale.least) / (scale.most - scale.least); };
   const std::string mark = told.value
                                ? fmt::format("<rect class=\"mark\" x=\"{:.2f}\" y=\"2\" width=\"1\" height=\"8\"/>",
                                              std::clamp(place(*told.value) - 0.5, 0.0, 99.0))
@@ -26,17 +43,15 @@ std::string interval_svg(const ToldFigure& told) {
       place(told.low), std::max(place(told.high) - place(told.low), 0.5), mark);
 }
 
-// A share as per cent; what may be below 0 or above 1 as a number.
-std::string figure_html(const ToldFigure& told, double value) {
-  return told.least == 0.0 && told.most == 1.0 ? percent(value) : figure(value);
-}
-
 std::string figures_table(const ToldList& list) {
+  const Scale shares = scale_of_shares(list);
   Table table(list.kind.empty() ? "Figures, each with its interval" : list.kind + ", each with its interval",
-              {"figure", "value", "from", "to", "interval", "noise"});
+              {"figure", "value", "from", "to",
+               fmt::format("drawn, {:g} % to {:g} %", 100 * shares.least, 100 * shares.most), "noise"});
   for (const ToldFigure& told : list.figures) {
-    table.add({name(told.name), told.value ? figure_html(told, *told.value) : "too little data",
-               figure_html(told, told.low), figure_html(told, told.high), interval_svg(told), figure(told.noise)});
+    const auto shown = [&](double value) { return told.is_share ? percent(value) : figure(value); };
+    table.add({name(told.name), told.value ? shown(*told.value) : "too little data", shown(told.low), shown(told.high),
+               interval_svg(told, told.is_share ? shares : Scale{told.least, told.most}), figure(told.noise)});
   }
   return table.html();
 }
@@ -91,36 +106,18 @@ std::string roc_chart(const JsonFields& metrics) {
                      "share of the other classes taken for it", "share of the class found", points);
 }
 
-std::string confusion_chart(const JsonFields& metrics, const std::vector<std::string>& class_names) {
+std::string noised_confusion(const JsonFields& metrics, const std::vector<std::string>& class_names) {
   if (!metrics.has("confusion")) return {};
   const JsonFields confusion = metrics.object("confusion");
-  const bool is_by_group = confusion.has("class_groups");
-  const nlohmann::json& rows = confusion.with("counts").json()["counts"];
-  if (!rows.is_array()) confusion.refuse("counts", "must be rows of counts");
-  const auto name_of = [&](std::size_t k) {
-    return is_by_group ? fmt::format("group {}", k) : name_of_class(class_names, k);
-  };
-  std::vector<std::string> columns{"true class"};
-  for (std::size_t k = 0; k < rows.size(); ++k) columns.push_back("as " + name_of(k));
-  const std::string noise = fmt::format("{:.3g}", confusion.number_within("noise", 0.0, 1e300));
-  Table values("Noised numbers of rows by true and predicted class", columns);
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    std::vector<std::string> cells{name(name_of(k))};
-    const bool is_row = rows[k].is_array() && rows[k].size() == rows.size();
-    if (!is_row) confusion.refuse("counts", "must have as many columns as rows");
-    for (const nlohmann::json& count : rows[k]) {
-      if (!count.is_number()) confusion.refuse("counts", "must hold numbers");
-      cells.push_back(figure(std::max(0.0, std::round(count.get<double>()))));
-    }
-    values.add(cells);
+  const std::size_t columns = confusion.with("counts").json()["counts"].size();
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < columns; ++k) {
+    names.push_back(confusion.has("class_groups") ? fmt::format("group {}", k) : name_of_class(class_names, k));
   }
-  if (rows.size() > kMostDrawn) return values.html();
-  return chart_html(
-      {.title = "Confusion",
-       .caption = "Rows of each true class, by predicted class. Each number has noise of standard deviation " + noise +
-                  "; its interval is in the report.",
-       .spec = {{"chart", "matrix"}, {"x", {{"label", "predicted class"}}}, {"y", {{"label", "true class"}}}},
-       .values = std::move(values)});
+  return confusion_chart(
+      confusion, "counts", names,
+      fmt::format(" Each number has noise of standard deviation {:.3g}; its interval is in the report.",
+                  confusion.number_within("noise", 0.0, std::numeric_limits<double>::max())));
 }
 
 }  // namespace
@@ -137,7 +134,7 @@ void add_told_figures(std::vector<Section>& sections, const PageDocument& docume
     const std::string table = figures_table(list);
     body += list.figures.size() > kMostToldByOne ? folded("All figures of " + list.kind, table) : table;
   }
-  body += calibration_chart(metrics) + roc_chart(metrics) + confusion_chart(metrics, report.texts("class_names"));
+  body += calibration_chart(metrics) + roc_chart(metrics) + noised_confusion(metrics, report.texts("class_names"));
   sections.push_back({"How good the model is", body, told->is_private ? "" : "noise with a seed can be computed"});
 }
 
