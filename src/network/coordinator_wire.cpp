@@ -58,7 +58,7 @@ std::string CoordinatorWire::why_refused(PartyLine& line, const Greeting& greeti
       break;
     case LineState::kLeft:
     case LineState::kLost:
-      if (!has_begun_ && !is_same) return "";
+      if (!has_begun_ && (!is_same || line.state() == LineState::kLost)) return "";
       if (is_same) return "the run goes on without it";
       break;
   }
@@ -82,8 +82,10 @@ void CoordinatorWire::admit(Doorman::Proved visitor) {
       const bool is_known = line.process() == visitor.greeting.process;
       if (!is_known) bound_by_[silo] = visitor.greeting.connection;
       const Greeting welcome{process_, is_known ? line.link().received() : 0, bound_by_.at(silo)};
+      std::optional<ExportedSecret> secret;
+      if (!is_known) secret = visitor.connection->secret();
       return attach(silo, visitor.connection, std::move(visitor.reader), visitor.greeting,
-                    greeting_message(LinkKind::kWelcome, welcome), visitor.connection->secret());
+                    greeting_message(LinkKind::kWelcome, welcome), secret);
     }
   } catch (const AggregationAborted& fault) {
     refusal = fault.what();

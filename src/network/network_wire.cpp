@@ -82,8 +82,8 @@ void NetworkWire::tick() {
       if (!line.tick(now)) continue;
       const std::string why = fmt::format("its line broke ({}) and was not made again within {} s", line.why_broken(),
                                           seconds_in(line.reconnect_time()));
-      log(fmt::format("{} is lost: {}", name_of(peer), why));
       on_gone(peer, why);
+      if (line.state() == LineState::kLost) log(fmt::format("{} is lost: {}", name_of(peer), why));
     }
     on_tick(now);
   }
@@ -117,13 +117,14 @@ void NetworkWire::deliver(Message message) {
 }
 
 void NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
-                         const Greeting& greeting, std::vector<std::byte> first, const ExportedSecret& secret) {
+                         const Greeting& greeting, std::vector<std::byte> first,
+                         const std::optional<ExportedSecret>& secret) {
   PartyLine& line = lines_.at(peer);
-  if (line.process() != greeting.process) {
-    if (line.process()) line.forget();
+  if (line.process() && line.process() != greeting.process) line.forget();
+  if (secret) {
     const bool is_coordinator = terms_.self == 0;
     PayloadWriter writer;
-    writer.text("dpreduce line v1").bytes(secret);
+    writer.text("dpreduce line v1").bytes(*secret);
     writer.bytes(is_coordinator ? greeting.process : process_).bytes(is_coordinator ? process_ : greeting.process);
     bindings_[peer] = sha256(writer.take());
   }

@@ -79,10 +79,10 @@ class NetworkWire : public Wire {
   virtual void on_broken(std::uint32_t) {}
   virtual void on_gone(std::uint32_t peer, const std::string& why) = 0;
 
-  // With the lock held: PartyLine::attach. Of a process that is new, `secret` gives the line its binding; what there
-  // was of an earlier process is forgotten.
+  // With the lock held: PartyLine::attach. What there was of an earlier process is forgotten. `secret` is of the
+  // connection that binds the line; none: the line is bound already.
   void attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
-              const Greeting& greeting, std::vector<std::byte> first, const ExportedSecret& secret);
+              const Greeting& greeting, std::vector<std::byte> first, const std::optional<ExportedSecret>& secret);
   void log(const std::string& text) const;
   void fail(const std::string& why);
   void deliver(Message message);

@@ -82,6 +82,11 @@ class PartyLine {
               std::vector<std::byte> first);
   /// The run goes on without the party.
   void give_up() { state_ = LineState::kLost; }
+  /// The party is not lost after all: its line has the time again to be made.
+  void wait_longer() {
+    state_ = LineState::kBroken;
+    broken_at_ = Clock::now();
+  }
   /// Forgets a process that has gone before anything was sent.
   void forget();
 

@@ -45,6 +45,9 @@ void SiloWire::on_broken(std::uint32_t) {
 }
 
 void SiloWire::on_gone(std::uint32_t, const std::string& why) {
+  PartyLine& line = lines_.at(0);
+  // Nothing of a run has come: the silo goes on dialing, as it did before the coordinator was there.
+  if (line.state() == LineState::kLost && line.link().received() == 0) return line.wait_longer();
   fail(fmt::format("the coordinator is gone: {}", why.empty() ? "it has ended" : why));
 }
 
@@ -138,14 +141,13 @@ bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader
       return false;
     }
     const auto secret = secrets_.find(answer->greeting.connection);
-    const bool is_known = line.process() == answer->greeting.process;
-    if (!is_known && secret == secrets_.end()) {
+    if (secret == secrets_.end()) {
       fail(fmt::format("the coordinator at {} binds the run to a connection that this silo never had",
                        coordinator_.text()));
       return false;
     }
-    attach(0, connection, std::move(reader), answer->greeting, {}, is_known ? ExportedSecret{} : secret->second);
-    secrets_.clear();
+    attach(0, connection, std::move(reader), answer->greeting, {}, secret->second);
+    secrets_ = {*secret};
     return true;
   } catch (const AggregationAborted& fault) {
     connection->close();

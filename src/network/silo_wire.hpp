@@ -48,7 +48,7 @@ class SiloWire final : public NetworkWire {
   std::optional<boost::asio::ip::tcp::socket> socket_;
   std::uint64_t attempts_ = 0;                       // since the line was open
   std::uint64_t greeted_ = 0;                        // connections so far
-  std::map<std::uint64_t, ExportedSecret> secrets_;  // of those that no welcome has come on, and of the last one
+  std::map<std::uint64_t, ExportedSecret> secrets_;  // that may bind the line, and that which does
   std::string trouble_;                              // of the last attempt
   std::minstd_rand chance_{std::random_device{}()};
 };

@@ -1,6 +1,6 @@
 // Real processes: every one killed at every message that it sends, and a line cut at every record of TLS. The model is
-// that of all silos, or that of all but the one that is lost, bit for bit; else the run is refused. The long form plays
-// all; tests/network/line_matrix_test.cpp does the same with parties in one process.
+// that of all silos, or that of all but the one that is lost, bit for bit; else the run is refused. This is for the
+// long form, but for one story; tests/network/line_matrix_test.cpp does the same with parties in one process.
 #include <fstream>
 
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ using testing::StartsWith;
 const std::string kOptions =
     "--method mean --noise distributed --threshold 4 --silo-timeout 2 --run-timeout 8 --epsilon 4 --delta 1e-5 ";
 // A silo that has had no welcome when the coordinator is killed waits for another one: as long as a run may take.
-constexpr double kLongest = 12.0;  // seconds
+constexpr double kLongest = 30.0;  // seconds, on a busy machine
 
 class NetworkMatrixTest : public NetworkProcesses {
  protected:
@@ -87,7 +87,7 @@ class NetworkMatrixTest : public NetworkProcesses {
 
   ~NetworkMatrixTest() override {
     const char* const path = std::getenv("DPREDUCE_FIGURES");
-    if (path == nullptr) return;
+    if (path == nullptr || outcomes_.empty()) return;
     std::size_t runs = 0;
     for (const auto& [word, count] : outcomes_) runs += count;
     rusage used{};
@@ -131,10 +131,10 @@ TEST_F(NetworkMatrixTest, ASiloKilledAtAnyMessageLeavesTheModelOfTheOthers) {
 }
 
 TEST_F(NetworkMatrixTest, ACoordinatorKilledAtAnyMessageIsFoundGoneByEverySilo) {
+  if (!runs_slow_tests()) GTEST_SKIP() << "a long test";
   stories_ = "process of the coordinator is killed";
   learn_whole();
   for (const auto& [kind, frame] : spellings<FrameKind>) {
-    if (!runs_slow_tests() && frame != FrameKind::kUnmask) continue;
     for (int number = 1;; number += 3) {  // of five silos in each phase, in another place each time
       const std::string fault = fmt::format("0:kill@{}#{}", kind, number);
       const std::string word = play(fault);
@@ -143,7 +143,6 @@ TEST_F(NetworkMatrixTest, ACoordinatorKilledAtAnyMessageIsFoundGoneByEverySilo) 
         break;
       }
       EXPECT_THAT(word, AnyOf("refused", "right, and killed then")) << fault;
-      if (!runs_slow_tests()) break;
     }
   }
 }
@@ -151,6 +150,7 @@ TEST_F(NetworkMatrixTest, ACoordinatorKilledAtAnyMessageIsFoundGoneByEverySilo) 
 // With a proxy on the line of silo 1 that fails once. It begins to work when all processes run: no fork is made of a
 // process with threads.
 TEST_F(NetworkMatrixTest, ALineCutAtAnyRecordChangesNoBit) {
+  if (!runs_slow_tests()) GTEST_SKIP() << "a long test";
   stories_ = "line between processes is cut";
   learn_whole();
   std::unique_ptr<LineProxy> proxy;
@@ -171,11 +171,9 @@ TEST_F(NetworkMatrixTest, ALineCutAtAnyRecordChangesNoBit) {
   for (const bool to_coordinator : {true, false}) {
     const std::uint64_t records = to_coordinator ? up : down;
     for (std::uint64_t record = 1; record <= records; ++record) {
-      if (!runs_slow_tests() && (!to_coordinator || record != records / 2)) continue;
       for (const LineFault::Place place :
            {LineFault::Place::kBefore, LineFault::Place::kWithin, LineFault::Place::kAfter}) {
         play_over(LineFault{to_coordinator, record, place, LineFault::Kind::kReset});
-        if (!runs_slow_tests()) break;
       }
     }
   }

@@ -14,8 +14,9 @@ namespace dpreduce {
 
 class NetworkParties {
  public:
-  explicit NetworkParties(std::size_t silos, std::chrono::milliseconds silo_timeout = std::chrono::seconds(8))
-      : silo_timeout_(silo_timeout) {
+  explicit NetworkParties(std::size_t silos, std::chrono::milliseconds silo_timeout = std::chrono::seconds(8),
+                          std::chrono::milliseconds run_timeout = std::chrono::seconds(60))
+      : silo_timeout_(silo_timeout), run_timeout_(run_timeout) {
     for (std::size_t party = 0; party <= silos; ++party) {
       identities_.push_back(Identity::generate());
       roster_.members.push_back({party == 0 ? "hub" : fmt::format("n{}", party), identities_.back().public_key()});
@@ -32,7 +33,7 @@ class NetworkParties {
     return static_cast<std::uint16_t>(std::stoul(parse_address("", coordinator_->address()).port));
   }
   NetworkTerms terms_of(std::size_t party) {
-    return {roster_, static_cast<std::uint32_t>(party), silo_timeout_, std::chrono::seconds(60), logs_[party].get()};
+    return {roster_, static_cast<std::uint32_t>(party), silo_timeout_, run_timeout_, logs_[party].get()};
   }
 
   /// A process of that silo, which dials that port; 0: the coordinator's.
@@ -63,6 +64,7 @@ class NetworkParties {
 
   TemporaryFolder folder_;
   std::chrono::milliseconds silo_timeout_;
+  std::chrono::milliseconds run_timeout_;
   std::vector<Identity> identities_;
   Roster roster_;
   std::vector<std::unique_ptr<PartyLog>> logs_;

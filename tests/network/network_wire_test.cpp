@@ -146,6 +146,22 @@ TEST(NetworkWire, BeforeTheRunAProcessThatHasGoneMayBeStartedAgain) {
   EXPECT_EQ(again->binding(0), parties.coordinator().binding(1));
 }
 
+// A silo may wait for the others for hours: a line that breaks meanwhile, for however long, costs it nothing.
+TEST(NetworkWire, BeforeTheRunALineMayStayBroken) {
+  NetworkParties parties(1, std::chrono::milliseconds(1200));
+  LineProxy proxy(parties.port());
+  const auto silo = parties.silo(1, proxy.port());
+  ASSERT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
+  proxy.set_refusing(true);
+  proxy.cut();
+  ASSERT_TRUE(parties.comes_to_log(0, "silo 1 (n1) is lost"));
+  proxy.set_refusing(false);
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *silo, 2);
+  EXPECT_EQ(silo->binding(0), parties.coordinator().binding(1));
+  EXPECT_THAT(parties.log(1), Not(HasSubstr("the coordinator is lost")));
+}
+
 TEST(NetworkWire, TheRunBeginsAfterTheWaitWithThoseThatAreHere) {
   NetworkParties parties(3);
   const auto first = parties.silo(1);
