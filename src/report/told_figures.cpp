@@ -1,5 +1,7 @@
 #include "report/told_figures.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -10,15 +12,19 @@
 namespace dpreduce {
 namespace {
 
+constexpr double kLargest = std::numeric_limits<double>::max();
+
 struct Kind {
   const char* member;
   const char* name;
   bool is_share = true;
+  double least = 0.0;
+  double most = 1.0;
 };
 
 constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
                            {"accuracy_b", "accuracy of second"},
-                           {"difference", "second less first", false},
+                           {"difference", "second less first", false, -1.0},
                            {"largest_gap", "largest gap of groups", false},
                            {"balanced_accuracy", "balanced accuracy"},
                            {"top_k", "top k"},
@@ -26,11 +32,12 @@ constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
                            {"micro_f1", "micro F1"},
                            {"log_loss", "log loss", false},
                            {"calibration_error", "calibration error", false},
-                           {"brier", "Brier score", false}};
+                           {"brier", "Brier score", false, 0.0, 2.0},
+                           {"r2", "R^2", false, -kLargest},
+                           {"rmse", "RMSE", false, 0.0, kLargest}};
 constexpr Kind kOfEach[] = {{"by_group", "accuracy"}, {"recall", "recall"}, {"precision", "precision"}, {"f1", "F1"}};
 
 ToldFigure figure_of(const JsonFields& figure, std::string name, double least, double most) {
-  constexpr double kLargest = std::numeric_limits<double>::max();
   ToldFigure told{.name = std::move(name),
                   .value = std::nullopt,
                   .low = figure.with("low").number_within("low", least, most),
@@ -43,12 +50,13 @@ ToldFigure figure_of(const JsonFields& figure, std::string name, double least, d
 }
 
 ToldFigure figure_alone(const JsonFields& metrics, const Kind& kind) {
-  const std::string member = kind.member;
-  const JsonFields figure = metrics.object(member);
-  double most = member == "brier" ? 2.0 : 1.0;
-  if (figure.has("largest")) most = figure.number_within("largest", 0.0, std::numeric_limits<double>::max());
-  ToldFigure told = figure_of(figure, kind.name, member == "difference" ? -1.0 : 0.0, most);
+  const JsonFields figure = metrics.object(kind.member);
+  double most = kind.most;
+  if (figure.has("largest")) most = figure.number_within("largest", 0.0, kLargest);
+  ToldFigure told = figure_of(figure, kind.name, kind.least, most);
   told.is_share = kind.is_share;
+  if (told.least == -kLargest) told.least = std::floor(std::min(told.low, 0.0));
+  if (told.most == kLargest) told.most = told.high > 0.0 ? told.high : 1.0;
   return told;
 }
 
