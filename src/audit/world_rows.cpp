@@ -33,7 +33,7 @@ RowUnits side_by_side(const std::vector<RowsOfRank>& silos) {
 
 WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
   DPREDUCE_ASSERT(options.data.has_units() != files.person.empty());
-  WorkerRows all = WorkerRows::open(files.x, files.y, 0, 1);
+  WorkerRows all = WorkerRows::open(files.x, files.y, 0, 1, {}, options.data.train.role_of_y());
   if (files.person.empty()) return all;
   FitOptions of_world = options;
   of_world.data.train.x = files.x;

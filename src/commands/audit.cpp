@@ -94,6 +94,12 @@ EvaluationOptions audited_evaluation() {
 }
 
 AuditOptions validated(AuditOptions options) {
+  if (options.fit.data.has_targets() && options.one_run) {
+    throw UsageError("audit --one-run --targets: numbers have no class sums; leave --one-run out");
+  }
+  if (options.fit.data.has_targets() && !method_entry(options.fit.method).takes_option("--targets")) {
+    throw UsageError(fmt::format("--targets goes with --method {}", methods_that_take("--targets")));
+  }
   if (!method_entry(options.fit.method).trains) {
     if (options.one_run) throw UsageError("audit --one-run: evaluate releases no class sums; leave --one-run out");
     options.fit.evaluation = audited_evaluation();
@@ -132,6 +138,7 @@ AuditOptions validated(AuditOptions options) {
   if (options.trials)
     require_option_between("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
   require_option_between("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
+  if (options.fit.data.has_targets()) options.fit.data.classes = 0;
   options.fit = validated(std::move(options.fit));
   return options;
 }
@@ -272,7 +279,7 @@ void add_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& file
 // single releases, one for that of files and output. The part of a pair is halved between the bounds on mu and epsilon.
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
-  fit.data.classes = kSmallClasses;
+  fit.data.classes = fit.data.has_targets() ? 1 : kSmallClasses;  // classes are numbers then
   const bool has_public_rows = !fit.data.public_x.empty();
   const AuditedMethod method(fit, kSmallDim, has_public_rows ? kPublicRows : 0);
   const bool is_centered = method.options().rows.center == Centering::kDp;
@@ -459,6 +466,8 @@ CommandEntry audit_command() {
   CommandEntry command{.name = "audit", .help = "try to refute a privacy claim on adjacent data sets (exit 8)"};
   OptionTable& table = command.options;
   declare_method(table, options->fit.method);
+  table.flag("--targets", options->fit.data.train.has_targets,
+             "audit what is released of numbers as targets, in the place of classes");
   declare_rows(table, options->fit.rows);
   declare_budget(table, options->fit.privacy.budget);
   table.choice("--adjacency", options->fit.privacy.adjacency, "which data sets are neighbors").in_group("Privacy");

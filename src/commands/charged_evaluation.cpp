@@ -47,7 +47,8 @@ void print_private(const nlohmann::json& report, const ResolvedFit& run) {
         std::pair{"second less first", "difference"}, std::pair{"largest gap of groups", "largest_gap"},
         std::pair{"balanced accuracy", "balanced_accuracy"}, std::pair{"top k", "top_k"}, std::pair{"AUC", "auc"},
         std::pair{"micro F1", "micro_f1"}, std::pair{"log loss", "log_loss"},
-        std::pair{"calibration error", "calibration_error"}, std::pair{"Brier score", "brier"}}) {
+        std::pair{"calibration error", "calibration_error"}, std::pair{"Brier score", "brier"}, std::pair{"R^2", "r2"},
+        std::pair{"RMSE", "rmse"}}) {
     if (metrics.contains(key)) fmt::print("{:<22} {}\n", name, figure_text(metrics[key]));
   }
   if (metrics.contains("difference")) {

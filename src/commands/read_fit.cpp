@@ -161,7 +161,8 @@ std::string first_difference(const std::map<std::string, std::string>& one,
 std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const DataOptions& data, const PrivateFolder& folder) {
   LabeledRows of_label = rows;
   of_label.y.back() = static_cast<std::int32_t>(data.classes);
-  std::vector<WorldRows> bad{of_label.write(folder.path(), "label")};
+  std::vector<WorldRows> bad;  // of numbers no whole one is bad
+  if (!data.has_targets()) bad.push_back(of_label.write(folder.path(), "label"));
   if (data.train.bad_rows == BadRows::kZero) return bad;
   LabeledRows of_number = rows;
   of_number.x.back() = std::numeric_limits<float>::quiet_NaN();
@@ -273,6 +274,7 @@ class ReadFit {
 
   FitOptions options_of(const WorldRows& rows, const fs::path& folder, const std::string& run) const {
     FitOptions options = options_;
+    if (options.data.has_targets()) options.data.classes = 0;  // as many as there are columns
     options.data.train.x = rows.x;
     options.data.train.y = rows.y;
     options.data.train.person = rows.person;

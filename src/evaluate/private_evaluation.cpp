@@ -91,6 +91,13 @@ FitOptions evaluation_of(FitOptions options) {
     for (const Classifier& each : models) asked.models.push_back(text_of(each));
   }
   asked.terms.has_pair = models.size() == 2;
+  if (!options.data.train.y.empty() && options.data.train.has_targets != model.predicts_numbers()) {
+    throw UsageError(model.predicts_numbers()
+                         ? "--test-y: the model predicts numbers; give them as --test-targets FILE"
+                         : "--test-targets: the model predicts classes; give them as --test-y FILE");
+  }
+  options.data.train.has_targets = model.predicts_numbers();
+  asked.terms.has_targets = model.predicts_numbers();
   take_groups(options.data.train);
   asked.terms.groups = options.data.train.groups;
   asked.input_dim = model.input_dim();
@@ -98,6 +105,9 @@ FitOptions evaluation_of(FitOptions options) {
   asked.terms.has_probabilities = model.parts().link.has_value();
   asked.terms.top_k = options.method.top_k.value_or(std::min(asked.terms.top_k, asked.terms.classes));
   asked.terms.most_labels = options.data.max_labels.value_or(0);
+  if (asked.terms.metrics.empty() && model.predicts_numbers()) {
+    asked.terms.metrics = {EvaluationMetric::kR2, EvaluationMetric::kRmse};
+  }
   if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms.most_labels);
   if (options.method.top_k && !asked.terms.has(EvaluationMetric::kTopK)) {
     throw UsageError("--top-k with --private goes with --metrics topk");
@@ -114,17 +124,24 @@ FitOptions evaluation_of(FitOptions options) {
   options.method = MethodOptions{.name = std::string(evaluate_method().name)};
   options.rows.normalize = Normalize::kNone;  // the model prepares rows
   options.rows.center = Centering::kNone;
-  options.data.classes = model.classes();
+  options.data.classes = model.predicts_numbers() ? 0 : model.classes();
   options.data.train.role = "test";
   options.data.train.class_names = model.parts().class_names;
   return options;
+}
+
+EvaluationObserver::EvaluationObserver(const FitOptions& options) : options_(options) {
+  if (options.evaluation.terms.has_targets) {
+    scales_ = evaluated_models(options.evaluation).front().parts().preprocessing.targets.scale;
+  }
 }
 
 ReleaseWatcher EvaluationObserver::watcher() {
   return [this](const WatchedRelease& watched) {
     const double rows_alike = static_cast<double>(options_.data.bounded_rows());
     if (watched.name == "positives") return add_positives(*figures_, watched.release, rows_alike);
-    figures_ = private_figures(watched.release, options_.evaluation.terms, options_.evaluation.level, rows_alike);
+    figures_ =
+        private_figures(watched.release, options_.evaluation.terms, options_.evaluation.level, rows_alike, scales_);
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -23,13 +24,14 @@ FitOptions evaluation_of(FitOptions options);
 /// Sees the run's release, and makes figures of it; at the coordinator (TrainingTerms::observer).
 class EvaluationObserver {
  public:
-  explicit EvaluationObserver(const FitOptions& options) : options_(options) {}
+  explicit EvaluationObserver(const FitOptions& options);
   ReleaseWatcher watcher();
   /// Precondition: the release was made.
   const PrivateFigures& figures() const { return *figures_; }
 
  private:
   const FitOptions& options_;
+  std::vector<double> scales_;  // of the targets that the model predicts
   std::optional<PrivateFigures> figures_;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,9 @@
 
 namespace dpreduce {
 namespace {
+
+constexpr std::size_t kSumsOfNumbers = 5;
+constexpr double kLeastSpread = 1e-12;
 
 // The numbers of a block, in units of rows that may be taken to be independent.
 struct Numbers {
@@ -204,7 +208,88 @@ nlohmann::json by_number(const std::vector<Estimate>& estimates, const char* of)
 
 }  // namespace
 
-PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike) {
+PrivateFigures::OfNumbers estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
+                                           double level) {
+  DPREDUCE_ASSERT(sums.size() == kSumsOfNumbers && sigmas.size() == kSumsOfNumbers);
+  const double rows = std::max({sums[0], 2.0 * sigmas[0], 1.0});
+  const double mean = std::clamp(sums[1] / rows, -1.0, 1.0);
+  const double square = std::clamp(sums[2] / rows, 0.0, 1.0);
+  const double error = std::clamp(sums[3] / rows, 0.0, 1.0);
+  const double fourth = std::clamp(sums[4] / rows, error * error, 1.0);
+  const double error_noise = std::hypot(sigmas[3], error * sigmas[0]) / rows;
+  const double error_deviation = std::hypot(error_noise, std::sqrt((fourth - error * error) / rows));
+  const double spread_noise = std::hypot(sigmas[2], 2.0 * mean * sigmas[1], mean * mean * sigmas[0]) / rows;
+  const double spread_deviation = std::hypot(spread_noise, std::sqrt(square * (1.0 - square) / rows));
+  const double spread = std::max(square - mean * mean, std::max(spread_noise, kLeastSpread));
+  const double z = two_sided_quantile(level);
+  const double ratio = error / spread;
+  const double r2_noise = std::hypot(error_noise, ratio * spread_noise) / spread;
+  const double r2_deviation = std::hypot(error_deviation, ratio * spread_deviation) / spread;
+  const double r2 = 1.0 - ratio;
+  const double slope = scale / (2.0 * std::sqrt(std::max(error, error_deviation * error_deviation + kLeastSpread)));
+  return {.r2 = {r2, r2 - z * r2_deviation, std::min(r2 + z * r2_deviation, 1.0), r2_noise, r2_deviation},
+          .rmse = {scale * std::sqrt(error), scale * std::sqrt(std::max(error - z * error_deviation, 0.0)),
+                   scale * std::sqrt(error + z * error_deviation), slope * error_noise, slope * error_deviation}};
+}
+
+namespace {
+
+// The mean of R^2, and the root of the mean square of RMSE. Rows err in several targets together: deviations add up.
+PrivateFigures::OfNumbers over_targets(const std::vector<PrivateFigures::OfNumbers>& targets, double level) {
+  const auto count = static_cast<double>(targets.size());
+  PrivateFigures::OfNumbers all{};
+  double squares = 0.0;
+  for (const PrivateFigures::OfNumbers& of_one : targets) squares += of_one.rmse.value * of_one.rmse.value / count;
+  all.rmse.value = std::sqrt(squares);
+  double r2_noise = 0.0;
+  double rmse_noise = 0.0;
+  for (const PrivateFigures::OfNumbers& of_one : targets) {
+    const double slope = of_one.rmse.value / (count * std::max(all.rmse.value, kLeastSpread));
+    all.r2.value += of_one.r2.value / count;
+    all.r2.deviation += of_one.r2.deviation / count;
+    r2_noise = std::hypot(r2_noise, of_one.r2.noise / count);
+    all.rmse.deviation += slope * of_one.rmse.deviation;
+    rmse_noise = std::hypot(rmse_noise, slope * of_one.rmse.noise);
+  }
+  const double z = two_sided_quantile(level);
+  all.r2.noise = r2_noise;
+  all.rmse.noise = rmse_noise;
+  all.r2.low = all.r2.value - z * all.r2.deviation;
+  all.r2.high = std::min(all.r2.value + z * all.r2.deviation, 1.0);
+  all.rmse.low = std::max(all.rmse.value - z * all.rmse.deviation, 0.0);
+  all.rmse.high = all.rmse.value + z * all.rmse.deviation;
+  return all;
+}
+
+PrivateFigures figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level, double rows_alike,
+                                  std::span<const double> scales) {
+  DPREDUCE_ASSERT(scales.size() == terms.classes);
+  PrivateFigures figures{.level = level};
+  std::vector<Numbers> blocks;
+  for (const char* const name : {"rows", "targets", "squares", "errors", "fourths"}) {
+    blocks.emplace_back(release.block(name), rows_alike);
+  }
+  std::vector<double> sigmas;
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    sigmas.push_back(blocks[block].sigma / (block == 0 ? 1.0 : static_cast<double>(kLossUnits)));
+  }
+  for (std::size_t t = 0; t < terms.classes; ++t) {
+    std::vector<double> sums{blocks.front().values.front()};
+    for (std::size_t block = 1; block < blocks.size(); ++block) {
+      sums.push_back(blocks[block].values[t] / static_cast<double>(kLossUnits));
+    }
+    figures.by_target.push_back(estimate_numbers(sums, sigmas, scales[t], level));
+  }
+  figures.largest_rmse = std::ranges::max(scales);
+  figures.numbers = terms.classes == 1 ? figures.by_target.front() : over_targets(figures.by_target, level);
+  return figures;
+}
+
+}  // namespace
+
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike,
+                               std::span<const double> target_scales) {
+  if (terms.has_targets) return figures_of_numbers(release, terms, level, rows_alike, target_scales);
   const auto numbers = [&](const char* name) { return Numbers(release.block(name), rows_alike); };
   PrivateFigures figures{.level = level};
   std::optional<NoisedCounts> totals;
@@ -362,6 +447,20 @@ void add_positives(PrivateFigures& figures, const Release& release, double rows_
 
 nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
   nlohmann::json json = nlohmann::json::object();
+  if (figures.numbers && terms.has(EvaluationMetric::kR2)) json["r2"] = to_json(figures.numbers->r2);
+  if (figures.numbers && terms.has(EvaluationMetric::kRmse)) {
+    json["rmse"] = to_json(figures.numbers->rmse, figures.largest_rmse);
+  }
+  if (figures.by_target.size() > 1) {
+    for (const auto& [metric, name, figure] :
+         {std::tuple{EvaluationMetric::kR2, "r2_by_target", &PrivateFigures::OfNumbers::r2},
+          std::tuple{EvaluationMetric::kRmse, "rmse_by_target", &PrivateFigures::OfNumbers::rmse}}) {
+      if (!terms.has(metric)) continue;
+      std::vector<Estimate> estimates;
+      for (const PrivateFigures::OfNumbers& of_one : figures.by_target) estimates.push_back(of_one.*figure);
+      json[name] = by_number(estimates, "target");
+    }
+  }
   if (figures.accuracy) json["accuracy"] = to_json(*figures.accuracy);
   if (figures.pair) {
     json["accuracy_b"] = to_json(figures.pair->accuracy_of_second);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -60,12 +61,28 @@ struct PrivateFigures {
   std::optional<NoisedNegatives> negatives{};  ///< that the AUC is told by
   std::optional<Estimate> log_loss{};
   std::optional<Estimate> brier{};
+  struct OfNumbers {
+    Estimate r2;
+    Estimate rmse;
+  };
+  std::optional<OfNumbers> numbers{};  ///< the mean over targets, and the root of the mean square
+  std::vector<OfNumbers> by_target{};  ///< where there are several
+  double largest_rmse = 1.0;           ///< that errors are clipped to
 };
 
 /// What `release`, made as evaluation_request says, tells at that level. Of `rows_alike` rows that may be those of one
-/// person, sampling is taken to be that of one: intervals are rather too wide.
+/// person, sampling is taken to be that of one: intervals are rather too wide. Of numbers `target_scales` are h.
 PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level,
-                               double rows_alike = 1.0);
+                               double rows_alike = 1.0, std::span<const double> target_scales = {});
+
+/// R^2 and RMSE of a target of scale h, from noised n, sum of y', of y'^2, of e^2 and of e^4, with noise `sigmas`:
+///
+///     E = sum e^2 / n,   V = sum y'^2 / n - (sum y' / n)^2,   R^2 = 1 - E / V,   RMSE = h sqrt(E)
+///
+/// to first order in noise and sampling; squares of targets vary as much as they may in [0, 1]. Preconditions: five
+/// each.
+PrivateFigures::OfNumbers estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
+                                           double level);
 
 /// Adds what the release "positives" tells. Precondition (asserted): `figures` are those of the release before it.
 void add_positives(PrivateFigures& figures, const Release& release, double rows_alike = 1.0);

@@ -25,7 +25,7 @@ constexpr const char* kTargetSizes = "target_sizes";
 constexpr const char* kFeatureSizes = "feature_sizes";
 
 bool finds_target_range(const FitOptions& options) {
-  return options.data.has_targets() && options.data.target_range.empty();
+  return options.data.has_targets() && options.data.target_range.empty() && method_entry(options.method).trains;
 }
 
 bool selects_before_method(const FitOptions& options) {

@@ -252,7 +252,7 @@ void take_targets(FitOptions& options) {
   if (is_coordinator && data.classes == 0) data.train.has_targets = true;
   if (!data.test.y.empty() && data.test.has_targets != data.train.has_targets) {
     throw UsageError(fmt::format("{} with {}: test rows have classes or numbers, as training rows have; give {}",
-                                 data.test.option("y"), data.train.option("y"),
+                                 data.train.has_targets ? "--test-y" : "--test-targets", data.train.option("y"),
                                  data.train.has_targets ? "--test-targets" : "--test-y"));
   }
   data.test.has_targets = data.train.has_targets;

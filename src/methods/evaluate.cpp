@@ -58,6 +58,10 @@ class EvaluateMethod : public TrainingMethod {
       throw BadInput(fmt::format("test rows have {} features, but the model is for {}; give rows as it was trained on",
                                  terms.dim, asked_.input_dim));
     }
+    if (asked_.terms.has_targets && terms.classes != asked_.terms.classes) {
+      throw BadInput(fmt::format("test rows have {} targets, but the model predicts {}; give as many", terms.classes,
+                                 asked_.terms.classes));
+    }
     terms.evaluation = asked_.terms;
     if (!asked_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
     // As if all blocks were of one release: three quarters for positives where the AUC is all that is asked.
@@ -121,7 +125,7 @@ const MethodEntry& evaluate_method() {
   static const MethodEntry entry{
       .name = "evaluate",
       .help = "a model on private rows",
-      .takes = {},
+      .takes = {{"--targets"}},
       .make = make_of<EvaluateMethod>,
       .reads_rows_once = [](const FitOptions&) { return true; },
       .trains = false,

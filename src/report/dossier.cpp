@@ -114,7 +114,8 @@ std::string utility_text(const ReportedRun& run, const std::string& path) {
   const JsonFields report(run.content, path);
   const JsonFields test = report.object("test");
   const ClassFigures figures = class_figures(test);
-  if (figures.names.empty()) {
+  const bool has_numbers = test.has("r2");
+  if (figures.names.empty() && !has_numbers) {
     return "The fit had no test rows: `fit --test-x --test-y` or `dpreduce evaluate` tells the figures of each "
            "class.\n";
   }
@@ -123,9 +124,12 @@ std::string utility_text(const ReportedRun& run, const std::string& path) {
   for (const auto& [key, name] : {std::pair{"accuracy", "accuracy"},
                                   {"balanced_accuracy", "balanced accuracy"},
                                   {"hit_rate", "hit rate"},
-                                  {"mean_average_precision", "mean average precision"}}) {
+                                  {"mean_average_precision", "mean average precision"},
+                                  {"r2", "R^2"},
+                                  {"rmse", "RMSE"}}) {
     if (test.has(key)) text += fmt::format("- {}: {}\n", name, figure_text(test.number(key)));
   }
+  if (has_numbers) return text;
   const std::vector<std::string> names = report.texts("class_names");
   const std::vector<std::size_t> classes = told_classes(figures.values.front());
   if (classes.size() < figures.values.front().size()) {

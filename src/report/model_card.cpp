@@ -33,7 +33,9 @@ constexpr std::pair<const char*, const char*> kMetrics[] = {{"accuracy", "accura
                                                             {"hit_rate", "hit_rate"},
                                                             {"mean_average_precision", "mean_average_precision"},
                                                             {"micro_f1", "f1"},
-                                                            {"macro_f1", "macro_f1"}};
+                                                            {"macro_f1", "macro_f1"},
+                                                            {"r2", "r2"},
+                                                            {"rmse", "rmse"}};
 
 // A string as YAML and JSON both write it.
 std::string quoted(const std::string& text) {
@@ -58,14 +60,17 @@ TestNumbers test_numbers(const JsonFields& test) {
 }
 
 std::string front_matter(const ClassifierParts& parts, const std::string& name, const TestNumbers& figures) {
-  std::string text =
+  const char* const task = parts.preprocessing.targets.count > 0 ? "tabular-regression" : "tabular-classification";
+  std::string text = fmt::format(
       "---\n"
       "# license: yours to choose, before you publish the model\n"
       "library_name: dpreduce\n"
-      "pipeline_tag: tabular-classification\n"
-      "tags:\n";
+      "pipeline_tag: {}\n"
+      "tags:\n",
+      task);
   if (parts.privacy) text += "- differential-privacy\n";
-  text += "- linear-classifier\n- safetensors\n";
+  text +=
+      fmt::format("- linear-{}\n- safetensors\n", parts.preprocessing.targets.count > 0 ? "regression" : "classifier");
   text += fmt::format("- {}\n", quoted("dpreduce-" + parts.method));
   if (!figures.empty()) {
     text += "metrics:\n";
@@ -75,12 +80,12 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
         "- name: {}\n"
         "  results:\n"
         "  - task:\n"
-        "      type: tabular-classification\n"
+        "      type: {}\n"
         "    dataset:\n"
         "      name: test rows (figures about them are outside of the guarantee)\n"
         "      type: test-rows\n"
         "    metrics:\n",
-        quoted(name));
+        quoted(name), task);
     for (const auto& [metric, figure] : figures) {
       text += fmt::format("    - type: {}\n      value: {}\n", metric, json_text(figure));
     }
@@ -238,8 +243,9 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   const nlohmann::json content = run ? run->content : nlohmann::json::object();
   const TestNumbers figures = test_numbers(JsonFields(content, report_path).object("test"));
   std::string text = front_matter(parts, name, figures);
-  text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
-                      parts.privacy ? "differentially private linear " : "linear ");
+  text += fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
+                      parts.privacy ? "differentially private linear " : "linear ",
+                      parts.preprocessing.targets.count > 0 ? "regression" : "classifier");
   text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";

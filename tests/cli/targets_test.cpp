@@ -88,6 +88,18 @@ TEST_F(TargetsOfCommands, PredictWritesNumbersAndEvaluateTellsWhatTheyExplain) {
   EXPECT_EQ(figures("evaluate --model model --test-x tx.npy --test-targets ty.npy", 3)["r2"], told["r2"]);
 }
 
+TEST_F(TargetsOfCommands, APrivateEvaluationIsNearTheExactOne) {
+  model_of("--train-x x.npy --targets y.npy");
+  const json exact = figures("evaluate --model model --test-x tx.npy --test-targets ty.npy");
+  const std::string line = "evaluate --private --mu 40 --seed 1 --model model --test-x tx.npy --test-targets ty.npy ";
+  const json told = figures(line + "--ledger private")["metrics"];
+  EXPECT_NEAR(told["r2"]["value"].get<double>(), exact["r2"].get<double>(), 0.05);
+  EXPECT_NEAR(told["rmse"]["value"].get<double>(), exact["rmse"].get<double>(), 0.1);
+  EXPECT_LT(told["r2"]["low"], told["r2"]["value"]);
+  EXPECT_EQ(figures(line + "--ledger other", 3)["metrics"], told);
+  expect_refused(line + "--ledger third --metrics accuracy", 2, "has the metrics r2 and rmse");
+}
+
 TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
   const std::string model = model_of("--train-x x.npy --targets y.npy");
   for (const auto& [silo, first] : {std::pair{1, 0U}, {2, 90U}, {3, 130U}}) {
@@ -98,6 +110,13 @@ TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
       "--train-x silo{rank}/x.npy --targets silo{rank}/y.npy --ledger ledger-{rank} ";
   run_among(3, line + "--seed 3", 0);
   EXPECT_EQ(bytes("model.safetensors"), model);
+  const std::string found = "--method fc --feature-range private --mu 20 --seed 3 --quiet --overwrite ";
+  succeed("fit --train-x x.npy --targets y.npy --out whole --ledger whole-ledger " + found);
+  run_among(
+      3,
+      "fit --secure-aggregation --train-x silo{rank}/x.npy --targets silo{rank}/y.npy --ledger found-{rank} " + found,
+      0);
+  EXPECT_EQ(bytes("model.safetensors"), bytes("whole"));
   run_among(3, line + "--noise distributed --report r.json --test-x tx.npy --test-targets ty.npy", 0);
   EXPECT_GT(document("r.json")["test"]["r2"].get<double>(), 0.0);
 }

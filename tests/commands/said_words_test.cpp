@@ -40,6 +40,12 @@ std::string groups_of_classes() {
   return path;
 }
 
+std::string ranges_of_columns() {
+  const std::string path = testing::TempDir() + "dpreduce_said_words_ranges.csv";
+  std::ofstream(path) << "0,1\n-2.5,2\n";
+  return path;
+}
+
 // Command lines that between them give every option of every command (the first test sees to that), none its default.
 std::vector<std::string> lines_of_all_options() {
   const std::string rows = "--train-x a.npy b.npy --train-y c.npy --classes 12";
@@ -79,6 +85,14 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --method fisher --select 6 --select-by t",
       fit + " --method prototypes --auto --public-x p.npy",
       fit + " --accountant zcdp",
+      "fit --train-x a.npy --targets c.npy --test-x t.npy --test-targets u.npy --target-range 0,5 --feature-range 1,2 "
+      "--mu 1 --method ls",
+      "fit --train-x a.npy --targets c.npy --mu 1 --feature-ranges " + ranges_of_columns(),
+      "release --statistics gram " + rows + " --mu 1 --feature-range private",
+      "release --statistics gram " + rows + " --mu 1 --feature-ranges " + ranges_of_columns(),
+      "evaluate --model m --test-x a.npy --test-targets b.npy",
+      "audit --method ls --feature-range private --mu 1",
+      "audit --method ls --mu 1 --targets --feature-ranges " + ranges_of_columns(),
       "fit --train-x a.npy --train-y c.npy --mu 0.3 --data-set d" + names,
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --methods mean --epsilons 1 --delta 1e-8 "
       "--out o" +

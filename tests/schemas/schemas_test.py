@@ -181,6 +181,22 @@ def make_documents(folder):
         printed = program(folder, f"evaluate --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
                                   f"--report evaluated.json --overwrite {options}")
         documents += [("evaluation", options, json.loads(text)) for text in (printed, (folder / "evaluated.json").read_text())]
+    for role in ("train", "test"):
+        numpy.save(folder / f"one/{role}_n.npy", numpy.load(folder / f"one/{role}_x.npy")[:, :2] * [3.0, 5.0])
+    fit = "fit --train-x one/train_x.npy --targets one/train_n.npy --epsilon 1 --delta 1e-5"
+    documents.append(("dry-run", "targets", json.loads(program(folder, f"{fit} --dry-run --format json"))))
+    for number, options in enumerate(("--feature-range private", "--target-range=-20,20 --method ls")):
+        program(folder, f"{fit} {options} --test-x one/test_x.npy --test-targets one/test_n.npy --out n{number} --ledger n.jsonl "
+                        f"--report n{number}.json --html n{number}.html")
+        documents.append(("fit-report", options, json.loads((folder / f"n{number}.json").read_text())))
+        program(folder, f"export n{number} --card n{number}.md --report n{number}.json")
+        program(folder, f"export n{number}.json --registry entry.yaml --about about.toml --overwrite")
+        documents.append(("registry-entry", options, yaml.safe_load((folder / "entry.yaml").read_text())))
+        documents.append(("evaluation", options, json.loads(program(
+            folder, f"evaluate --model n{number} --test-x one/test_x.npy --test-targets one/test_n.npy --format json"))))
+        documents.append(("private-evaluation", options, json.loads(program(
+            folder, f"evaluate --private --mu {0.01 if number else 5} --model n{number} --test-x one/test_x.npy "
+                    f"--test-targets one/test_n.npy --ledger np{number}.jsonl --format json"))))
     for number, (fit, options) in enumerate(PRIVATE_EVALUATIONS):
         model = [options_of_fit for _, options_of_fit, _ in FITS].index(fit)
         test = "sets" if "--max-labels" in fit else "one"

@@ -27,7 +27,8 @@ inline EvaluationTerms all_terms(std::size_t classes) {
   EvaluationTerms terms{
       .metrics = {}, .classes = classes, .top_k = 1, .has_probabilities = true, .positive = 1, .has_pair = true};
   for (const auto& [spelling, metric] : spellings<EvaluationMetric>) {
-    if (metric != EvaluationMetric::kF1) terms.metrics.push_back(metric);
+    const bool is_of_one_class = metric != EvaluationMetric::kF1 && metric != EvaluationMetric::kR2;
+    if (is_of_one_class && metric != EvaluationMetric::kRmse) terms.metrics.push_back(metric);
   }
   return terms;
 }

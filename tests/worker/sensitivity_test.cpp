@@ -13,6 +13,7 @@ namespace dpreduce::sensitivity_test {
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 24;
 constexpr int kTrials = 60;
+const TargetColumns kTargets{.count = kClasses, .center = {0.0, 1.0, -3.0}, .scale = {1.0, 2.0, 0.5}};
 
 struct Row {
   std::vector<float> x;
@@ -95,8 +96,9 @@ class HeldRows {
 };
 
 // Figures are asked one by one, with what goes with them; of other statistics none.
-std::vector<EvaluationTerms> asked_of(const StatisticEntry& registered, std::size_t most_labels) {
+std::vector<EvaluationTerms> asked_of(const StatisticEntry& registered, std::size_t most_labels, bool has_targets) {
   if (registered.taken_at != TakenAt::kModels) return {EvaluationTerms{}};
+  if (has_targets) return {{.metrics = {EvaluationMetric::kR2}, .classes = kClasses, .has_targets = true}};
   if (most_labels > 1) return {terms_of_sets(kClasses, most_labels)};
   return registered.name == "evaluation" ? each_term(kClasses) : std::vector{all_terms(kClasses)};
 }
@@ -109,7 +111,7 @@ bool takes_targets(const StatisticEntry& registered, const Terms& terms) {
 bool is_taken_of(const StatisticEntry& registered, const Terms& terms) {
   const bool is_of_columns = registered.name == "target_sizes" || registered.name == "feature_sizes";
   const bool is_of_targets = is_of_columns || registered.name == "gram" || registered.name == "gradient" ||
-                             registered.name == "residual_sizes";
+                             registered.name == "residual_sizes" || registered.name == "evaluation";
   if (terms.has_targets && !is_of_targets) return false;
   return !((registered.taken_at == TakenAt::kModels || is_of_columns) && terms.is_sampled);  // is of all rows
 }
@@ -117,9 +119,16 @@ bool is_taken_of(const StatisticEntry& registered, const Terms& terms) {
 // Of numbers, with these in rows that a Gram matrix is of.
 RowTransform transform_for(const StatisticEntry& registered, const Terms& terms, Preprocessing rows) {
   if (!takes_targets(registered, terms)) return RowTransform(std::move(rows));
-  rows.targets = {.count = kClasses, .center = {0.0, 1.0, -3.0}, .scale = {1.0, 2.0, 0.5}};
+  rows.targets = kTargets;
   if (registered.name == "gram") rows.targets.share = 0.3;
   return RowTransform(std::move(rows));
+}
+
+Classifier predicting_model() {
+  ClassifierParts parts = scoring_model(kDim, kClasses).parts();
+  parts.link.reset();
+  parts.preprocessing.targets = kTargets;
+  return Classifier(std::move(parts));
 }
 
 Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& request, const RowTransform& transform,
@@ -141,7 +150,8 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
     for (double& entry : centers) entry *= 0.01;
     inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
   }
-  const std::vector<Classifier> models{scoring_model(kDim, kClasses), scoring_model(kDim, kClasses, 1.1)};
+  std::vector<Classifier> models{scoring_model(kDim, kClasses), scoring_model(kDim, kClasses, 1.1)};
+  if (terms.has_targets) models = {predicting_model()};
   const std::vector<double> curve = straight_curve(asked.score_bins);
   const auto at = registered.name == "positives" ? std::span(curve) : std::span<const double>();
   if (registered.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked, at});
@@ -218,7 +228,7 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
       if (is_of_one_class && terms.most_labels > 1) continue;                              // for rows of one class
       const RowTransform transform = transform_for(registered, GetParam(), preprocessing);
       terms.dim = transform.output_dim();
-      for (const EvaluationTerms& asked : asked_of(registered, terms.most_labels)) {
+      for (const EvaluationTerms& asked : asked_of(registered, terms.most_labels, GetParam().has_targets)) {
         terms.evaluation = asked;
         const ReleaseRequest request = registered.request(terms, 1.0);
         std::vector<long double> largest(request.blocks.size(), 0.0L);
@@ -277,7 +287,8 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
           // apart.
           const std::string& block_name = request.blocks[block].name;
           const bool is_rare = block_name == "calibration_gaps" || block_name.starts_with("sets");
-          const double reach = is_of_a_point ? reach_of_a_point : is_rare ? 0.45 : 0.99;
+          const bool is_of_numbers = registered.name == "evaluation" && GetParam().has_targets;
+          const double reach = is_of_a_point ? reach_of_a_point : is_rare ? 0.45 : is_of_numbers ? 0.02 : 0.99;
           // With a prior no residual is longer than 1, so that an exchange leaves both sides as they are.
           const std::string& name = request.blocks[block].name;
           const bool never_moves = terms.adjacency == Adjacency::kReplaceOne &&

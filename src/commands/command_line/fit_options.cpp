@@ -33,6 +33,14 @@ std::string plain(const std::string& word) {
   }
 }
 
+// The numbers of LO,HI or of pairs; none of "private".
+std::vector<double> ends_of_ranges(const char* option, const std::vector<std::string>& words) {
+  if (words.size() == 1 && words.front() == "private") return {};
+  std::vector<double> ends;
+  for (const std::string& word : words) ends.push_back(read_number(option, word));
+  return ends;
+}
+
 // "0.02; METHOD 0.05": the usual share, and the methods that take another.
 std::string center_shares() {
   std::string shares = fmt::format("{}", kCenterShare);
@@ -125,12 +133,15 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
   declare_targets(table, data.test, kTestTargets, "or their numbers").of_command_alone(SaidBy::kCoordinator);
-  table
-      .numbers(kTargetRange, data.target_range,
-               "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; default: "
-               "found "
-               "by noised histograms")
-      .typed("LO,HI");
+  table.add({.names = kTargetRange,
+             .help = "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; "
+                     "default: private, found by noised histograms",
+             .type = "LO,HI|private",
+             .values = OptionValues::kMany,
+             .delimiter = ',',
+             .read = [&data](const std::vector<std::string>& words) {
+               data.target_range = ends_of_ranges(kTargetRange, words);
+             }});
   table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
@@ -485,11 +496,8 @@ std::vector<std::string> read_ranges(const std::string& path) {
 
 void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
   const auto read = [&rows](const std::vector<std::string>& words) {
-    rows.finds_feature_range = words.size() == 1 && words.front() == "private";
-    rows.feature_range.clear();
-    for (const std::string& word : words) {
-      if (!rows.finds_feature_range) rows.feature_range.push_back(read_number("--feature-range", word));
-    }
+    rows.feature_range = ends_of_ranges("--feature-range", words);
+    rows.finds_feature_range = rows.feature_range.empty();
   };
   table.add({.names = "--feature-range",
              .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "

@@ -37,6 +37,17 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
 }
 
 void require_valid(const EvaluationTerms& terms) {
+  const bool asks_of_numbers = terms.has(EvaluationMetric::kR2) || terms.has(EvaluationMetric::kRmse);
+  const auto is_of_numbers = [](EvaluationMetric metric) {
+    return metric == EvaluationMetric::kR2 || metric == EvaluationMetric::kRmse;
+  };
+  if (!terms.has_targets && asks_of_numbers) {
+    throw UsageError("--metrics r2, rmse: are about models that predict numbers, and this one predicts classes");
+  }
+  if (terms.has_targets) {
+    if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
+    throw UsageError("a model that predicts numbers has the metrics r2 and rmse, of all rows and by itself");
+  }
   if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
     throw UsageError("--metrics f1 goes with --max-labels k and labels that are n x K zeros and ones");
   }

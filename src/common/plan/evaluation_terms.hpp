@@ -25,7 +25,9 @@ enum class EvaluationMetric {
   kCalibration,
   kAuc,
   kRoc,  ///< the curve
-  kF1    ///< of label sets, their only figure
+  kF1,   ///< of label sets, their only figure
+  kR2,   ///< of numbers
+  kRmse  ///< the same
 };
 template <>
 inline constexpr std::array spellings<EvaluationMetric>{
@@ -39,7 +41,9 @@ inline constexpr std::array spellings<EvaluationMetric>{
     std::pair{std::string_view{"calibration"}, EvaluationMetric::kCalibration},
     std::pair{std::string_view{"auc"}, EvaluationMetric::kAuc},
     std::pair{std::string_view{"roc"}, EvaluationMetric::kRoc},
-    std::pair{std::string_view{"f1"}, EvaluationMetric::kF1}};
+    std::pair{std::string_view{"f1"}, EvaluationMetric::kF1},
+    std::pair{std::string_view{"r2"}, EvaluationMetric::kR2},
+    std::pair{std::string_view{"rmse"}, EvaluationMetric::kRmse}};
 
 /// Of rows, and of classes.
 inline constexpr std::size_t kMostGroups = 10000;
@@ -57,6 +61,7 @@ struct EvaluationTerms {
   std::size_t most_predicted = 0;           ///< m, the most classes of a set that count as predicted; with k
   std::size_t groups = 0;                   ///< G, of rows that have a group; 0: none have
   bool has_pair = false;                    ///< whether a second model is asked about the same rows
+  bool has_targets = false;                 ///< whether the model predicts K numbers, and rows have them
   bool operator==(const EvaluationTerms&) const = default;
 
   bool has(EvaluationMetric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
@@ -77,7 +82,7 @@ struct EvaluationTerms {
 };
 
 DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, positive, score_bins, class_groups,
-                 most_labels, threshold, most_predicted, groups, has_pair)
+                 most_labels, threshold, most_predicted, groups, has_pair, has_targets)
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words);

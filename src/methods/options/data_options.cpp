@@ -99,7 +99,8 @@ void check(const DataOptions& data) {
     require_class_names(data.train.class_names, data.classes);
     if (!data.target_range.empty()) throw UsageError("--target-range goes with --targets");
   }
-  require_both_or_none("--test-x", !data.test.x.empty(), data.test.option("y").c_str(), !data.test.y.empty());
+  require_both_or_none("--test-x", !data.test.x.empty(), data.has_targets() ? "--test-targets" : "--test-y",
+                       !data.test.y.empty());
   require_both_or_none("--validation-x", !data.validation.x.empty(), "--validation-y", !data.validation.y.empty());
   if (data.max_labels && (*data.max_labels < 1 || *data.max_labels > data.classes)) {
     throw UsageError(

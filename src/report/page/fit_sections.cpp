@@ -156,7 +156,7 @@ bool is_cost(std::string_view member) {
 class ClassNames {
  public:
   explicit ClassNames(const JsonFields& report)
-      : count_(report.count("classes", 0)), names_(report.texts("class_names")) {
+      : count_(report.has("classes") ? report.count("classes", 0) : 0), names_(report.texts("class_names")) {
     if (!names_.empty() && names_.size() != count_)
       report.refuse("class_names", "must be as many as there are classes");
   }
@@ -260,6 +260,8 @@ std::string test_summary(const JsonFields& test) {
                                         {"macro_f1", "macro F1"}}) {
     if (test.has(member)) facts.emplace_back(heading, percent(test.number(member)));
   }
+  if (test.has("r2")) facts.emplace_back("R^2", figure(test.number("r2")));
+  if (test.has("rmse")) facts.emplace_back("RMSE", figure(test.number("rmse")));
   if (test.has("rows")) facts.emplace_back("test rows", figure(test.number("rows")));
   return facts_html(facts);
 }

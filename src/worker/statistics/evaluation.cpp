@@ -18,6 +18,7 @@ class ScoredChunk {
 
   void count(const RowChunk& chunk, std::span<const float> features, MetricCounts& counts) {
     const Classifier& model = models_.front();
+    if (terms_.has_targets) return count_numbers(chunk, features, counts);
     const std::size_t classes = model.classes();
     std::vector<double> scores;
     std::vector<std::int32_t> predicted;
@@ -53,6 +54,27 @@ class ScoredChunk {
   }
 
  private:
+  void count_numbers(const RowChunk& chunk, std::span<const float> features, MetricCounts& counts) {
+    const Classifier& model = models_.front();
+    const TargetColumns& columns = model.parts().preprocessing.targets;
+    const std::vector<double> predicted = model.predict_scores(features, inputs_.plan.threads);
+    std::vector<double> errors(columns.count);
+    std::vector<double> targets(columns.count);
+    for (std::size_t row = 0; row < chunk.rows; ++row) {
+      const std::span<const std::int32_t> slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+      // y - f about c, so that it is scaled as a target is.
+      for (std::size_t t = 0; t < columns.count; ++t) {
+        errors[t] = target_in(slots, t) - predicted[row * columns.count + t] + columns.center[t];
+      }
+      columns.scaled_numbers(errors, errors);
+      columns.scaled(slots, targets);
+      counts.add(
+          PredictedRow{.targets = targets,
+                       .errors = errors,
+                       .weight = inputs_.rows.has_weights() ? inputs_.rows.weight(chunk.first_row + row) : kWholeRow});
+    }
+  }
+
   // A row of more than k classes stops the run, or counts nowhere.
   void count_set(const RowChunk& chunk, std::size_t row, std::span<const double> scores, MetricCounts& counts) {
     const std::uint64_t place = chunk.first_row + row;

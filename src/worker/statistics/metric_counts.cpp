@@ -17,6 +17,8 @@ std::size_t bin_of(double probability, std::size_t bins) {
 }
 
 constexpr double kFarthestLogOdds = 8.0;
+// Of numbers, the sums that tell how much targets and errors vary: where predictions are good, errors matter more.
+constexpr double kWeightOfSpread = 0.1;
 
 // floor(2^15 min(loss, most) / most), also of a loss that is no number.
 std::int64_t loss_units(double loss, double most) {
@@ -88,6 +90,23 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
     request.blocks.push_back({name, bins, static_cast<double>(bins) / static_cast<double>(kSquaredUnits)});
     profile.squared_l2.push_back((is_exchange && bins > 1 ? 2 : 1) * kSquaredUnits);
   };
+  if (terms.has_targets) {
+    constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
+    const auto sums = [&](const char* name, double weight, std::uint64_t exchanged) {
+      const auto elements = static_cast<double>(terms.classes);
+      request.blocks.push_back({name, terms.classes, weight * elements / static_cast<double>(kSquaredUnits)});
+      profile.squared_l2.push_back((is_exchange ? exchanged : 1) * kSquaredUnits);
+    };
+    request.blocks.push_back(
+        {.name = "rows", .elements = 1, .loss_weight = kWeightOfSpread, .fraction_bits = of_rows.count_bits()});
+    profile.squared_l2.push_back(1);
+    sums("targets", kWeightOfSpread, 4);
+    sums("squares", kWeightOfSpread, 2);
+    sums("errors", 1.0, 2);
+    sums("fourths", kWeightOfSpread, 2);
+    request.profiles.push_back(std::move(profile));
+    return request;
+  }
   if (terms.has_totals()) counts("totals", 2);
   if (terms.has_pair) counts("pairs", 4);
   if (terms.groups > 0) counts("by_group", 2 * terms.groups);
@@ -157,6 +176,24 @@ void MetricCounts::add_set(const ScoredRow& row) {
 void MetricCounts::add_to(const char* name, std::size_t cell, RowWeight weight) {
   const std::size_t block = statistic_.index_of(name);
   statistic_.block(block)[cell] += statistic_.shape()[block].fraction_bits == 0 ? 1 : std::int64_t{weight};
+}
+
+void MetricCounts::add(const PredictedRow& row) {
+  DPREDUCE_ASSERT(terms_.has_targets && row.targets.size() == terms_.classes && row.errors.size() == terms_.classes);
+  add_to("rows", 0, row.weight);
+  const auto put = [&](const char* name, std::size_t t, double value) {
+    const auto units = static_cast<std::int64_t>(std::floor(std::abs(value) * kLossUnits));
+    const std::int64_t counted = weighed(units, row.weight);
+    statistic_.block(statistic_.index_of(name))[t] += value < 0.0 ? -counted : counted;
+  };
+  for (std::size_t t = 0; t < terms_.classes; ++t) {
+    const double y = row.targets[t];
+    const double squared_error = row.errors[t] * row.errors[t];
+    put("targets", t, y);
+    put("squares", t, y * y);
+    put("errors", t, squared_error);
+    put("fourths", t, squared_error * squared_error);
+  }
 }
 
 void MetricCounts::add(const ScoredRow& row) {

@@ -23,6 +23,15 @@
 // A row moves them, squared, by (k + m)^2 and min(k + m, K); exchanged by min(k, m)^2 + (k + m)^2, and twice as many
 // cells.
 //
+// Of numbers, c and h the model's centers and scales, y' and e = (y - f) / h clipped to length 1 as vectors, U = 2^15:
+//
+//     rows               1           1
+//     targets            m           U y'_t, toward zero
+//     squares, errors    m each      floor(U y'_t^2), floor(U e_t^2)
+//     fourths            m           floor(U e_t^4): how much squared errors vary
+//
+// A row moves them, squared, by 1 and U^2 each; exchanged by 4 U^2 where numbers have a sign, else by 2 U^2.
+//
 // A second release, "positives", is taken at the curve F that the negatives' counts give, F_b the share of negatives
 // with scores below those of bin b, and half of those in it. Of positives alone a row of bin b adds 2^15 F_b and 2^15
 // (1 - F_b): sums of which the AUC is the share of the first. Its sensitivity, squared, is 2^30; of replace-one 2^31,
@@ -85,12 +94,20 @@ struct ScoredRow {
   std::int32_t predicted_by_second = 0;              ///< of a pair of models
 };
 
+/// A row with numbers, m each, as it is counted.
+struct PredictedRow {
+  std::span<const double> targets;  ///< y', within the unit ball
+  std::span<const double> errors;   ///< e, the same
+  RowWeight weight = kWholeRow;
+};
+
 /// The blocks of evaluation_request, or of positives_request at a curve, row by row.
 class MetricCounts {
  public:
   MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve = {});
   /// Preconditions (asserted): classes below K, and K probabilities where they are needed.
   void add(const ScoredRow& row);
+  void add(const PredictedRow& row);
   Statistic take() && { return std::move(statistic_); }
 
  private:

@@ -308,7 +308,7 @@ TEST(ClassifierFile, AMissingFileIsNamed) {
 
 TEST(ClassifierFile, ANewerFormatSaysToUpdate) {
   SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
-  file.metadata["format_version"] = "4";
+  file.metadata["format_version"] = "5";
   EXPECT_THAT(refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
               HasSubstr("a newer dpreduce wrote this"));
 }
