@@ -1,7 +1,8 @@
 """Runs: one method, one setting, one epsilon, one seed on one set. Results are kept: an interrupted table goes on.
 
-A result belongs to the digest of what computed it: dpreduce's binary or published_methods.py, and the rows. Where one
-of these has changed, its results are not found again.
+A result belongs to the digest of what computed it: dpreduce's binary, or the module of the methods to compare with, and
+the rows. Where one of these has changed, its results are not found again. Of sets with classes results are accuracies; of
+tables, whose target is a number, R^2.
 """
 import hashlib
 import json
@@ -18,7 +19,7 @@ from multiprocessing import Pool
 import numpy as np
 
 import published_methods
-from published_methods import Rows
+import regression_methods
 
 
 def sha256(path):
@@ -79,8 +80,21 @@ class Set:
     def file(self, name):
         return f"{self.folder}/{name}.npy"
 
+    @property
+    def is_table(self):
+        return "classes" not in self.about
+
+    @property
+    def methods(self):
+        """The module of the methods to compare with."""
+        return regression_methods if self.is_table else published_methods
+
     def rows(self, part):
-        return Rows.clipped(np.load(self.file(part + "_x")), np.load(self.file(part + "_y")), self.about["classes"])
+        x, y = np.load(self.file(part + "_x")), np.load(self.file(part + "_y"))
+        if not self.is_table:
+            return published_methods.Rows.clipped(x, y, self.about["classes"])
+        has_persons = part == "train" and "persons" in self.about
+        return regression_methods.Rows.of(x, y, np.load(self.file("train_person")) if has_persons else None)
 
 
 class RunFailed(Exception):
@@ -93,10 +107,13 @@ rows_of = {}  # folder: (training, test) rows, loaded before processes are forke
 def run_published(task):
     data, key = task
     train, test = rows_of[data.folder]
-    run = getattr(published_methods, key["method"])
-    accuracies = []
+    run = getattr(data.methods, key["method"])
     random = np.random.default_rng(key["seed"])
-    for setting, weights, bias in run(train, key["epsilon"], key["delta"], random, **key["settings"]):
+    models = run(train, key["epsilon"], key["delta"], random, **key["settings"])
+    if data.is_table:
+        return [[setting, test.r2(predict(test.x))] for setting, predict in models]
+    accuracies = []
+    for setting, weights, bias in models:
         scores = test.x @ np.asarray(weights, np.float32).T + np.asarray(bias, np.float32)
         accuracies.append([setting, float((scores.argmax(axis=1) == test.y).mean())])
     return accuracies
@@ -104,16 +121,19 @@ def run_published(task):
 
 def run_dpreduce(task):
     data, key, program = task
-    options = {"--train-x": data.file("train_x"), "--train-y": data.file("train_y"), "--test-x": data.file("test_x"),
-               "--test-y": data.file("test_y"), "--classes": data.about["classes"], "--epsilon": key["epsilon"],
+    options = {"--train-x": data.file("train_x"), "--test-x": data.file("test_x"), "--epsilon": key["epsilon"],
                "--delta": key["delta"], "--seed": key["seed"], "--threads": 1, "--report": "report.json"}
+    if data.is_table:
+        options |= {"--targets": data.file("train_y"), "--test-targets": data.file("test_y")}
+    else:
+        options |= {"--train-y": data.file("train_y"), "--test-y": data.file("test_y"), "--classes": data.about["classes"]}
     command = [program, "fit", *(str(word) for option in options.items() for word in option), *key["options"].split()]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise RunFailed(f"{' '.join(command)}\nended with code {done.returncode}: {done.stderr.strip()}")
         with open(folder + "/report.json") as f:
-            return [[{}, json.load(f)["test"]["accuracy"]]]
+            return [[{}, json.load(f)["test"]["r2" if data.is_table else "accuracy"]]]
 
 
 def timed(task):
@@ -127,7 +147,8 @@ class Runner:
         self.program = root + "/build/release/dpreduce"
         self.results = Results(root + "/build/accuracy/results.jsonl")
         self.jobs = jobs
-        self.digests = {"dpreduce": sha256(self.program), "published": sha256(published_methods.__file__)}
+        self.digests = {module: sha256(module.__file__) for module in (published_methods, regression_methods)}
+        self.digests["dpreduce"] = sha256(self.program)
 
     def own(self, data, options, epsilon, delta, seed):
         key = {"options": options, "epsilon": epsilon, "delta": delta, "seed": seed, "code": self.digests["dpreduce"],
@@ -136,7 +157,7 @@ class Runner:
 
     def published(self, data, method, settings, epsilon, delta, seed):
         key = {"method": method.run.__name__, "settings": settings, "epsilon": epsilon, "delta": delta, "seed": seed,
-               "code": self.digests["published"], "data": data.about["sha256"]}
+               "code": self.digests[data.methods], "data": data.about["sha256"]}
         return data, key
 
     def missing(self, tasks):
@@ -151,7 +172,9 @@ class Runner:
             if data.folder not in rows_of:
                 rows_of.clear()  # one set in memory at a time
                 train, test = data.rows("train"), data.rows("test")
-                _ = train.gram, train.class_sums, train.norms
+                _ = train.gram
+                if not data.is_table:
+                    _ = train.class_sums, train.norms
                 rows_of[data.folder] = (train, test)
         told = started
         with Pool(self.jobs) as pool:
@@ -168,7 +191,7 @@ class Runner:
 
 @dataclass
 class Spread:
-    """Test accuracy over seeds."""
+    """Test accuracy, or R^2, over seeds."""
 
     median: float
     low: float

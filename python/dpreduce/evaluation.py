@@ -9,7 +9,7 @@ import typing
 import warnings
 
 from . import _library
-from .arrays import as_persons, labels_of, rows_to_score
+from .arrays import as_persons, as_targets, labels_of, rows_to_score
 from .errors import PrivacyWarning, UsageError, in_keywords, warn_of
 from .keywords import words_of
 from .promise import at_most
@@ -29,6 +29,8 @@ _SCORES = {
     "roc_auc": ("auc", "auc", 1),
     "neg_log_loss": ("logloss", "log_loss", -1),
     "neg_brier_score": ("brier", "brier", -1),
+    "r2": ("r2", "r2", 1),
+    "neg_root_mean_squared_error": ("rmse", "rmse", -1),
 }
 
 
@@ -66,7 +68,7 @@ def evaluate_classifier(classifier, X, labels, person, ledger, comm, options):
     """Evaluation of a classifier of the core on rows X; `labels()` returns their class indices. What X, labels and persons raise
     ends the call on all ranks."""
     def arrays():
-        rows = {"train_x": rows_to_score(classifier, X), "train_y": labels()}
+        rows = {"train_x": rows_to_score(classifier, X), "targets" if classifier.predicts_numbers else "train_y": labels()}
         if person is not None:
             rows["train_person"] = as_persons(person, "person")
         return rows
@@ -92,18 +94,19 @@ class _Evaluated:
         raise NotImplementedError
 
     def _indices_of_labels(self, y: ArrayLike) -> typing.Any:
-        return labels_of(y, "y", self._classifier_to_evaluate().class_names or None)
+        classifier = self._classifier_to_evaluate()
+        return as_targets(y, "y") if classifier.predicts_numbers else labels_of(y, "y", classifier.class_names or None)
 
     def evaluate(self, X: ArrayLike, y: ArrayLike, *, epsilon: float | None = None, delta: float | None = None,
                  metrics: str | typing.Sequence[str] | None = None, level: float | None = None,
                  ledger: str | os.PathLike[str] | None = None, person: ArrayLike | None = None, comm: typing.Any = None,
                  **options: typing.Any) -> Evaluation:
-        """How good the model is on the rows of X (n x d) with labels y (n), told with noise: an Evaluation, whose figures have intervals.
+        """How good the model is on the rows of X (n x d) with labels or numbers y (n), told with noise: an Evaluation, whose figures have intervals.
 
         One release of exact integer counts c + N(0, sigma^2), in which a row changes each count by at most 1, at (epsilon, delta) in
         all. An interval holds the truth about rows like these with probability `level` (0.95): it knows the noise, and that
         the rows are a sample. What is asked for is public and shares the budget: `metrics`, names as `dpreduce evaluate
-        --metrics` has them, by default accuracy, recall by class and their mean.
+        --metrics` has them, by default accuracy, recall by class and their mean; of numbers R^2 and RMSE.
 
         Each call is charged on `ledger`; with None the caller keeps the account. `person` says whose each row is, n integers or
         strings: the guarantee is then for a person, whose rows count for `rows_per_person` together. With `comm` of mpi4py every rank
@@ -124,7 +127,7 @@ class DPScore:
 
     Each call is a release, charged on `ledger`: n splits are n charges on their test rows, beside those of the n fits. Rows are in one
     test split alone, but the ledger does not know that, and adds all up. `metric` is accuracy, balanced_accuracy,
-    top_k_accuracy, roc_auc, neg_log_loss or neg_brier_score: larger is better. Estimators are dpreduce's own, or `model`, a
+    top_k_accuracy, roc_auc, neg_log_loss or neg_brier_score, of numbers r2 or neg_root_mean_squared_error: larger is better. Estimators are dpreduce's own, or `model`, a
     model that is there already, which is then called with the estimator None. Further options are those of evaluate().
 
     Returns the figure's value, a float: NaN, with a warning, where there is too little data to say anything. `last_evaluation` has its

@@ -17,6 +17,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/toml_items.hpp"
 #include "methods/registry.hpp"
 #include "report/dossier.hpp"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include <nlohmann/json.hpp>
 
@@ -123,6 +124,24 @@ TEST_F(TargetsTest, RoundsOfClippedResidualsFindALineAndLeaveLessOfItToNoise) {
   EXPECT_LT(by_rounds, 0.5);
   options.method.name = "auto";
   EXPECT_EQ(left(fitted(options, rows(one_)), rows_.x, one_), by_rounds) << "auto is fc";
+}
+
+TEST_F(TargetsTest, FewRowsOfManyFeaturesThatShareAMeanAreShrunkTowardTheMeanOfTargets) {
+  constexpr std::size_t kRows = 300;
+  constexpr std::size_t kFeatures = 100;
+  std::mt19937 engine(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> x;
+  for (std::size_t entry = 0; entry < kRows * kFeatures; ++entry) x.push_back(0.08F + 0.03F * normal(engine));
+  std::vector<double> y;
+  for (std::size_t row = 0; row < kRows; ++row) y.push_back(110.0 + 2.0 * normal(engine));
+  FitOptions options = options_of("ls");
+  options.privacy.budget.mu = 0.5;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    options.privacy.seed = seed;
+    const RowsInMemory rows{.train_x = array_view(x, kFeatures), .train_y = array_view(y)};
+    EXPECT_LT(left(fitted(options, rows), x, y), 2.0) << seed;
+  }
 }
 
 TEST_F(TargetsTest, RoundsAreAveragedSoThatMoreOfThemAddNoNoise) {

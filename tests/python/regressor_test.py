@@ -94,3 +94,12 @@ def test_options_of_classes_are_none_of_a_regressor():
     with pytest.raises(UsageError, match="'alpha' is no parameter of it"):
         DPRegressor(**BUDGET, alpha=0.3)
     assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
+
+
+def test_private_figures_of_numbers_are_near_the_exact_ones(table):
+    x, y = table
+    model = DPRegressor(**BUDGET, normalize="none").fit(x[:1000], y[:1000])
+    told = model.evaluate(x[1000:], y[1000:], epsilon=8, delta=1e-6)
+    assert told.r2["low"] <= model.score(x[1000:], y[1000:]) <= told.r2["high"] and told.rmse["value"] > 0
+    score = dpreduce.DPScore(epsilon=8, delta=1e-6, metric="r2")
+    assert abs(score(model, x[1000:], y[1000:]) - told.r2["value"]) < 0.3

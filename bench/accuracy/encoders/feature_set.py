@@ -35,20 +35,26 @@ def write(folder, title, classes, train, test, expected_accuracy, persons=None):
     low, high = expected_accuracy
     if not low <= accuracy <= high:
         raise SystemExit(f"{title}: the nearest class mean is right on {accuracy:.3f} of rows, not {low} to {high}")
-    os.makedirs(folder, exist_ok=True)
-    digest = hashlib.sha256()
     if persons is not None:
         parts["train_person"] = np.asarray(persons, np.int64)
+    about = {"title": title, "classes": classes, "features": train[0].shape[1], "rows": len(train[0]),
+             "test_rows": len(test[0]), "rarest_class": int(np.bincount(train[1]).min()),
+             "commonest_class": int(np.bincount(train[1]).max()),
+             "nearest_direction_accuracy": accuracy}
+    write_parts(folder, about, parts)
+
+
+def write_parts(folder, about, parts):
+    """Each part as .npy, and then about.json, with the digest of all their bytes and what persons have."""
+    os.makedirs(folder, exist_ok=True)
+    digest = hashlib.sha256()
     for name, values in parts.items():
         path = f"{folder}/{name}.npy"
         np.save(path, values)
         digest.update(open(path, "rb").read())
-    about = {"title": title, "classes": classes, "features": train[0].shape[1], "rows": len(train[0]),
-             "test_rows": len(test[0]), "rarest_class": int(np.bincount(train[1]).min()),
-             "commonest_class": int(np.bincount(train[1]).max()),
-             "nearest_direction_accuracy": accuracy, "sha256": digest.hexdigest()}
-    if persons is not None:
-        rows_of = np.unique(persons, return_counts=True)[1]
+    about["sha256"] = digest.hexdigest()
+    if "train_person" in parts:
+        rows_of = np.unique(parts["train_person"], return_counts=True)[1]
         about["persons"] = len(rows_of)
         about["rows_of_a_person"] = {"median": float(np.median(rows_of)), "most": int(rows_of.max())}
     with open(folder + "/about.json.partial", "w") as f:

@@ -1,4 +1,8 @@
-"""Data frames of an R package, read without R: its lazy-load database, in R's serialization format (XDR, version 2 or 3)."""
+"""Data frames of an R package, read without R: its lazy-load database or saved files, in R's serialization format (XDR, version 2 or 3)."""
+import bz2
+import gzip
+import lzma
+import os
 import struct
 import zlib
 
@@ -86,7 +90,10 @@ class Reader:
 
 
 def data_frame(folder, name):
-    """{column: values} of the data frame of that name in an installed package's data/Rdata.{rdb,rdx}."""
+    """{column: values} of the data frame of that name in an installed package's data: NAME.rda, or Rdata.{rdb,rdx}."""
+    if os.path.exists(f"{folder}/{name}.rda"):
+        with open(f"{folder}/{name}.rda", "rb") as saved:
+            return Reader(decompressed(saved.read())[len(b"RDX2\n"):]).item()[name]
     with open(folder + "/Rdata.rdx", "rb") as index:
         variables = Reader(zlib.decompress(index.read(), 31)).item()["variables"]
     offset, length = variables[name]
@@ -97,9 +104,14 @@ def data_frame(folder, name):
     return Reader(unpacked(stored[4:])).item()
 
 
+def decompressed(file):
+    for magic, codec in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ", lzma)):
+        if file.startswith(magic):
+            return codec.decompress(file)
+    return file
+
+
 def unpacked(stored):
-    import bz2
-    import lzma
     if stored[:1] == b"2":
         return bz2.decompress(stored[1:])
     if stored[:1] == b"Z":

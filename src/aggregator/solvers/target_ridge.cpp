@@ -22,7 +22,7 @@ constexpr double kExactRidge = 0.01;
 }  // namespace
 
 TargetRidge::TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows)
-    : dim_(rows.dim()),
+    : dim_(rows.dim() + 1),
       targets_(rows.targets.count),
       share_(rows.targets.share),
       clip_norm_(rows.clip_norm),
@@ -32,30 +32,35 @@ TargetRidge::TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows)
   const std::size_t width = lattice.dim;
   const std::vector<double> matrix = gram_in_units(gram, lattice);
   const double sigma = gram.sigma() / (lattice.scale() * lattice.scale());
-  count_ = std::max(matrix[dim_ * width + dim_], sigma > 0.0 ? kLeastRowsInSigmas * sigma : constant_ * constant_);
-  for (std::size_t i = 0; i < dim_; ++i) feature_sums_.push_back(matrix[i * width + dim_]);
-  for (std::size_t t = dim_ + 1; t < width; ++t) {
-    for (std::size_t i = 0; i <= dim_; ++i) right_.push_back(matrix[i * width + t]);
+  const std::size_t constant = dim_ - 1;
+  for (std::size_t i = 0; i < dim_; ++i) sums_.push_back(matrix[i * width + constant]);
+  count_ = std::max(sums_[constant], sigma > 0.0 ? kLeastRowsInSigmas * sigma : constant_ * constant_);
+  largest_start_ = std::sqrt(share_) * clip_norm_ / constant_;
+  for (std::size_t t = dim_; t < width; ++t) {
+    for (std::size_t i = 0; i < dim_; ++i) right_.push_back(matrix[i * width + t]);
   }
-  std::vector<double> features(dim_ * dim_);
-  for (std::size_t i = 0; i < dim_; ++i) {
-    for (std::size_t j = i; j < dim_; ++j) {
-      features[i * dim_ + j] = matrix[i * width + j] - feature_sums_[i] * feature_sums_[j] / count_;
-    }
-  }
+  std::vector<double> of_rows(dim_ * dim_);
+  for (std::size_t i = 0; i < dim_; ++i) std::copy_n(&matrix[i * width], dim_, &of_rows[i * dim_]);
   const double one_row = clip_norm_ * clip_norm_;
   if (sigma == 0.0) {
-    exact_ = std::move(features);
+    exact_ = std::move(of_rows);
     ridge_ = kExactRidge * one_row;
     return;
   }
-  spectrum_.emplace(std::move(features), sigma);
+  spectrum_.emplace(std::move(of_rows), sigma);
   ridge_ = kTargetRidgeInRadii * spectrum_->noise_radius() + one_row;
 }
 
 std::vector<double> TargetRidge::solution() const {
   std::vector<double> weights = right_;
+  std::vector<double> starts;
+  for (std::size_t t = 0; t < targets_; ++t) {
+    double* row = &weights[t * dim_];
+    starts.push_back(std::clamp(row[dim_ - 1] / count_, -largest_start_, largest_start_));
+    for (std::size_t i = 0; i < dim_; ++i) row[i] -= starts[t] * sums_[i];
+  }
   solve(weights);
+  for (std::size_t t = 0; t < targets_; ++t) weights[(t + 1) * dim_ - 1] += (1.0 - share_) * starts[t];
   // From products with z of y', sqrt(b) C times as large, to weights of u.
   const double factor = 1.0 / std::sqrt((1.0 - share_) * share_) / clip_norm_;
   for (double& weight : weights) weight *= factor;
@@ -63,27 +68,14 @@ std::vector<double> TargetRidge::solution() const {
 }
 
 void TargetRidge::solve(std::span<double> rows) const {
-  DPREDUCE_ASSERT(rows.size() == targets_ * (dim_ + 1));
-  std::vector<double> weights(targets_ * dim_);
-  for (std::size_t t = 0; t < targets_; ++t) {
-    const double* row = &rows[t * (dim_ + 1)];
-    for (std::size_t i = 0; i < dim_; ++i) weights[t * dim_ + i] = row[i] - row[dim_] * feature_sums_[i] / count_;
-  }
+  DPREDUCE_ASSERT(rows.size() == targets_ * dim_);
   if (spectrum_) {
-    spectrum_->solve(weights, ridge_);
+    spectrum_->solve(rows, ridge_);
   } else {
     std::vector<double> matrix = exact_;
-    solve_exact_ridge(matrix, ridge_, weights);
+    solve_exact_ridge(matrix, ridge_, rows);
   }
-  const double of_rows = 1.0 - share_;  // M_uu is that of z
-  for (std::size_t t = 0; t < targets_; ++t) {
-    double* row = &rows[t * (dim_ + 1)];
-    for (std::size_t i = 0; i < dim_; ++i) {
-      row[dim_] -= weights[t * dim_ + i] * feature_sums_[i];
-      row[i] = of_rows * weights[t * dim_ + i];
-    }
-    row[dim_] *= of_rows / count_;
-  }
+  for (double& entry : rows) entry *= 1.0 - share_;  // M_uu is that of z
 }
 
 LinearScores in_units_of_targets(LinearScores scores, const TargetColumns& targets) {

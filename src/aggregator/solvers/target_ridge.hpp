@@ -4,13 +4,14 @@
 // that was released, with m targets; M the Gram matrix of z, noise of standard deviation s on its diagonal; k the place
 // of the constant.
 //
-//     A = M_xx - M_xk M_kx / M_kk        ridge = w + C^2, w = s sqrt(d / 2): A cleaned of its noise
-//     (X, K) -> ((X - K M_kx / M_kk) (A + ridge I)^-1 =: W, (K - W M_xk) / M_kk)
+//     start = (0, M_yk / M_kk), within what y' can be         the mean alone
+//     solution = start + (M_yu - start M_uu) (M_uu + ridge I)^-1      ridge = w + C^2, w = s sqrt((d + 1) / 2)
 //
-// solves W' (M_uu + ridge on features) = (X, K): the mean is taken out first, and not shrunk. Of (M_yx, M_yk) that is
-// the regression; of a gradient a Newton step. AdaSSP's idea, a ridge as large as the noise in the matrix, with noise
-// that is symmetric and exactly known. Where M_kk, the number of rows times the constant's square, is less than 3 s, it
-// is taken to be that. Post-processing of release "gram". Source: [wang2018].
+// The ridge so shrinks toward predicting the mean, and M_uu is cleaned of its noise. Of a gradient, which is made of
+// rows themselves, the same inverse is a Newton step. The mean is not taken out of M_uu first: M_xk holds noise in
+// every feature, as large as the mean itself where n is small beside d. AdaSSP's idea, a ridge as large as the noise in
+// the matrix, with noise that is symmetric and exactly known. Where M_kk, the number of rows times the constant's
+// square, is less than 3 s, it is taken to be that. Post-processing of release "gram". Source: [wang2018].
 #pragma once
 
 #include <span>
@@ -39,16 +40,17 @@ class TargetRidge {
   double rows() const { return count_ / (constant_ * constant_); }
 
  private:
-  std::size_t dim_;                   // d
-  std::size_t targets_;               // m
-  double share_;                      // b
-  double clip_norm_;                  // C
-  double constant_;                   // of z
-  double count_;                      // M_kk
-  std::vector<double> feature_sums_;  // M_xk
-  std::vector<double> right_;         // M_yx and M_yk, m x (d + 1)
-  std::vector<double> exact_;         // A, without noise
-  std::optional<GramSpectrum> spectrum_;
+  std::size_t dim_;                       // d + 1
+  std::size_t targets_;                   // m
+  double share_;                          // b
+  double clip_norm_;                      // C
+  double constant_;                       // of z
+  double count_ = 0.0;                    // M_kk, at least 3 s
+  double largest_start_ = 0.0;            // of |y'| = 1
+  std::vector<double> sums_;              // M_uk
+  std::vector<double> right_;             // M_yu, m x (d + 1)
+  std::vector<double> exact_;             // M_uu, without noise
+  std::optional<GramSpectrum> spectrum_;  // with noise
   double ridge_ = 0.0;
 };
 

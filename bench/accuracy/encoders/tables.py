@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+"""Tables with a number to predict, as features.    tables.py NODE_MODULES FOLDER/NAME, of which only the last is used
+
+Numeric columns are mapped to -1 .. 1 by a range that counts as public here: the smallest one in steps of a tenth of its
+power of ten that holds 99 of 100 training values; what lies beyond counts as its end. Columns of words become one
+column of zeros and ones a word. Rows with a missing value are dropped. A fifth of the rows, drawn once, are test rows;
+of persons, a fifth of the persons. train_raw and test_raw are the same columns as they were, where some are numeric.
+
+    diamonds   prices of diamonds (Debian's r-cran-ggplot2)
+    ames       sale prices of houses in Ames, Iowa (r-cran-modeldata)
+    insteval   ratings 1 to 5 of lectures at ETH Zurich, whose students are the persons (r-cran-lme4)
+    lending    interest rates of loans (r-cran-modeldata)
+    heavy      drawn: features of Student's t with 3 degrees of freedom, noise of t with 2
+    cps1988    weekly wages in the United States (r-cran-aer)
+    chicago    riders a day at a station of Chicago's trains (r-cran-modeldata)
+"""
+import hashlib
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import feature_set
+import r_data
+
+TABLES = {  # package, its folder, frame, target, columns that are left out, title
+    "diamonds": ("r-cran-ggplot2", "ggplot2", "diamonds", "price", (), "prices of diamonds"),
+    "ames": ("r-cran-modeldata", "modeldata", "ames", "Sale_Price", (), "sale prices of houses in Ames"),
+    "insteval": ("r-cran-lme4", "lme4", "InstEval", "y", ("s",), "students' ratings of lectures"),
+    "lending": ("r-cran-modeldata", "modeldata", "lending_club", "int_rate", ("sub_grade", "Class"),
+                "interest rates of loans"),
+    "cps1988": ("r-cran-aer", "AER", "CPS1988", "wage", (), "weekly wages"),
+    "chicago": ("r-cran-modeldata", "modeldata", "Chicago", "ridership", (), "riders at a station"),
+}
+TEST_SHARE = 0.2
+
+
+def frame_of(package, folder, name):
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", package], cwd=place, check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run(f"dpkg -x {package}_*.deb .", shell=True, cwd=place, check=True)
+        return r_data.data_frame(f"{place}/usr/lib/R/site-library/{folder}/data", name)
+
+
+def numbers(values):
+    """R's missing integer is the smallest one."""
+    return np.array([math.nan if value is None or value == -2**31 else value for value in values], float)
+
+
+def columns_of(frame, left_out):
+    """(n x d, whether a column is numeric)"""
+    columns, numeric = [], []
+    for name, values in frame.items():
+        if name in left_out:
+            continue
+        if any(isinstance(value, str) for value in values):
+            words = np.array([value or "" for value in values])
+            levels = sorted(set(words) - {""})
+            columns.append(np.where(words[:, None] == "", math.nan, words[:, None] == np.array(levels)))
+        else:
+            columns.append(numbers(values)[:, None])
+        numeric += [not isinstance(next(v for v in values if v is not None), str)] * columns[-1].shape[1]
+    return np.concatenate(columns, axis=1), np.array(numeric)
+
+
+def public_range(values):
+    low, high = np.percentile(values, [0.5, 99.5])
+    step = 10.0 ** (math.floor(math.log10(high - low)) - 1) if high > low else 1.0
+    return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
+
+
+def mapped(raw, numeric, training):
+    """Numeric columns to -1 .. 1."""
+    x = raw.copy()
+    for column in np.flatnonzero(numeric):
+        low, high = public_range(raw[training, column])
+        x[:, column] = np.clip((raw[:, column] - (low + high) / 2) / ((high - low) / 2), -1, 1)
+    return x
+
+
+def heavy_tails():
+    random = np.random.RandomState(5)
+    rows, dim = 20000, 20
+    x = random.standard_t(3, size=(rows, dim)) @ (0.3 * random.standard_normal((dim, dim)) + np.eye(dim))
+    y = x @ random.standard_normal(dim)
+    y += 0.3 * np.std(y) * random.standard_t(2, size=rows)
+    return x * np.exp(3 * random.standard_normal(dim)), np.ones(dim, bool), 1000 * y + 3000, None
+
+
+def table(name):
+    if name == "heavy":
+        return heavy_tails()
+    package, folder, frame_name, target, left_out, _ = TABLES[name]
+    frame = frame_of(package, folder, frame_name)
+    raw, numeric = columns_of(frame, (target, *left_out))
+    return raw, numeric, numbers(frame[target]), numbers(map(int, frame["s"])) if name == "insteval" else None
+
+
+def main():
+    folder = sys.argv[-1]
+    name = os.path.basename(folder)
+    raw, numeric, y, persons = table(name)
+    whole = np.isfinite(raw).all(axis=1) & np.isfinite(y)
+    raw, y = raw[whole], y[whole]
+    if persons is None:
+        order = np.random.RandomState(0).permutation(len(y))
+        test, train = np.split(order, [int(TEST_SHARE * len(y))])
+    else:
+        persons = persons[whole].astype(np.int64)
+        is_test = np.array([hashlib.sha256(str(person).encode()).digest()[0] for person in persons]) < 256 * TEST_SHARE
+        order = np.random.RandomState(0).permutation(len(y))
+        train, test = order[~is_test[order]], order[is_test[order]]
+    x = mapped(raw, numeric, train)
+    kinds = {"x": x.astype(np.float32), "y": y, **({"raw": raw} if numeric.any() else {})}
+    parts = {f"{side}_{kind}": values[rows] for side, rows in (("train", train), ("test", test))
+             for kind, values in kinds.items()}
+    if persons is not None:
+        parts["train_person"] = persons[train]
+    title = TABLES[name][-1] if name in TABLES else "drawn, heavy tails"
+    about = {"title": title, "features": x.shape[1], "rows": len(train), "test_rows": len(test),
+             "numeric": [int(column) for column in np.flatnonzero(numeric)]}
+    feature_set.write_parts(folder, about, parts)
+
+
+if __name__ == "__main__":
+    main()
