@@ -482,7 +482,7 @@ int main(int argc, char** argv) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) of_others = std::max(of_others, all[rank].computed);
   fmt::print(
       "{{\"ranks\": {}, \"seconds\": {:.6f}, \"coordinator_computes\": {:.6f}, \"others_compute\": {:.6f}, \"bytes\": "
-      "{}}}\n",
+      "{}, \"calls\": {}}}\n",
       ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes, all.back().count);
   if (record != nullptr) std::fclose(record);
   SMPI_finalize();
