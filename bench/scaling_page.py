@@ -220,7 +220,7 @@ def table(lines, every):
 
 def draw(out, page=None, build=None):
     lines = sorted(known(out), key=lambda line: (line["source"], line["scaling"], list(METHODS).index(line["method"]), line["network"], int(line["ranks"])))
-    for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "scaling.svg")] if page else [])]:
+    for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "../assets/scaling.svg")] if page else [])]:
         with open(path, "w", encoding="utf-8") as file:
             file.write(picture([line for line in lines if line["scaling"] != "silos"]))
         print(path)

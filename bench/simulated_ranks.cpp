@@ -99,7 +99,7 @@ double charged(const Rank& rank, const std::string& call, double measured) {
   return own_number() == 0 ? std::max(seconds.value_or(0.0), measured) : seconds.value_or(0.0);
 }
 
-// The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root [rabenseifner2004]; a
+// The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root (Rabenseifner); a
 // broadcast as scattered parts, then gathered everywhere. So MPI libraries do at such lengths. Of P ranks those beyond
 // the largest power of two hand their part to another, or get it from there.
 class LongMessage {
