@@ -238,6 +238,10 @@ def main(out, what, *words):
     if what == "draw":
         return draw(out, *words)
     ranks, networks, scalings, methods = ([*map(int, words[0].split(","))], *(word.split(",") for word in words[1:]))
+    unknown = {"--network": set(networks) - {*RATES, ""}, "METHODS": set(methods) - set(METHODS), "SCALINGS": set(scalings) - {"strong", "weak", "silos"}}
+    for name, values in unknown.items():
+        if values:
+            sys.exit(f"launch/scaling: {name} {min(values)}: there is none; see launch/scaling --help")
     add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out))
 
 

@@ -54,6 +54,10 @@ class Lines(unittest.TestCase):
         weak = [line(4, 8.0, scaling="weak"), line(64, 10.0, scaling="weak")]
         self.assertEqual(scaling_page.efficiency(weak[1], weak), 0.8)
 
+    def test_an_unknown_network_is_refused_before_anything_is_measured(self):
+        with self.assertRaisesRegex(SystemExit, "--network 1g: there is none"):
+            scaling_page.main("absent", "simulate", "16", "100g,1g", "strong", "mean")
+
     def test_a_newer_line_takes_an_older_ones_place_and_both_sources_are_drawn(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
             scaling_page.add(folder, [line(4, 9.0), line(8, 5.0), line(4, 8.0)])
