@@ -110,6 +110,8 @@ class Charges:
 
 
 def simulate(ranks, networks, scalings, methods, out):
+    if "ls" in methods:  # a round is of as many classes as there are ranks
+        sys.exit("launch/scaling: METHODS ls: its calls come in another order on more ranks, so that few do not tell how long they take; measure it with --fit")
     with tempfile.TemporaryDirectory(dir=out) as folder:
         narrow = synth(folder, "narrow", max(8192, 2 * max(ranks)), NARROW)
         wide = [synth(folder, f"wide{count}", count, DIM) for count in RECORDED]

@@ -57,6 +57,8 @@ class Lines(unittest.TestCase):
     def test_an_unknown_network_is_refused_before_anything_is_measured(self):
         with self.assertRaisesRegex(SystemExit, "--network 1g: there is none"):
             scaling_page.main("absent", "simulate", "16", "100g,1g", "strong", "mean")
+        with self.assertRaisesRegex(SystemExit, "METHODS ls: its calls come in another order"):
+            scaling_page.main("absent", "simulate", "16", "100g", "strong", "mean,ls")
 
     def test_a_newer_line_takes_an_older_ones_place_and_both_sources_are_drawn(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
