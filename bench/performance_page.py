@@ -50,6 +50,7 @@ A sum of 64-bit words over two ranks of this machine (`dpreduce bench reduce`): 
 ## More measurements
 
     launch/scaling OUT 1 2 4                       # strong and weak scaling; OUT/scaling.csv, OUT/scaling.svg
+    launch/scaling OUT --simulate 16,64,256        # whole fits on simulated ranks; OUT/fits.csv, OUT/fits.svg
     launch/scale-imagenet DIR                      # the whole shape of ImageNet, from .npy to model; phases, memory of each rank
     bench/compare --rows 8192 --dim 1664           # beside NumPy, scikit-learn and daal4py
     build/release/bench/kernels_benchmark          # each kernel on each shape

@@ -22,10 +22,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build/release")
 ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (int(os.environ.get(name, usual)) for name, usual in [
     ("ROWS", 1_281_167), ("DIM", 1664), ("CLASSES", 1000), ("ROWS_A_RANK", 100_000), ("ROUNDS", 20)])
-METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds", str(ROUNDS)]}
+METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds"]}
 FEW, NARROW = 4, 16  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold
 RECORDED = (4 * 1024, 4 * 3072)  # rows of the two records, from which follows what a row takes
 FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "others", "bytes", "phases"]
+STEP_CLASSES = 32  # kClassesOfSharedStep of src/methods/gradient_rounds.hpp
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
 RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
 
@@ -40,16 +41,16 @@ def run(command, folder):
     return done.stdout.strip().splitlines()[-1]
 
 
-def fit(method, data, classes=CLASSES):
+def fit(method, data, classes=CLASSES, rounds=ROUNDS):
     return ["fit", "--train-x", f"{data}/train_x*.npy", "--train-y", f"{data}/train_y*.npy", "--classes", classes,
-            "--epsilon", 8, "--delta", 1e-7, "--threads", 1, "--seed", 1, "--method", method.split("-")[0], *METHODS[method], "--out", "model",
+            "--epsilon", 8, "--delta", 1e-7, "--threads", 1, "--seed", 1, "--method", method.split("-")[0], *METHODS[method], *([rounds] if method == "fc" else []), "--out", "model",
             "--report", "report.json", "--timings", "timings.json", "--ledger", "ledger.jsonl", "--overwrite"]
 
 
-def synth(folder, name, rows, dim, shards=1):
+def synth(folder, name, rows, dim, shards=1, classes=CLASSES):
     path = os.path.join(folder, name)
-    run([f"{BUILD}/dpreduce", "synth", "--kind", "gaussian-mixture", "--overwrite", "--out", path, "--rows", rows, "--test-rows", CLASSES, "--dim", dim,
-         "--classes", CLASSES, "--shards", shards], folder)
+    run([f"{BUILD}/dpreduce", "synth", "--kind", "gaussian-mixture", "--overwrite", "--out", path, "--rows", rows, "--test-rows", classes, "--dim", dim,
+         "--classes", classes, "--shards", shards], folder)
     return path
 
 
@@ -76,7 +77,7 @@ class Charges:
         for data in (narrow, *wide):
             best = None
             for _ in range(2):  # the faster one, call by call: other work makes a call slower, never faster
-                run([f"{BUILD}/bench/simulated_ranks", FEW, "100g", "--record", "record", "--", *fit(method, data)], folder)
+                run([f"{BUILD}/bench/simulated_ranks", FEW, "100g", "--record", "record", "--", *fit(method, data, rounds=3)], folder)
                 calls = calls_of(os.path.join(folder, "record"))
                 best = calls if best is None else {rank: [(*one[:2], min(one[2], two[2])) for one, two in zip(best[rank], calls[rank])] for rank in calls}
             records.append(best)
@@ -100,13 +101,17 @@ class Charges:
             slope = max(0.0, (two - one) * FEW / (RECORDED[1] - RECORDED[0]))
             self.places[key] = (max(0.0, one - slope * RECORDED[0] / FEW), slope)
 
-    def write(self, path, rows_of_rank):
+    def write(self, path, rows_of_rank, ranks):
+        groups = -(-CLASSES // STEP_CLASSES)
+        steps = f"B{8 * DIM}.>A", -(-groups // ranks) / -(-groups // FEW)  # what ranks share of fc's steps, as groups of classes
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"b {kind}{length} {full}\n" for (kind, length), full in self.lengths.items())
-            file.writelines(f"c {key} {a + b * rows_of_rank:.9f}\n" for key, (a, b) in self.places.items())
+            file.writelines(f"c {key} {(a + b * rows_of_rank) * (steps[1] if key.endswith(steps[0]) else 1):.9f}\n" for key, (a, b) in self.places.items())
 
 
 def simulate(ranks, networks, scalings, methods, out):
+    if "ls" in methods:  # a round is of as many classes as there are ranks
+        sys.exit("launch/scaling: METHODS ls: its calls come in another order on more ranks, so that few do not tell how long they take; measure it with --fit")
     with tempfile.TemporaryDirectory(dir=out) as folder:
         narrow = synth(folder, "narrow", max(8192, 2 * max(ranks)), NARROW)
         wide = [synth(folder, f"wide{count}", count, DIM) for count in RECORDED]
@@ -114,7 +119,7 @@ def simulate(ranks, networks, scalings, methods, out):
             charges = Charges(method, folder, narrow, wide)
             for scaling, network, count in ((s, n, r) for s in scalings for n in networks for r in sorted({FEW, *ranks})):
                 rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
-                charges.write(os.path.join(folder, "charges"), rows / count)
+                charges.write(os.path.join(folder, "charges"), rows / count, count)
                 told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count, network, "--charge", "charges", "--", *fit(method, narrow)], folder))
                 formula = told["coordinator_computes"] + 2 * told["bytes"] / RATES[network] + 2 * LATENCY * math.log2(count) * told["calls"]
                 yield {"source": "simulated", "scaling": scaling, "method": method, "network": network, "ranks": count, "rows": rows,
@@ -126,8 +131,9 @@ def simulate_silos(silos, networks, _, methods, out):
     """Whole and unscaled: masks, frames and keys take what they take here."""
     with tempfile.TemporaryDirectory(dir=out) as folder:
         for count in silos:
-            synth(folder, f"silos{count}", count * SILO_ROWS, SILO_DIM, count + 1)
-            os.remove(f"{folder}/silos{count}/train_x_0.npy")
+            synth(folder, f"silos{count}", (count + 1) * SILO_ROWS, SILO_DIM, count + 1, SILO_CLASSES)
+            for name in ("train_x_0.npy", "train_y_0.npy"):  # the coordinator has none
+                os.remove(f"{folder}/silos{count}/{name}")
             for method, network in ((m, n) for m in methods for n in networks):
                 words = [word.replace("train_x*", "train_x_{rank}").replace("train_y*", "train_y_{rank}") if isinstance(word, str) else word
                          for word in fit(method, f"silos{count}", SILO_CLASSES)]
@@ -216,7 +222,7 @@ def table(lines, every):
 
 def draw(out, page=None, build=None):
     lines = sorted(known(out), key=lambda line: (line["source"], line["scaling"], list(METHODS).index(line["method"]), line["network"], int(line["ranks"])))
-    for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "scaling.svg")] if page else [])]:
+    for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "../assets/scaling.svg")] if page else [])]:
         with open(path, "w", encoding="utf-8") as file:
             file.write(picture([line for line in lines if line["scaling"] != "silos"]))
         print(path)
@@ -234,6 +240,10 @@ def main(out, what, *words):
     if what == "draw":
         return draw(out, *words)
     ranks, networks, scalings, methods = ([*map(int, words[0].split(","))], *(word.split(",") for word in words[1:]))
+    unknown = {"--network": set(networks) - {*RATES, ""}, "METHODS": set(methods) - set(METHODS), "SCALINGS": set(scalings) - {"strong", "weak", "silos"}}
+    for name, values in unknown.items():
+        if values:
+            sys.exit(f"launch/scaling: {name} {min(values)}: there is none; see launch/scaling --help")
     add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out))
 
 

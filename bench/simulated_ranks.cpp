@@ -99,7 +99,7 @@ double charged(const Rank& rank, const std::string& call, double measured) {
   return own_number() == 0 ? std::max(seconds.value_or(0.0), measured) : seconds.value_or(0.0);
 }
 
-// The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root [rabenseifner2004]; a
+// The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root (Rabenseifner); a
 // broadcast as scattered parts, then gathered everywhere. So MPI libraries do at such lengths. Of P ranks those beyond
 // the largest power of two hand their part to another, or get it from there.
 class LongMessage {
@@ -482,7 +482,7 @@ int main(int argc, char** argv) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) of_others = std::max(of_others, all[rank].computed);
   fmt::print(
       "{{\"ranks\": {}, \"seconds\": {:.6f}, \"coordinator_computes\": {:.6f}, \"others_compute\": {:.6f}, \"bytes\": "
-      "{}}}\n",
+      "{}, \"calls\": {}}}\n",
       ranks, s4u::Engine::get_clock(), all[0].computed, of_others, all.back().bytes, all.back().count);
   if (record != nullptr) std::fclose(record);
   SMPI_finalize();

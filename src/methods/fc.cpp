@@ -164,14 +164,12 @@ class WhitenedStep : public StepRule {
 // whatever the number of ranks is, and so are the bits of their product.
 class SharedSteps {
  public:
-  static constexpr std::size_t kClassesAtOnce = 32;
-
   // Collective. `rule` at the coordinator.
   SharedSteps(Communicator& ranks, const WhitenedStep* rule, std::size_t dim, std::size_t classes)
       : ranks_(ranks),
         rule_(rule),
         dim_(dim),
-        groups_((classes + kClassesAtOnce - 1) / kClassesAtOnce),
+        groups_((classes + kClassesOfSharedStep - 1) / kClassesOfSharedStep),
         is_shared_(ranks.owners() > 1 && groups_ > 1) {
     if (!is_shared_) return;
     eigenvectors_.resize(dim * dim);
@@ -187,7 +185,7 @@ class SharedSteps {
       ranks_.broadcast(factors);
     }
     const std::size_t owners = is_shared_ ? static_cast<std::size_t>(ranks_.owners()) : 1;
-    const std::size_t length = kClassesAtOnce * (dim_ + 1);
+    const std::size_t length = kClassesOfSharedStep * (dim_ + 1);
     std::vector<std::uint64_t> bits(is_shared_ ? gradient.size() : 0);  // zeros where another rank has the classes
     const auto own_groups = [&] {
       for (std::size_t group = static_cast<std::size_t>(ranks_.rank()); group < groups_; group += owners) {

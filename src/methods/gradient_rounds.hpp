@@ -57,6 +57,9 @@ struct NoisedRound {
 /// weights stay where they began.
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
 
+/// Of so many classes at a time ranks share what `fc` does with a gradient.
+inline constexpr std::size_t kClassesOfSharedStep = 32;
+
 /// gradient <- P(gradient), class by class, at the coordinator, where the round came in and `sigma` is its noise's;
 /// elsewhere it is scratch of that length. Collective.
 using Precondition = std::function<void(std::vector<double>& gradient, double sigma)>;

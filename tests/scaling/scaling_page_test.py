@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""What launch/scaling makes of records and times: bench/scaling_page.py without a simulation."""
+import os
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, sys.argv.pop(1))
+import scaling_page  # noqa: E402
+
+
+def line(ranks, seconds, source="simulated", scaling="strong"):
+    return {"source": source, "scaling": scaling, "method": "fc", "network": "100g", "ranks": ranks, "rows": 10, "seconds": seconds, "phases": "{}"}
+
+
+class Charges(unittest.TestCase):
+    def records(self, calls_of_data):
+        """Runs whose records have these calls, each twice, the second time slower."""
+        def run(command, folder):
+            data = command[command.index("--train-x") + 1].split("/")[0]
+            slower = 0.5 * runs.count(data)
+            runs.append(data)
+            with open(os.path.join(folder, "record"), "w", encoding="utf-8") as file:
+                file.writelines(f"{rank} {kind} {length} {seconds + slower}\n" for rank in (0, 1) for kind, length, seconds in calls_of_data[data])
+        runs = []
+        return mock.patch.object(scaling_page, "run", run)
+
+    def test_a_place_takes_a_constant_and_a_part_for_each_row(self):
+        few, (one, two) = scaling_page.FEW, scaling_page.RECORDED
+        wide = lambda rows: [("A", 8, 0.25), ("R", 80000, 0.5 + 0.001 * rows / few)]
+        calls = {"narrow": [("A", 8, 0.0), ("R", 800, 0.0)], "one": wide(one), "two": wide(two)}
+        with tempfile.TemporaryDirectory() as folder, self.records(calls):
+            charges = scaling_page.Charges("mean", folder, "narrow", ["one", "two"])
+            charges.write(os.path.join(folder, "charges"), 100.0, 8)
+            with open(os.path.join(folder, "charges"), encoding="utf-8") as file:
+                told = file.read().splitlines()
+        self.assertEqual(charges.lengths, {("R", 800): 80000})
+        constant, slope = charges.places["1|A.>R80000"]
+        self.assertAlmostEqual(slope, 0.001)
+        self.assertIn("b R800 80000", told)
+        self.assertIn(f"c 1|A.>R80000 {constant + 100.0 * slope:.9f}", told)
+
+    def test_calls_that_depend_on_the_rows_are_refused(self):
+        calls = {"narrow": [("A", 8, 0.0)], "one": [("A", 8, 0.0)], "two": [("B", 8, 0.0)]}
+        with tempfile.TemporaryDirectory() as folder, self.records(calls), self.assertRaisesRegex(SystemExit, "call 0 of rank 0"):
+            scaling_page.Charges("mean", folder, "narrow", ["one", "two"])
+
+
+class Lines(unittest.TestCase):
+    def test_efficiency_is_beside_the_fewest_ranks_of_the_same_kind(self):
+        strong = [line(4, 8.0), line(8, 5.0), line(8, 1.0, source="measured")]
+        self.assertEqual([scaling_page.efficiency(each, strong) for each in strong], [1.0, 0.8, 1.0])
+        weak = [line(4, 8.0, scaling="weak"), line(64, 10.0, scaling="weak")]
+        self.assertEqual(scaling_page.efficiency(weak[1], weak), 0.8)
+
+    def test_an_unknown_network_is_refused_before_anything_is_measured(self):
+        with self.assertRaisesRegex(SystemExit, "--network 1g: there is none"):
+            scaling_page.main("absent", "simulate", "16", "100g,1g", "strong", "mean")
+        with self.assertRaisesRegex(SystemExit, "METHODS ls: its calls come in another order"):
+            scaling_page.main("absent", "simulate", "16", "100g", "strong", "mean,ls")
+
+    def test_a_newer_line_takes_an_older_ones_place_and_both_sources_are_drawn(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
+            scaling_page.add(folder, [line(4, 9.0), line(8, 5.0), line(4, 8.0)])
+            scaling_page.add(folder, [{**line(4, 8.5, source="measured"), "network": ""}])
+            self.assertEqual([each["seconds"] for each in scaling_page.known(folder)], ["5.0", "8.0", "8.5"])
+            for name in ("assets", "experiments"):
+                os.mkdir(os.path.join(folder, name))
+            page = os.path.join(folder, "experiments/scaling.md")
+            scaling_page.draw(folder, page, "a build")
+            with open(page, encoding="utf-8") as file:
+                self.assertIn("| fc | 100g | 8 | 5.00 | 0.80 |", file.read())
+            with open(os.path.join(folder, "fits.svg"), encoding="utf-8") as file:
+                self.assertRegex(file.read(), "<polyline.*\n.*<circle")
+
+
+if __name__ == "__main__":
+    unittest.main()
