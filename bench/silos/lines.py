@@ -19,8 +19,16 @@ class Lines:
         self.port = self.server.sockets[0].getsockname()[1]
 
     def close(self):
+        async def end():
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(end(), self.loop).result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
+        self.loop.close()
 
     async def connect(self, reader, writer):
         other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self.target)

@@ -69,13 +69,12 @@ WHY = {  # a kind of message is waited for
 
 def delays(runs):
     """Seconds and bytes by round trip, beside what the line allows."""
-    head = ["method", "round trip, ms", "MB a silo", "with TLS", "waits", "seconds", "limit of the line, s", "limit / what the delay adds"]
+    head = ["method", "round trip, ms", "MB a silo", "with TLS", "waits", "seconds", "limit of the line, s", "limit / seconds"]
     text = []
     for method in dict.fromkeys(run["method"] for run in runs[0]):
-        of = {trip: next(run for run in rows if run["method"] == method) for trip, rows in runs.items()}
-        for trip, run in of.items():
-            added = run["seconds"] - of[0]["seconds"]
-            share = f"{(run['network_seconds'] - of[0]['network_seconds']) / added:.0%}" if trip and added > 0 else "-"
+        for trip, rows in runs.items():
+            run = next(run for run in rows if run["method"] == method)
+            share = f"{run['network_seconds'] / run['seconds']:.0%}" if trip else "-"
             text.append([f"`{method}`", str(trip), f"{run['bytes_per_silo'] / 1e6:.2f}", f"{run['wire_bytes_per_silo'] / 1e6:.2f}",
                          str(run["round_trips"]), f"{run['seconds']:.2f}", f"{run['network_seconds']:.2f}", share])
     return table(head, text)
