@@ -445,10 +445,12 @@ void add_positives(PrivateFigures& figures, const Release& release, double rows_
   figures.auc = estimate_auc(sums, *figures.negatives, figures.level);
 }
 
-nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
+namespace {
+
+nlohmann::json numbers_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
   nlohmann::json json = nlohmann::json::object();
-  if (figures.numbers && terms.has(EvaluationMetric::kR2)) json["r2"] = to_json(figures.numbers->r2);
-  if (figures.numbers && terms.has(EvaluationMetric::kRmse)) {
+  if (terms.has(EvaluationMetric::kR2)) json["r2"] = to_json(figures.numbers->r2);
+  if (terms.has(EvaluationMetric::kRmse)) {
     json["rmse"] = to_json(figures.numbers->rmse, figures.largest_rmse);
   }
   if (figures.by_target.size() > 1) {
@@ -461,6 +463,14 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
       json[name] = by_number(estimates, "target");
     }
   }
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
+  nlohmann::json json = nlohmann::json::object();
+  if (figures.numbers) json = numbers_json(figures, terms);
   if (figures.accuracy) json["accuracy"] = to_json(*figures.accuracy);
   if (figures.pair) {
     json["accuracy_b"] = to_json(figures.pair->accuracy_of_second);
