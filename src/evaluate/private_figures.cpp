@@ -261,8 +261,10 @@ PrivateFigures::OfNumbers over_targets(const std::vector<PrivateFigures::OfNumbe
   return all;
 }
 
-PrivateFigures figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level, double rows_alike,
-                                  std::span<const double> scales) {
+}  // namespace
+
+PrivateFigures private_figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level,
+                                          double rows_alike, std::span<const double> scales) {
   DPREDUCE_ASSERT(scales.size() == terms.classes);
   PrivateFigures figures{.level = level};
   std::vector<Numbers> blocks;
@@ -285,11 +287,7 @@ PrivateFigures figures_of_numbers(const Release& release, const EvaluationTerms&
   return figures;
 }
 
-}  // namespace
-
-PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike,
-                               std::span<const double> target_scales) {
-  if (terms.has_targets) return figures_of_numbers(release, terms, level, rows_alike, target_scales);
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike) {
   const auto numbers = [&](const char* name) { return Numbers(release.block(name), rows_alike); };
   PrivateFigures figures{.level = level};
   std::optional<NoisedCounts> totals;
