@@ -140,8 +140,10 @@ ReleaseWatcher EvaluationObserver::watcher() {
   return [this](const WatchedRelease& watched) {
     const double rows_alike = static_cast<double>(options_.data.bounded_rows());
     if (watched.name == "positives") return add_positives(*figures_, watched.release, rows_alike);
-    figures_ =
-        private_figures(watched.release, options_.evaluation.terms, options_.evaluation.level, rows_alike, scales_);
+    const EvaluationTerms& terms = options_.evaluation.terms;
+    const double level = options_.evaluation.level;
+    figures_ = terms.has_targets ? private_figures_of_numbers(watched.release, terms, level, rows_alike, scales_)
+                                 : private_figures(watched.release, terms, level, rows_alike);
   };
 }
 

@@ -261,8 +261,10 @@ PrivateFigures::OfNumbers over_targets(const std::vector<PrivateFigures::OfNumbe
   return all;
 }
 
-PrivateFigures figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level, double rows_alike,
-                                  std::span<const double> scales) {
+}  // namespace
+
+PrivateFigures private_figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level,
+                                          double rows_alike, std::span<const double> scales) {
   DPREDUCE_ASSERT(scales.size() == terms.classes);
   PrivateFigures figures{.level = level};
   std::vector<Numbers> blocks;
@@ -285,11 +287,7 @@ PrivateFigures figures_of_numbers(const Release& release, const EvaluationTerms&
   return figures;
 }
 
-}  // namespace
-
-PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike,
-                               std::span<const double> target_scales) {
-  if (terms.has_targets) return figures_of_numbers(release, terms, level, rows_alike, target_scales);
+PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level, double rows_alike) {
   const auto numbers = [&](const char* name) { return Numbers(release.block(name), rows_alike); };
   PrivateFigures figures{.level = level};
   std::optional<NoisedCounts> totals;
@@ -445,10 +443,12 @@ void add_positives(PrivateFigures& figures, const Release& release, double rows_
   figures.auc = estimate_auc(sums, *figures.negatives, figures.level);
 }
 
-nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
+namespace {
+
+nlohmann::json numbers_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
   nlohmann::json json = nlohmann::json::object();
-  if (figures.numbers && terms.has(EvaluationMetric::kR2)) json["r2"] = to_json(figures.numbers->r2);
-  if (figures.numbers && terms.has(EvaluationMetric::kRmse)) {
+  if (terms.has(EvaluationMetric::kR2)) json["r2"] = to_json(figures.numbers->r2);
+  if (terms.has(EvaluationMetric::kRmse)) {
     json["rmse"] = to_json(figures.numbers->rmse, figures.largest_rmse);
   }
   if (figures.by_target.size() > 1) {
@@ -461,6 +461,14 @@ nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& ter
       json[name] = by_number(estimates, "target");
     }
   }
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const PrivateFigures& figures, const EvaluationTerms& terms) {
+  nlohmann::json json = nlohmann::json::object();
+  if (figures.numbers) json = numbers_json(figures, terms);
   if (figures.accuracy) json["accuracy"] = to_json(*figures.accuracy);
   if (figures.pair) {
     json["accuracy_b"] = to_json(figures.pair->accuracy_of_second);

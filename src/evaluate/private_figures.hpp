@@ -71,9 +71,12 @@ struct PrivateFigures {
 };
 
 /// What `release`, made as evaluation_request says, tells at that level. Of `rows_alike` rows that may be those of one
-/// person, sampling is taken to be that of one: intervals are rather too wide. Of numbers `target_scales` are h.
+/// person, sampling is taken to be that of one: intervals are rather too wide.
 PrivateFigures private_figures(const Release& release, const EvaluationTerms& terms, double level,
-                               double rows_alike = 1.0, std::span<const double> target_scales = {});
+                               double rows_alike = 1.0);
+/// The same of a model that predicts numbers, of scales h.
+PrivateFigures private_figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level,
+                                          double rows_alike, std::span<const double> scales);
 
 /// R^2 and RMSE of a target of scale h, from noised n, sum of y', of y'^2, of e^2 and of e^4, with noise `sigmas`:
 ///

@@ -6,7 +6,8 @@
 namespace dpreduce::method_terms_test {
 
 // Terms that a method takes only if it says so.
-constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--keep-statistics"};
+constexpr std::array<std::string_view, 4> kTermsOfFew{"--center moments", "--select-by t", "--keep-statistics",
+                                                      "--targets"};
 
 using Give = std::function<void(FitOptions&)>;
 
@@ -39,6 +40,8 @@ const std::map<std::string_view, Give>& given() {
       {"--choose-share", [](auto& fit) { fit.method.choose = true, fit.method.choose_share = 0.1; }},
       {"--max-labels above 1", [](auto& fit) { fit.data.max_labels = 2; }},
       {"--normalize none", [](auto& fit) { fit.rows.normalize = Normalize::kNone; }},
+      {"--feature-range private", [](auto& fit) { fit.rows.finds_feature_range = true; }},
+      {"--targets", [](auto& fit) { fit.data.train.has_targets = true, fit.data.classes = 0; }},
       {"--center dp", [](auto& fit) { fit.rows.center = Centering::kDp; }},
       {"--center moments", [](auto& fit) { fit.rows.center = Centering::kMoments; }},
       {"--select", [](auto& fit) { fit.rows.select = 3; }},

@@ -263,6 +263,10 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   std::vector<std::size_t> first_bad(workers, rows);
   const double scale = lattice_.scale();
   const bool has_targets = transform.preprocessing().targets.count > 0;
+  const std::int32_t no_label = has_targets ? 0 : kNoLabel;
+  const auto are_whole = [&](std::span<const std::int32_t> slots) {
+    return has_targets || surplus_classes(slots) == 0;
+  };
   const auto convert = [&](std::size_t worker) {
     thread_local std::vector<double> transformed;  // kept from chunk to chunk, as its pages are
     const std::size_t block_rows = stored.block_rows;
@@ -278,13 +282,12 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};
         const std::span<double> entries = std::span(transformed).subspan((row - first) * dim(), dim());
         const std::span<const std::int32_t> slots = slots_of(labels, labels_per_row_, row);
-        if (has_targets) transform.put_targets(slots, entries);
+        transform.put_targets(slots, entries);
         squared_norms_[row] = quantized(entries, scale, q).second;
-        if (is_finite[row - first] != 0 && (has_targets || surplus_classes(slots) == 0)) continue;
+        if (is_finite[row - first] != 0 && are_whole(slots)) continue;
         std::fill(q.begin(), q.end(), std::int16_t{0});
         squared_norms_[row] = 0;
-        std::fill_n(labels_.begin() + static_cast<std::ptrdiff_t>(row * labels_per_row_), labels_per_row_,
-                    has_targets ? 0 : kNoLabel);
+        std::fill_n(labels_.begin() + static_cast<std::ptrdiff_t>(row * labels_per_row_), labels_per_row_, no_label);
         counts_[row] = 0;
         first_bad[worker] = std::min(first_bad[worker], row);
       }

@@ -12,6 +12,19 @@ namespace {
 
 constexpr std::size_t kMostClassesOfConfusion = 1000;
 
+bool is_of_numbers(EvaluationMetric metric) {
+  return metric == EvaluationMetric::kR2 || metric == EvaluationMetric::kRmse;
+}
+
+void require_valid_of_numbers(const EvaluationTerms& terms) {
+  if (!terms.has_targets && std::ranges::any_of(terms.metrics, is_of_numbers)) {
+    throw UsageError("--metrics r2, rmse: are about models that predict numbers, and this one predicts classes");
+  }
+  if (!terms.has_targets) return;
+  if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
+  throw UsageError("a model that predicts numbers has the metrics r2 and rmse, of all rows and by itself");
+}
+
 }  // namespace
 
 std::vector<EvaluationMetric> metrics_of(std::string_view words) {
@@ -37,17 +50,8 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words) {
 }
 
 void require_valid(const EvaluationTerms& terms) {
-  const bool asks_of_numbers = terms.has(EvaluationMetric::kR2) || terms.has(EvaluationMetric::kRmse);
-  const auto is_of_numbers = [](EvaluationMetric metric) {
-    return metric == EvaluationMetric::kR2 || metric == EvaluationMetric::kRmse;
-  };
-  if (!terms.has_targets && asks_of_numbers) {
-    throw UsageError("--metrics r2, rmse: are about models that predict numbers, and this one predicts classes");
-  }
-  if (terms.has_targets) {
-    if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
-    throw UsageError("a model that predicts numbers has the metrics r2 and rmse, of all rows and by itself");
-  }
+  require_valid_of_numbers(terms);
+  if (terms.has_targets) return;
   if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
     throw UsageError("--metrics f1 goes with --max-labels k and labels that are n x K zeros and ones");
   }

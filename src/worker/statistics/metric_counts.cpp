@@ -73,8 +73,35 @@ ReleaseRequest positives_request(const ReleaseTerms& terms, double share) {
       .profiles = {{is_exchange ? "another row" : "one row more or less", {(is_exchange ? 2 : 1) * kSquaredUnits}}}};
 }
 
+namespace {
+
+ReleaseRequest request_of_numbers(const ReleaseTerms& of_rows, double share) {
+  constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
+  const std::size_t count = of_rows.evaluation.classes;
+  const bool is_exchange = of_rows.adjacency == Adjacency::kReplaceOne;
+  ReleaseRequest request{.name = "evaluation",
+                         .share = share,
+                         .blocks = {{.name = "rows",
+                                     .elements = 1,
+                                     .loss_weight = kWeightOfSpread,
+                                     .fraction_bits = of_rows.count_bits()}},
+                         .profiles = {{is_exchange ? "another row" : "one row more or less", {1}}}};
+  const auto sums = [&](const char* name, double weight, std::uint64_t exchanged) {
+    request.blocks.push_back({name, count, weight * static_cast<double>(count) / static_cast<double>(kSquaredUnits)});
+    request.profiles.front().squared_l2.push_back((is_exchange ? exchanged : 1) * kSquaredUnits);
+  };
+  sums("targets", kWeightOfSpread, 4);
+  sums("squares", kWeightOfSpread, 2);
+  sums("errors", 1.0, 2);
+  sums("fourths", kWeightOfSpread, 2);
+  return request;
+}
+
+}  // namespace
+
 ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   const EvaluationTerms& terms = of_rows.evaluation;
+  if (terms.has_targets) return request_of_numbers(of_rows, share);
   ReleaseRequest request{.name = "evaluation", .share = share, .blocks = {}, .profiles = {}};
   const bool is_exchange = of_rows.adjacency == Adjacency::kReplaceOne;
   SensitivityProfile profile{is_exchange ? "another row" : "one row more or less", {}};
@@ -90,23 +117,6 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
     request.blocks.push_back({name, bins, static_cast<double>(bins) / static_cast<double>(kSquaredUnits)});
     profile.squared_l2.push_back((is_exchange && bins > 1 ? 2 : 1) * kSquaredUnits);
   };
-  if (terms.has_targets) {
-    constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
-    const auto sums = [&](const char* name, double weight, std::uint64_t exchanged) {
-      const auto elements = static_cast<double>(terms.classes);
-      request.blocks.push_back({name, terms.classes, weight * elements / static_cast<double>(kSquaredUnits)});
-      profile.squared_l2.push_back((is_exchange ? exchanged : 1) * kSquaredUnits);
-    };
-    request.blocks.push_back(
-        {.name = "rows", .elements = 1, .loss_weight = kWeightOfSpread, .fraction_bits = of_rows.count_bits()});
-    profile.squared_l2.push_back(1);
-    sums("targets", kWeightOfSpread, 4);
-    sums("squares", kWeightOfSpread, 2);
-    sums("errors", 1.0, 2);
-    sums("fourths", kWeightOfSpread, 2);
-    request.profiles.push_back(std::move(profile));
-    return request;
-  }
   if (terms.has_totals()) counts("totals", 2);
   if (terms.has_pair) counts("pairs", 4);
   if (terms.groups > 0) counts("by_group", 2 * terms.groups);
