@@ -141,7 +141,7 @@ BAD_FILES = {  # of the reader itself: tests/common/model
     "numbers cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:-1]), "past the data's"),
     "a pickle": (lambda path, good: path.write_bytes(b"\x80\x04cos\nsystem\n(S'touch executed'\ntR."), "is it a safetensors file"),
     "clip is code": (bad(lambda t, m: m.update(clip_norm="__import__('os').system('touch executed')")), "no number in range"),
-    "from the future": (bad(lambda t, m: m.update(format_version="4")), "format version 4, known is 3.; update dpreduce"),
+    "from the future": (bad(lambda t, m: m.update(format_version="5")), "format version 5, known is 4.; update dpreduce"),
     "a projection in float64": (bad(lambda t, m: t.update(projection=("F64", [1, 33], doubles(*[1] * 33)))), "projection is F64, not I16"),
     "other unit": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"house"}')), "'privacy.unit' is .house., which is unknown"),
 }
