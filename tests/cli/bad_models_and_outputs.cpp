@@ -42,7 +42,7 @@ std::vector<BadCase> bad_models_and_outputs() {
   return {
       {"ModelMissing", kPredict + "absent.safetensors", 3, "absent.safetensors: cannot be"},
       {"ModelOfANewerProgram", kPredict + "bad.safetensors", 3, "a newer dpreduce wrote this",
-       model_with("\"format_version\":\"1\"", "\"format_version\":\"4\"")},
+       model_with("\"format_version\":\"1\"", "\"format_version\":\"5\"")},
       {"ModelOfAnOlderProgram", kPredict + "bad.safetensors", 3, "format version 0 is unknown",
        model_with("\"format_version\":\"1\"", "\"format_version\":\"0\"")},
       {"ModelTruncated", kPredict + "bad.safetensors", 3, "bad.safetensors: ",

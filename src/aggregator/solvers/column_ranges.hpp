@@ -1,7 +1,7 @@
 // Ranges of columns from noised histograms (common/plan/column_bins.hpp).
 //
-// Legend: of each column the noised counts of its bins, s their noise. What is below 5 s counts as 0, and below 3 s near
-// bins that hold more.
+// Legend: of each column the noised counts of its bins, s their noise. What is below 5 s counts as 0, and below 3 s
+// near bins that hold more.
 //
 //     m       the median, by linear interpolation within its bin; 0 where nothing is left
 //     h       the end of the first bin of |y - m| behind which at most 2 % of what is left lies; where nothing is left
