@@ -62,7 +62,7 @@ class EstimatorOptions(RegressorOptions, total=False):
     choose_share: float | None
 
 class FitOptions(EstimatorOptions, total=False):
-    target_range: typing.Sequence[float] | None
+    target_range: typing.Sequence[float] | typing.Literal["private"] | None
     classes: int | None
     max_labels: int | None
     method: typing.Literal["auto", "mean", "public", "ls", "fc", "gd", "adam", "newton", "fisher", "prototypes", "coinpress", "global-adapt", "fedavg", "fc-one-step"] | None

@@ -480,7 +480,8 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
     """A private linear model of numbers, by any method of `dpreduce fit --targets`.
 
     Parameters: the budget as epsilon and delta, rho or mu, or non_private=True for a comparison without noise; `target_range`, public: (lo, hi)
-    of all targets, or lo and hi of each, one after the other (without it, it is found in the rows, by histograms that are charged);
+    of all targets, or lo and hi of each, one after the other (without it, or with "private", it is found in the rows, by histograms that are
+    charged);
     `ledger`, `random_state`, `comm` and `progress` as DPClassifier has them. All others are options of `dpreduce fit`, below.
 
     Attributes of a fitted one: `privacy_` (dpreduce.Privacy), `report_` (a dict), `regressor_`, `n_features_in_`, of a data frame
@@ -490,7 +491,7 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
     _MODEL = "regressor_"
 
     def __init__(self, *, epsilon: float | None = None, delta: float | None = None, method: str = "auto",
-                 target_range: typing.Sequence[float] | None = None, ledger: str | os.PathLike[str] | None = None,
+                 target_range: typing.Sequence[float] | typing.Literal["private"] | None = None, ledger: str | os.PathLike[str] | None = None,
                  random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
                  **options: Unpack[RegressorOptions]) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "method": method, "target_range": target_range, "ledger": ledger,
@@ -500,8 +501,7 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         return self.method
 
     def _options(self):
-        own_range = None if self.target_range is None else [float(end) for end in self.target_range]
-        return {**super()._options(), "target_range": own_range}
+        return {**super()._options(), "target_range": self.target_range}
 
     def _more_tags(self):
         return {"multioutput": True, "poor_score": not self.non_private}  # of few rows noise leaves little
