@@ -3,7 +3,8 @@
 //     simulated_ranks RANKS NETWORK [--record FILE] [--charge FILE] -- fit OPTIONS...
 //
 // NETWORK: 100g, 25g: one port of that rate a rank, 1 us from it to a switch that blocks nobody; dragonfly: ports of
-// 200 Gb/s and 0.5 us, 4 to a router, 4 routers to a chassis, 2 chassis to a group, all groups linked to each other.
+// 200 Gb/s and 0.5 us, 4 to a router, 4 routers to a chassis, at most 4 groups of 2 chassis or more, all linked to each
+// other.
 //
 // All ranks are actors of one process, and one runs at a time. Between two calls of MPI a rank computes: its clock goes
 // on by the CPU time which that takes here. --record writes it, call by call. With --charge the program runs as well,
@@ -374,13 +375,14 @@ void run_rank() {
 std::vector<s4u::Host*> network(const std::string& name, unsigned ranks) {
   constexpr const char* kSpeed = "1Gf";  // in which a second is a second
   if (name == "dragonfly") {
-    const unsigned groups = (ranks + 31) / 32;
+    const unsigned chassis = std::max(2U, (ranks + 63) / 64);  // at most 4 groups: SimGrid finds no way between more
+    const unsigned groups = (ranks + 16 * chassis - 1) / (16 * chassis);
     const auto make = [](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
       s4u::Host* host = zone->create_host(fmt::format("node{}", id), kSpeed)->seal();
       return std::make_pair(host->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
     };
-    s4u::create_dragonfly_zone("cluster", nullptr, {{groups, 1}, {2, 1}, {4, 1}, 4}, s4u::ClusterCallbacks(make), 25e9,
-                               0.5e-6, s4u::Link::SharingPolicy::SPLITDUPLEX)
+    s4u::create_dragonfly_zone("cluster", nullptr, {{groups, 1}, {chassis, 1}, {4, 1}, 4}, s4u::ClusterCallbacks(make),
+                               25e9, 0.5e-6, s4u::Link::SharingPolicy::SPLITDUPLEX)
         ->seal();
     return s4u::Engine::get_instance()->get_all_hosts();
   }

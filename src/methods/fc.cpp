@@ -175,6 +175,7 @@ class SharedSteps {
     eigenvectors_.resize(dim * dim);
     if (rule != nullptr) std::ranges::copy(rule->eigenvectors(), eigenvectors_.begin());
     ranks_.broadcast(eigenvectors_);
+    if (rule != nullptr) eigenvectors_ = {};  // the rule has them
   }
 
   void operator()(std::vector<double>& gradient, double sigma) const {
@@ -209,7 +210,7 @@ class SharedSteps {
     const std::size_t classes = rows.size() / (dim_ + 1);
     std::vector<double> direction(classes * dim_);
     for (std::size_t c = 0; c < classes; ++c) std::copy_n(&rows[c * (dim_ + 1)], dim_, &direction[c * dim_]);
-    scale_along(is_shared_ ? eigenvectors_ : rule_->eigenvectors(), direction, factors);
+    scale_along(rule_ != nullptr ? rule_->eigenvectors() : eigenvectors_, direction, factors);
     for (std::size_t c = 0; c < classes; ++c) std::copy_n(&direction[c * dim_], dim_, &rows[c * (dim_ + 1)]);
   }
 
@@ -218,7 +219,7 @@ class SharedSteps {
   std::size_t dim_;
   std::size_t groups_;
   bool is_shared_;
-  std::vector<double> eigenvectors_;  // where they are shared
+  std::vector<double> eigenvectors_;  // where they are shared, but at the coordinator
 };
 
 class WhitenedDescentMethod : public RoundsMethod {
