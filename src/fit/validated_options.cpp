@@ -255,6 +255,7 @@ void take_evaluation(FitOptions& options) {
   refuse(options.method.batch.has_value(), "with --batch", kAfterwards);
   refuse(options.silos.secure_aggregation, "with --secure-aggregation", kAfterwards);
   refuse(data.max_labels.has_value(), "with --max-labels", kAfterwards);
+  refuse(data.has_targets(), "with --targets", kAfterwards);
   refuse(!data.train.weight.empty(), "with --train-weight", kAfterwards);
   refuse(!options.output.checkpoint.empty(), "with --checkpoint", "--resume alone repeats the run at no charge");
   refuse(data.has_units() && data.test.person.empty(), "with --train-person",

@@ -136,6 +136,8 @@ TEST_F(EvaluateShareTest, RefusesWhatHasNoBudgetToShare) {
     expect_refused(fit(options), 2, said);
   }
   expect_refused("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --evaluate-share 0.1", 2, "--test-x");
+  expect_refused("fit --train-x x.npy --targets y.npy --test-x x.npy --test-targets y.npy --mu 1 --evaluate-share 0.1",
+                 2, "with --targets");
 }
 
 }  // namespace dpreduce::evaluate_share_test

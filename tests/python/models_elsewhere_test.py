@@ -320,7 +320,7 @@ def test_a_report_of_another_model_is_refused(folder):
                           ("more.json", "is of another model: its epsilon is "),
                           ("five.json", "is of another model: its classes are 5, the model's 4"),
                           ("seeded.json", "is of another model: one of the two is private"),
-                          ("mean.ledger", "not a JSON file; give a file that fit --report wrote"), ("mean.model", "neither")]:
+                          ("mean.ledger", "not a JSON file; give a file that fit or evaluate --private wrote with --report"), ("mean.model", "neither")]:
         refused = program(folder, f"export mean.model --card other.md --report {report}", code=3)
         assert words in refused.stderr or words == "neither"
     assert not (folder / "other.md").exists()
