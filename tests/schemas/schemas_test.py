@@ -31,7 +31,7 @@ FITS = [  # rows, options, ranks
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 0),
     ("persons", "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", 0),
     ("one", "--mu 1 --method mean --seed 1", 0),
-    ("one", "--mu 0.1 --method mean --evaluate-share 0.01", 0),
+    ("one", "--mu 0.01 --method mean --evaluate-share 0.01", 0),
     ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 0),
     ("one", "--rho 0.5 --method coinpress --data-set rows", 0),
     ("one", "--mu 1 --method ls --select 8", 0),

@@ -166,7 +166,7 @@ TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
       {"class_sizes", {.classes = 1}},
       {"fisher", {.classes = 3, .most_labels = 2, .dim = 4}},
       {"gradient", {.classes = 5, .dim = 4, .rounds = 0}},
-      {"gradient", {.classes = 1, .dim = 4}},
+      {"gradient", {.classes = 0, .dim = 4}},
       {"gradient", {.classes = 5, .dim = 0}},
       {"newton", {.classes = 5, .dim = 4, .loss = Loss::kSquare}},
       {"newton", {.classes = 5, .dim = 4, .hessian_share = 1.0}},

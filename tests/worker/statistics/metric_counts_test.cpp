@@ -7,21 +7,17 @@
 #include "common/base/error.hpp"
 #include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/scoring_model.hpp"
 
 namespace dpreduce::metric_counts_test {
 
 using M = EvaluationMetric;
 
 EvaluationTerms all_metrics(std::size_t classes) {
-  EvaluationTerms terms;
-  terms.metrics.clear();
-  for (const auto& [spelling, metric] : spellings<M>) {
-    if (metric != M::kF1) terms.metrics.push_back(metric);
-  }
-  terms.classes = classes;
+  EvaluationTerms terms = all_terms(classes);
   terms.top_k = 2;
   terms.positive = classes - 1;
-  terms.has_probabilities = true;
+  terms.has_pair = false;
   return terms;
 }
 
