@@ -72,14 +72,15 @@ constexpr std::array kMethodOptions{
     own<&MethodOptions::shared_gram>("--shared-gram", "one Gram matrix for all classes"),
     own_or_auto<&MethodOptions::alpha>("--alpha", "weight of all rows beside a class's own rows"),
     own_or_auto<&MethodOptions::lambda>("--lambda", "ridge in units of feature^2; auto: from the noise"),
-    own<&MethodOptions::gram_share>("--gram-share", "share of mu^2 that the Gram matrix takes"),
+    own<&MethodOptions::gram_share>("--gram-share",
+                                    "share of mu^2 that the Gram matrix takes; with --targets 0.4 by default"),
     own<&MethodOptions::isotropy_share>(
         "--isotropy-share",
         "share of mu^2 for how evenly rows spread over directions: class means take the "
         "place of rounds where that is even; default: not released"),
     own<&MethodOptions::rounds>("--rounds",
                                 "steps, each of which releases a sum with a share of mu^2; on samples at most 400 by "
-                                "default"),
+                                "default, with --targets 6"),
     own<&MethodOptions::local_steps>("--local-steps", "gradient steps of each silo (rank) on its own rows in a round"),
     own<&MethodOptions::batch>("--batch",
                                "a row enters a round by a secret coin of this probability (Poisson sampling); "

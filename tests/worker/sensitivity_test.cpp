@@ -166,8 +166,35 @@ std::vector<long double> squared_differences(const ReleaseRequest& request, cons
   return squares;
 }
 
-// Whether no noise whatsoever makes the change cost more than the worst profile: tried for every ratio of precisions of
-// up to three blocks. (Noise of a block is 1 / sqrt(precision); costs are linear in the precisions.)
+// Shares of precisions of so many blocks: every ratio of up to three, in steps of a fiftieth; of more blocks each
+// alone, and some that are drawn.
+std::vector<std::vector<double>> precision_shares(std::size_t blocks) {
+  std::vector<std::vector<double>> all;
+  if (blocks <= 3) {
+    constexpr int kRatios = 50;
+    for (int step = 0; step <= kRatios; ++step) {
+      for (int rest = 0; rest <= kRatios - step; ++rest) {
+        all.push_back({static_cast<double>(step) / kRatios, static_cast<double>(rest) / kRatios,
+                       static_cast<double>(kRatios - step - rest) / kRatios});
+      }
+    }
+    return all;
+  }
+  for (std::size_t block = 0; block < blocks; ++block) {
+    all.emplace_back(blocks, 0.0);
+    all.back()[block] = 1.0;
+  }
+  std::mt19937 engine(3);
+  std::exponential_distribution<double> share(1.0);
+  for (int drawn = 0; drawn < 500; ++drawn) {
+    all.emplace_back(blocks);
+    for (double& one : all.back()) one = std::pow(share(engine), 3.0);
+  }
+  return all;
+}
+
+// Whether no noise whatsoever makes the change cost more than the worst profile: tried for many ratios of precisions.
+// (Noise of a block is 1 / sqrt(precision); costs are linear in the precisions.)
 bool is_within(const std::vector<long double>& squares, const std::vector<SensitivityProfile>& profiles) {
   std::vector<double> declared(squares.size(), 0.0);
   for (const SensitivityProfile& profile : profiles) {
@@ -175,22 +202,17 @@ bool is_within(const std::vector<long double>& squares, const std::vector<Sensit
       declared[block] = std::max(declared[block], static_cast<double>(profile.squared_l2[block]));
     }
   }
-  constexpr int kRatios = 50;
-  for (int step = 0; step <= kRatios; ++step) {
-    for (int rest = 0; rest <= kRatios - step; ++rest) {
-      const double shares[] = {static_cast<double>(step) / kRatios, static_cast<double>(rest) / kRatios,
-                               static_cast<double>(kRatios - step - rest) / kRatios};
-      const auto cost = [&](const auto& change) {
-        double sum = 0.0;
-        for (std::size_t block = 0; block < change.size(); ++block) {
-          sum += shares[block] * static_cast<double>(change[block]) / declared[block];
-        }
-        return sum;
-      };
-      double worst = 0.0;
-      for (const SensitivityProfile& profile : profiles) worst = std::max(worst, cost(profile.squared_l2));
-      if (cost(squares) > worst * (1.0 + 1e-12)) return false;
-    }
+  for (const std::vector<double>& shares : precision_shares(squares.size())) {
+    const auto cost = [&](const auto& change) {
+      double sum = 0.0;
+      for (std::size_t block = 0; block < change.size(); ++block) {
+        sum += shares[block] * static_cast<double>(change[block]) / declared[block];
+      }
+      return sum;
+    };
+    double worst = 0.0;
+    for (const SensitivityProfile& profile : profiles) worst = std::max(worst, cost(profile.squared_l2));
+    if (cost(squares) > worst * (1.0 + 1e-12)) return false;
   }
   return true;
 }
