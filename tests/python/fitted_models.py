@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""One small model of every method of the registry, with every step of preparation among them.
+"""One small model of every method of the registry, with every step of preparation among them, and one of numbers.
 
     fitted_models.py DPREDUCE FOLDER
 
@@ -83,6 +83,18 @@ def fit_all(program, folder):
             run(program, folder, f"predict --model {name}.model --x x.npy --sets --out {name}.sets.npy")
         for width in ("float32", "float64"):
             run(program, folder, f"export {name}.model --onnx {name}.{width}.onnx --onnx-width {width}")
+    fit_numbers(program, folder)
+
+
+def fit_numbers(program, folder):
+    """A regression on two numbers, in the same files: it has scores, and no labels."""
+    x = numpy.load(folder / "one/train_x.npy").astype(numpy.float64)
+    numpy.save(folder / "one/train_t.npy", numpy.stack([40 + x[:, 0] - 3 * x[:, 1], 2 * x[:, 2]], axis=1))
+    run(program, folder, "fit --train-x one/train_x.npy --targets one/train_t.npy --feature-range -4,4 --mu 3 --threads 1 --quiet "
+                         "--out numbers.model --ledger numbers.ledger")
+    run(program, folder, "predict --model numbers.model --x x.npy --out numbers.s.npy")
+    for width in ("float32", "float64"):
+        run(program, folder, f"export numbers.model --onnx numbers.{width}.onnx --onnx-width {width}")
 
 
 if __name__ == "__main__":
