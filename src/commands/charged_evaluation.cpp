@@ -57,7 +57,7 @@ class PrivateEvaluation {
       : ranks_(ranks), options_(opened(asked)), open_(open_fit(options_, ranks)) {}
 
   void run() {
-    ranks_.together([&] { require_on_roster(options_, open_.training.dim()); });
+    ranks_.together([&] { require_on_roster(open_.fit->options(), open_.training.dim()); });
     tell_of_rows(open_.training, ranks_);
     require_own_data_set();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);

@@ -49,8 +49,10 @@ void require_on_roster(const FitOptions& options, std::size_t dim) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
   if (roster.dim != dim || roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and --classes is {}",
-                               options.silos.roster, roster.dim, roster.classes, dim, options.data.classes));
+    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and {} {}",
+                               options.silos.roster, roster.dim, roster.classes, dim,
+                               options.data.has_targets() ? "targets of a row are" : "--classes is",
+                               options.data.classes));
   }
 }
 

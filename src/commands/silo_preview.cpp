@@ -105,8 +105,9 @@ std::string consent_text(const FitOptions& options, const std::vector<ConsentTer
 std::string files_text(const FitOptions& options, std::uint32_t silo) {
   std::string text;
   const RowFiles& train = options.data.train;
-  for (const auto& [name, files] : {std::pair{"train-x", &train.x}, std::pair{"train-y", &train.y},
-                                    std::pair{"train-person", &train.person}, std::pair{"group", &train.group}}) {
+  for (const auto& [name, files] :
+       {std::pair{"train-x", &train.x}, std::pair{train.has_targets ? "targets" : "train-y", &train.y},
+        std::pair{"train-person", &train.person}, std::pair{"group", &train.group}}) {
     for (const std::string& file : *files) text += fmt::format("would read --{} {}\n", name, with_rank(file, silo));
   }
   return text;
@@ -114,7 +115,8 @@ std::string files_text(const FitOptions& options, std::uint32_t silo) {
 
 }  // namespace
 
-ResolvedFit fit_on_roster(const FitOptions& options, const Roster& roster) {
+ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
+  if (options.data.has_targets()) options.data.classes = roster.classes;
   if (roster.classes != options.data.classes) {
     throw BadInput(fmt::format("--roster {}: says {} classes, and --classes is {}", options.silos.roster,
                                roster.classes, options.data.classes));
@@ -135,8 +137,9 @@ SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const 
   const ResolvedFit fit = fit_on_roster(options, roster);
   std::vector<ConsentTerm> terms = terms_of_silo(options, fit, silos);
   const std::string method =
-      fmt::format("method     {} on {} features, {} classes; {}, the unit is {}\n", fit.options().method.name,
-                  roster.dim, roster.classes, to_string(options.privacy.adjacency), name_of(options.data.unit()));
+      fmt::format("method     {} on {} features, {} {}; {}, the unit is {}\n", fit.options().method.name, roster.dim,
+                  roster.classes, options.data.has_targets() ? "numbers to predict" : "classes",
+                  to_string(options.privacy.adjacency), name_of(options.data.unit()));
   return {"dry run: nothing is sent, no row is read, nothing is spent\n" + parties_text(roster, silos, silo) + method +
               sent_text(options, fit.plan(), silos) + ledger_text(options, fit, silos) + consent_text(options, terms) +
               files_text(options, silo),

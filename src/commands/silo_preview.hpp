@@ -15,7 +15,7 @@ namespace dpreduce {
 
 /// The fit as the roster says that rows are. No file of rows is opened; where prototypes are chosen among public rows,
 /// these are counted. `options` are a party's, validated. Throws as ResolvedFit.
-ResolvedFit fit_on_roster(const FitOptions& options, const Roster& roster);
+ResolvedFit fit_on_roster(FitOptions options, const Roster& roster);
 
 /// The terms of the silo's consent, compared with that fit and its own ledger; none where it has no consent.
 /// Throws as fit_on_roster, and LedgerCorrupt.

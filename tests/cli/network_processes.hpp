@@ -61,7 +61,7 @@ class NetworkProcesses : public AmongSilosTest {
     const std::string own =
         fmt::format(" --config common.toml --identity {} --log {} --ledger {} --health {} ", name(party, ".key"),
                     name(party, ".log"), name(party, ".jsonl"), name(party, ".health"));
-    const std::string rows = fmt::format("--train-x {} --train-y {} ", name(party, "x.npy"), name(party, "y.npy"));
+    const std::string rows = fmt::format("--train-x {} {} {} ", name(party, "x.npy"), labels_, name(party, "y.npy"));
     return split_arguments(party == 0
                                ? "coordinator --listen 127.0.0.1:0 --report report.json --overwrite" + own + options
                                : "silo --connect " + address + own + rows + options);
@@ -164,6 +164,8 @@ class NetworkProcesses : public AmongSilosTest {
     }
     return charges;
   }
+
+  std::string labels_ = "--train-y";  // what silos call theirs
 };
 
 }  // namespace dpreduce

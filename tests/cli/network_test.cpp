@@ -53,6 +53,20 @@ TEST_F(NetworkTest, PersonsAreTheUnitOverANetworkAsWell) {
   EXPECT_TRUE(model() == expected);
 }
 
+// The roster says how many numbers a row has in the place of classes.
+TEST_F(NetworkTest, NumbersArePredictedOverANetworkAsWell) {
+  labels_ = "--targets";
+  say_without_classes();
+  std::string roster = bytes("roster.toml");
+  const std::string classes = "classes = 3";
+  roster.replace(roster.find(classes), classes.size(), "classes = 1");
+  write_bytes(folder_ / "roster.toml", roster);
+  const Ended ended = run_parties("--method ls --target-range private --noise distributed --mu 2 ");
+  ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
+  EXPECT_EQ(document("report.json")["targets"], 1);
+  for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 3U) << party;
+}
+
 TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {
   const std::string budget = "--noise distributed --epsilon 8 --delta 1e-5 ";
   ASSERT_EQ(run_parties("--method mean " + budget).codes(), std::vector<int>(kSilos + 1, 0));

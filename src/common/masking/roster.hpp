@@ -1,7 +1,7 @@
 // Who takes part: names, public keys and what their rows look like. The same file at every party.
 //
 //     dim = 768                      # features a row
-//     classes = 10
+//     classes = 10                   # or, where rows have numbers to predict, how many a row has
 //     [coordinator]
 //     name = "hub"
 //     key = "64 hex digits"          # as dpreduce keygen prints it
