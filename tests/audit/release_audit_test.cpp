@@ -1,6 +1,5 @@
 #include "audit/release_audit.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 
@@ -46,19 +45,16 @@ FitOptions options_of(std::string method) {
   return options;
 }
 
-// Noise is secret: about one audit in twenty proves less of some release. Two in a row do not.
 TEST(ReleaseAudit, ProvesMostOfEachReleaseAndNoMore) {
   Audited audited(options_of("fc"));
-  const auto proves_most = [](const ReleaseLoss& loss) { return loss.mu_lower > 0.3 * loss.mu_claimed; };
-  std::vector<ReleaseLoss> losses = audited.losses(8000);
-  if (!std::ranges::all_of(losses, proves_most)) losses = audited.losses(8000);
+  const std::vector<ReleaseLoss> losses = audited.losses(8000);
   ASSERT_EQ(losses.size(), 3U);
   EXPECT_EQ(losses[0].name, "center");
   EXPECT_EQ(losses[1].name, "gram");
   EXPECT_EQ(losses[2].name, "gradient");
   for (const ReleaseLoss& loss : losses) {
     EXPECT_LT(loss.mu_lower, loss.mu_claimed) << loss.name;
-    EXPECT_TRUE(proves_most(loss)) << loss.name << ": " << loss.mu_lower << " of " << loss.mu_claimed;
+    EXPECT_GT(loss.mu_lower, 0.3 * loss.mu_claimed) << loss.name;
   }
 }
 
