@@ -45,8 +45,12 @@ FitOptions options_of(std::string method) {
   return options;
 }
 
+// At a small budget one audit in forty proves less than .3 of some release: noise is secret, and differs every time. At
+// this one, of 360 bounds the least was .49.
 TEST(ReleaseAudit, ProvesMostOfEachReleaseAndNoMore) {
-  Audited audited(options_of("fc"));
+  FitOptions options = options_of("fc");
+  options.privacy.budget.mu = 12.0;
+  Audited audited(options);
   const std::vector<ReleaseLoss> losses = audited.losses(8000);
   ASSERT_EQ(losses.size(), 3U);
   EXPECT_EQ(losses[0].name, "center");
@@ -54,7 +58,7 @@ TEST(ReleaseAudit, ProvesMostOfEachReleaseAndNoMore) {
   EXPECT_EQ(losses[2].name, "gradient");
   for (const ReleaseLoss& loss : losses) {
     EXPECT_LT(loss.mu_lower, loss.mu_claimed) << loss.name;
-    EXPECT_GT(loss.mu_lower, 0.3 * loss.mu_claimed) << loss.name;
+    EXPECT_GT(loss.mu_lower, 0.4 * loss.mu_claimed) << loss.name;
   }
 }
 
