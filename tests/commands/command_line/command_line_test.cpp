@@ -290,7 +290,9 @@ INSTANTIATE_TEST_SUITE_P(
     Table, BadCommandLine,
     testing::Values(
         BadCommand{"option_alone", {"--config", "no.toml"}, "--config no.toml: cannot be read"},
-        BadCommand{"no_file", {"report"}, "report needs FILE ...: written by fit --report, evaluate"},
+        BadCommand{"no_file",
+                   {"report"},
+                   "report needs FILE ...: written by fit --report, evaluate --private --report, sweep or --ledger"},
         BadCommand{"pickle", fit_arguments({"--mu", "1", "--out", "a/x.pkl"}), "name it a/x.safetensors"},
         BadCommand{"onnx", fit_arguments({"--mu", "1", "--out", "x.onnx"}), "dpreduce export --onnx"},
         BadCommand{"unknown_command", {"train"}, "'train' is not a command (see dpreduce --help)"},
@@ -333,7 +335,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"no_block", {"privacy", "split", "--mu", "1"}, "split needs --block"},
         BadCommand{
             "block_twice", {"privacy", "split", "--mu", "1", "--block", "a:1", "--block", "a:2"}, "occurs twice"},
-        BadCommand{"no_report", {"privacy", "explain"}, "explain needs FILE: written by fit or evaluate"},
+        BadCommand{"no_report",
+                   {"privacy", "explain"},
+                   "explain needs FILE: written by fit or evaluate --private with --report"},
         BadCommand{"nearest_command", {"fitt"}, "did you mean fit?"},
         BadCommand{"nearest_subcommand", {"privacy", "cal"}, "not a command of privacy; did you mean calibrate?"},
         BadCommand{"nearest_option_of_all", {"--versoin"}, "did you mean --version?"},
