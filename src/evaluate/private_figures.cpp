@@ -13,9 +13,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kSumsOfNumbers = 5;
-constexpr double kLeastSpread = 1e-12;
-
 // The numbers of a block, in units of rows that may be taken to be independent.
 struct Numbers {
   Numbers(const ReleasedBlock& block, double rows_alike) : sigma(block.sigma() / rows_alike) {
@@ -208,61 +205,6 @@ nlohmann::json by_number(const std::vector<Estimate>& estimates, const char* of)
 
 }  // namespace
 
-PrivateFigures::OfNumbers estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
-                                           double level) {
-  DPREDUCE_ASSERT(sums.size() == kSumsOfNumbers && sigmas.size() == kSumsOfNumbers);
-  const double rows = std::max({sums[0], 2.0 * sigmas[0], 1.0});
-  const double mean = std::clamp(sums[1] / rows, -1.0, 1.0);
-  const double square = std::clamp(sums[2] / rows, 0.0, 1.0);
-  const double error = std::clamp(sums[3] / rows, 0.0, 1.0);
-  const double fourth = std::clamp(sums[4] / rows, error * error, 1.0);
-  const double error_noise = std::hypot(sigmas[3], error * sigmas[0]) / rows;
-  const double error_deviation = std::hypot(error_noise, std::sqrt((fourth - error * error) / rows));
-  const double spread_noise = std::hypot(sigmas[2], 2.0 * mean * sigmas[1], mean * mean * sigmas[0]) / rows;
-  const double spread_deviation = std::hypot(spread_noise, std::sqrt(square * (1.0 - square) / rows));
-  const double spread = std::max(square - mean * mean, std::max(spread_noise, kLeastSpread));
-  const double z = two_sided_quantile(level);
-  const double ratio = error / spread;
-  const double r2_noise = std::hypot(error_noise, ratio * spread_noise) / spread;
-  const double r2_deviation = std::hypot(error_deviation, ratio * spread_deviation) / spread;
-  const double r2 = 1.0 - ratio;
-  const double slope = scale / (2.0 * std::sqrt(std::max(error, error_deviation * error_deviation + kLeastSpread)));
-  return {.r2 = {r2, r2 - z * r2_deviation, std::min(r2 + z * r2_deviation, 1.0), r2_noise, r2_deviation},
-          .rmse = {scale * std::sqrt(error), scale * std::sqrt(std::max(error - z * error_deviation, 0.0)),
-                   scale * std::sqrt(error + z * error_deviation), slope * error_noise, slope * error_deviation}};
-}
-
-namespace {
-
-// The mean of R^2, and the root of the mean square of RMSE. Rows err in several targets together: deviations add up.
-PrivateFigures::OfNumbers over_targets(const std::vector<PrivateFigures::OfNumbers>& targets, double level) {
-  const auto count = static_cast<double>(targets.size());
-  PrivateFigures::OfNumbers all{};
-  double squares = 0.0;
-  for (const PrivateFigures::OfNumbers& of_one : targets) squares += of_one.rmse.value * of_one.rmse.value / count;
-  all.rmse.value = std::sqrt(squares);
-  double r2_noise = 0.0;
-  double rmse_noise = 0.0;
-  for (const PrivateFigures::OfNumbers& of_one : targets) {
-    const double slope = of_one.rmse.value / (count * std::max(all.rmse.value, kLeastSpread));
-    all.r2.value += of_one.r2.value / count;
-    all.r2.deviation += of_one.r2.deviation / count;
-    r2_noise = std::hypot(r2_noise, of_one.r2.noise / count);
-    all.rmse.deviation += slope * of_one.rmse.deviation;
-    rmse_noise = std::hypot(rmse_noise, slope * of_one.rmse.noise);
-  }
-  const double z = two_sided_quantile(level);
-  all.r2.noise = r2_noise;
-  all.rmse.noise = rmse_noise;
-  all.r2.low = all.r2.value - z * all.r2.deviation;
-  all.r2.high = std::min(all.r2.value + z * all.r2.deviation, 1.0);
-  all.rmse.low = std::max(all.rmse.value - z * all.rmse.deviation, 0.0);
-  all.rmse.high = all.rmse.value + z * all.rmse.deviation;
-  return all;
-}
-
-}  // namespace
-
 PrivateFigures private_figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level,
                                           double rows_alike, std::span<const double> scales) {
   DPREDUCE_ASSERT(scales.size() == terms.classes);
@@ -283,7 +225,7 @@ PrivateFigures private_figures_of_numbers(const Release& release, const Evaluati
     figures.by_target.push_back(estimate_numbers(sums, sigmas, scales[t], level));
   }
   figures.largest_rmse = std::ranges::max(scales);
-  figures.numbers = terms.classes == 1 ? figures.by_target.front() : over_targets(figures.by_target, level);
+  figures.numbers = over_targets(figures.by_target);
   return figures;
 }
 
@@ -453,11 +395,11 @@ nlohmann::json numbers_json(const PrivateFigures& figures, const EvaluationTerms
   }
   if (figures.by_target.size() > 1) {
     for (const auto& [metric, name, figure] :
-         {std::tuple{EvaluationMetric::kR2, "r2_by_target", &PrivateFigures::OfNumbers::r2},
-          std::tuple{EvaluationMetric::kRmse, "rmse_by_target", &PrivateFigures::OfNumbers::rmse}}) {
+         {std::tuple{EvaluationMetric::kR2, "r2_by_target", &NumberFigures::r2},
+          std::tuple{EvaluationMetric::kRmse, "rmse_by_target", &NumberFigures::rmse}}) {
       if (!terms.has(metric)) continue;
       std::vector<Estimate> estimates;
-      for (const PrivateFigures::OfNumbers& of_one : figures.by_target) estimates.push_back(of_one.*figure);
+      for (const NumberFigures& of_one : figures.by_target) estimates.push_back(of_one.*figure);
       json[name] = by_number(estimates, "target");
     }
   }

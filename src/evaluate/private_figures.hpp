@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/plan/released_block.hpp"
+#include "evaluate/number_figures.hpp"
 #include "evaluate/share_interval.hpp"
 #include "worker/statistics/metric_counts.hpp"
 
@@ -61,13 +62,9 @@ struct PrivateFigures {
   std::optional<NoisedNegatives> negatives{};  ///< that the AUC is told by
   std::optional<Estimate> log_loss{};
   std::optional<Estimate> brier{};
-  struct OfNumbers {
-    Estimate r2;
-    Estimate rmse;
-  };
-  std::optional<OfNumbers> numbers{};  ///< the mean over targets, and the root of the mean square
-  std::vector<OfNumbers> by_target{};  ///< where there are several
-  double largest_rmse = 1.0;           ///< that errors are clipped to
+  std::optional<NumberFigures> numbers{};  ///< of all targets
+  std::vector<NumberFigures> by_target{};  ///< m
+  double largest_rmse = 1.0;               ///< that errors are clipped to
 };
 
 /// What `release`, made as evaluation_request says, tells at that level. Of `rows_alike` rows that may be those of one
@@ -77,15 +74,6 @@ PrivateFigures private_figures(const Release& release, const EvaluationTerms& te
 /// The same of a model that predicts numbers, of scales h.
 PrivateFigures private_figures_of_numbers(const Release& release, const EvaluationTerms& terms, double level,
                                           double rows_alike, std::span<const double> scales);
-
-/// R^2 and RMSE of a target of scale h, from noised n, sum of y', of y'^2, of e^2 and of e^4, with noise `sigmas`:
-///
-///     E = sum e^2 / n,   V = sum y'^2 / n - (sum y' / n)^2,   R^2 = 1 - E / V,   RMSE = h sqrt(E)
-///
-/// to first order in noise and sampling; squares of targets vary as much as they may in [0, 1]. Preconditions: five
-/// each.
-PrivateFigures::OfNumbers estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
-                                           double level);
 
 /// Adds what the release "positives" tells. Precondition (asserted): `figures` are those of the release before it.
 void add_positives(PrivateFigures& figures, const Release& release, double rows_alike = 1.0);
