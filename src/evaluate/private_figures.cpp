@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <tuple>
@@ -238,13 +239,13 @@ namespace {
 PrivateFigures::OfNumbers over_targets(const std::vector<PrivateFigures::OfNumbers>& targets, double level) {
   const auto count = static_cast<double>(targets.size());
   PrivateFigures::OfNumbers all{};
-  double squares = 0.0;
-  for (const PrivateFigures::OfNumbers& of_one : targets) squares += of_one.rmse.value * of_one.rmse.value / count;
-  all.rmse.value = std::sqrt(squares);
+  for (const PrivateFigures::OfNumbers& of_one : targets) {
+    all.rmse.value = std::hypot(all.rmse.value, of_one.rmse.value / std::sqrt(count));
+  }
   double r2_noise = 0.0;
   double rmse_noise = 0.0;
   for (const PrivateFigures::OfNumbers& of_one : targets) {
-    const double slope = of_one.rmse.value / (count * std::max(all.rmse.value, kLeastSpread));
+    const double slope = of_one.rmse.value / (count * std::max(all.rmse.value, std::numeric_limits<double>::min()));
     all.r2.value += of_one.r2.value / count;
     all.r2.deviation += of_one.r2.deviation / count;
     r2_noise = std::hypot(r2_noise, of_one.r2.noise / count);

@@ -265,4 +265,26 @@ TEST(EstimateNumbers, AreThoseOfTheSumsAndHoldThemBesideNoise) {
   EXPECT_GE(held, kRuns * 85 / 100);
 }
 
+TEST(EstimateNumbers, OfSeveralTargetsGoWithTheirScales) {
+  const EvaluationTerms terms{.metrics = {M::kR2, M::kRmse}, .classes = 2, .has_targets = true};
+  constexpr std::int64_t kUnits = kLossUnits;
+  const Release release = release_of({{"rows", {5000}},
+                                      {"targets", {400 * kUnits, -300 * kUnits}},
+                                      {"squares", {900 * kUnits, 700 * kUnits}},
+                                      {"errors", {90 * kUnits, 50 * kUnits}},
+                                      {"fourths", {3 * kUnits, 2 * kUnits}}},
+                                     20.0);
+  const auto rmse_at = [&](double scale) {
+    return private_figures_of_numbers(release, terms, 0.95, 1.0, std::vector{scale, scale}).numbers->rmse;
+  };
+  const Estimate one = rmse_at(1.0);
+  EXPECT_GT(one.deviation, 0.0);
+  for (const double scale : {0x1p-60, 0x1p900}) {
+    const Estimate scaled = rmse_at(scale);
+    EXPECT_DOUBLE_EQ(scaled.value, scale * one.value);
+    EXPECT_DOUBLE_EQ(scaled.deviation, scale * one.deviation);
+    EXPECT_DOUBLE_EQ(scaled.noise, scale * one.noise);
+  }
+}
+
 }  // namespace dpreduce::private_figures_test
