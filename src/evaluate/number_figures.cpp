@@ -33,7 +33,7 @@ std::pair<double, double> ratio_interval(const Moment& e, const Moment& v, doubl
 // Of a nonnegative moment, in units of targets.
 Estimate root_of(const Moment& moment, double scale, double z) {
   const auto root = [&](double square) { return scale * std::sqrt(std::max(square, 0.0)); };
-  const double slope = scale * scale / (2.0 * root(std::max(moment.value, moment.deviation)));
+  const double slope = scale / (2.0 * std::sqrt(std::max(moment.value, moment.deviation)));
   return {root(moment.value), root(moment.value - z * moment.deviation), root(moment.value + z * moment.deviation),
           moment.noise > 0.0 ? slope * moment.noise : 0.0, moment.deviation > 0.0 ? slope * moment.deviation : 0.0};
 }

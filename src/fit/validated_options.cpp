@@ -287,7 +287,10 @@ void take_targets(FitOptions& options) {
   }
   data.test.has_targets = data.train.has_targets;
   if (!data.has_targets()) return;
-  if (data.classes != 0) throw UsageError("--targets with --classes: numbers have no classes; leave --classes out");
+  if (data.classes != 0) {
+    throw UsageError(fmt::format("--targets with {}: numbers have no classes; leave it out",
+                                 data.train.class_names.empty() ? "--classes" : "--class-names"));
+  }
   if (options.rows.select > 0) {
     throw UsageError("--targets with --select: features are told apart by classes; leave it out, or use --pca");
   }

@@ -19,15 +19,14 @@ namespace {
 
 // How a row's C^2 is divided: b to targets; of the rest a to a constant, which counts rows and holds all means. So .6
 // are the features'. The noise of X^T y in units of both goes with 1 / (b (1 - b)), that of the number of rows with 1 /
-// ((1 - b) a). Measured on four tables of 20 to 314 columns and on synthetic rows: R^2 is the same within .01 for b
-// from .2 to .4.
+// ((1 - b) a). R^2 is the same within .01 for b from .2 to .4 (docs/experiments/regression.md, sets that constants were
+// chosen on).
 constexpr double kTargetShare = 0.3;
 constexpr double kConstantShare = 1.0 / 7.0;
 
-// Of rounds. Each full step renews the noise of a round, and the average of steps has less. Measured on the same
-// tables: 2 rounds without an average lose .02 to .05 of R^2 where columns are many; without it more than 4 rounds lose
-// up to .05 where they are few. R^2 is the same within .01 for a Gram share from .4 to .5, and for a share of the rest
-// for sizes from .02 to .1.
+// Of rounds. Each full step renews the noise of a round, and the average of steps has less: without it R^2 is up to .05
+// less, with 2 rounds where columns are many, with more than 4 where they are few. R^2 is the same within .01 for a
+// Gram share from .4 to .5, and for a share of the rest for sizes from .02 to .1 (the same sets).
 constexpr double kGramShareOfRounds = 0.4;
 constexpr double kSizesShareOfRest = 0.05;
 constexpr std::uint64_t kTargetRounds = 6;

@@ -29,4 +29,9 @@ using OnFeatureChunk = std::function<void(const RowChunk&, std::span<const float
 void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_rows, const OnFeatureChunk& visit,
                             const OnChunk& on_chunk);
 
+/// Whether a row of the chunk has `most` classes or fewer. One of more stops the pass under BadRows::kFail (throws
+/// BadInput), and is to count nowhere under BadRows::kZero.
+bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
+                     const WorkerRows& rows);
+
 }  // namespace dpreduce

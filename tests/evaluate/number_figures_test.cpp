@@ -81,4 +81,21 @@ TEST(EstimateNumbers, OfSeveralTargetsAreTheMeanAndTheRootOfTheMeanSquare) {
   EXPECT_EQ(over_targets({a}).r2.low, a.r2.low);
 }
 
+TEST(EstimateNumbers, GoWithTheScale) {
+  const std::vector<double> sums{5000.0, 400.0, 900.0, 90.0, 3.0};
+  const std::vector<double> sigmas(5, 20.0);
+  const auto rmse_at = [&](double scale) {
+    const NumberFigures one = estimate_numbers(sums, sigmas, scale, 0.95);
+    return over_targets({one, one}).rmse;
+  };
+  const Estimate one = rmse_at(1.0);
+  EXPECT_GT(one.deviation, 0.0);
+  for (const double scale : {0x1p-60, 0x1p900}) {
+    const Estimate scaled = rmse_at(scale);
+    EXPECT_DOUBLE_EQ(scaled.value, scale * one.value);
+    EXPECT_DOUBLE_EQ(scaled.deviation, scale * one.deviation);
+    EXPECT_DOUBLE_EQ(scaled.noise, scale * one.noise);
+  }
+}
+
 }  // namespace dpreduce::number_figures_test

@@ -271,6 +271,10 @@ TEST_F(TargetsTest, OptionsThatAreAboutClassesAreRefused) {
     return refusal<UsageError>(options, rows(one_));
   };
   EXPECT_THAT(said([](FitOptions& o) { o.data.classes = 3; }), HasSubstr("--targets with --classes"));
+  EXPECT_THAT(said([](FitOptions& o) {
+                o.data.train.class_names = {"a", "b"};
+              }),
+              HasSubstr("--targets with --class-names"));
   EXPECT_THAT(said([](FitOptions& o) { o.data.max_labels = 1; }), HasSubstr("--targets with --max-labels"));
   EXPECT_THAT(said([](FitOptions& o) { o.data.imbalance_ratio = 9; }), HasSubstr("--targets with --imbalance-ratio"));
   EXPECT_THAT(said([](FitOptions& o) { o.rows.select = 3; }), HasSubstr("--targets with --select"));

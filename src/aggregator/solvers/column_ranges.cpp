@@ -15,8 +15,8 @@ namespace {
 constexpr double kSurelySeenInSigmas = 5.0;
 constexpr double kSeenInSigmas = 3.0;
 constexpr std::size_t kNear = 3;
-// Measured: with .005 a range takes in one target in a hundred that is a thousand times as large, and all is lost; with
-// .05 up to .006 of R^2 are lost where targets are skewed.
+// So that one target in a hundred, however large, is beyond the range. A larger share clips more of skewed targets: at
+// .05 R^2 is .006 less (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kShareBeyond = 0.02;
 
 // The counts of one column that are more than noise.

@@ -11,8 +11,8 @@
 namespace dpreduce {
 namespace {
 
-// Measured on tables of 20 to 314 columns, and with d from 10 to 100 and n mu from 1,000 to 12,000: with a half of it
-// up to .6 of R^2 are lost where d is large.
+// With half of it noise rules where d is large, and R^2 is up to .6 less (docs/experiments/regression.md, sets that
+// constants were chosen on, and d to 100).
 constexpr double kTargetRidgeInRadii = 1.0;
 // Of the noise of the number of rows: below it, that number is not known.
 constexpr double kLeastRowsInSigmas = 3.0;

@@ -24,7 +24,8 @@ void clip_to_unit_ball(std::span<double> v) {
 
 void TargetColumns::scaled_numbers(std::span<const double> targets, std::span<double> out) const {
   DPREDUCE_ASSERT(targets.size() == count && out.size() == count && center.size() == count && scale.size() == count);
-  for (std::size_t t = 0; t < count; ++t) out[t] = std::clamp((targets[t] - center[t]) / scale[t], -1.0, 1.0);
+  // std::fmax turns a NaN into -1, where std::clamp would keep it: what a model predicts need be no number.
+  for (std::size_t t = 0; t < count; ++t) out[t] = std::fmin(std::fmax((targets[t] - center[t]) / scale[t], -1.0), 1.0);
   clip_to_unit_ball(out);
 }
 

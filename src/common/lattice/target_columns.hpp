@@ -4,8 +4,8 @@
 //
 //     v_t = clamp((y_t - c_t) / h_t, -1, 1)        y' = v / max(1, |v|_2)
 //
-// so that |y'| <= 1 whatever the row holds. It reads one row and public constants only, in a fixed order of double
-// operations, as the transform of features does (row_transform.hpp).
+// so that |y'| <= 1 whatever the row holds; of a NaN v_t is -1. It reads one row and public constants only, in a fixed
+// order of double operations, as the transform of features does (row_transform.hpp).
 #pragma once
 
 #include <cstddef>

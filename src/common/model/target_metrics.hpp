@@ -4,8 +4,9 @@
 //
 //     R^2_t = 1 - sum (y_t - f_t)^2 / sum (y_t - mean)^2        RMSE_t = sqrt(sum (y_t - f_t)^2 / n)
 //
-// Sums are of (y - c) / h and (y - f) / h, on a grid of 2^-56 in 128 bits, which have no order: figures are the same
-// for any number of ranks. They are exact figures of the test rows, outside of the privacy guarantee.
+// Sums are of (y - c) / h and (y - f) / h, as integers on a grid of 2^-56, which have no order: figures are the same
+// for any number of ranks. A number whose square is 2^192 or more is in no sum, and leaves no figure. They are exact
+// figures of the test rows, outside of the privacy guarantee.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +34,9 @@ class TargetFigures {
 
   std::uint64_t rows() const { return words_.front(); }
   std::size_t targets() const { return targets_.count; }
-  /// Empty where rows are none, or all alike.
+  /// Empty where rows are none or all alike, or a number is too large for sums.
   std::optional<double> r2(std::size_t target) const;
-  /// Empty without rows.
+  /// Empty without rows, or where a number is too large.
   std::optional<double> rmse(std::size_t target) const;
 
  private:
@@ -43,7 +44,7 @@ class TargetFigures {
   double sum(std::size_t place) const;
 
   TargetColumns targets_;
-  std::vector<std::uint64_t> words_;  // rows, then of each target four words each of three sums
+  std::vector<std::uint64_t> words_;  // rows, numbers that no sum holds, then the words of three sums of each target
 };
 
 /// {"r2": the mean over targets, "rmse": the root of the mean square over targets, "rows"}, and where there are several

@@ -64,6 +64,10 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
       inputs.rows, inputs.plan.classes, inputs.plan.bad_rows,
       [&](const RowChunk& chunk, std::span<const float> features) {
         for (std::size_t row = 0; row < chunk.rows; ++row) {
+          if (inputs.rows.targets() == 0 &&
+              !has_few_classes(chunk, row, inputs.plan.labels_per_row, inputs.plan.bad_rows, inputs.rows)) {
+            continue;
+          }
           for (std::size_t column = 0; column < columns; ++column) {
             numbers[column] = of_features ? double{features[row * columns + column]}
                                           : target_in(slots_of(chunk.labels, chunk.labels_per_row, row), column);

@@ -78,11 +78,7 @@ class ScoredChunk {
   // A row of more than k classes stops the run, or counts nowhere.
   void count_set(const RowChunk& chunk, std::size_t row, std::span<const double> scores, MetricCounts& counts) {
     const std::uint64_t place = chunk.first_row + row;
-    const std::span<const std::int32_t> labels = chunk.classes_of(row);
-    if (labels.size() > terms_.most_labels) {
-      if (inputs_.plan.bad_rows == BadRows::kZero) return;
-      refuse_surplus_labels(inputs_.rows.where_labels(place), labels.size(), terms_.most_labels);
-    }
+    if (!has_few_classes(chunk, row, terms_.most_labels, inputs_.plan.bad_rows, inputs_.rows)) return;
     const double threshold = terms_.threshold.value();
     predicted_.clear();
     for (std::size_t c = 0; c < scores.size(); ++c) {
@@ -100,7 +96,7 @@ class ScoredChunk {
     counts.add({.label = 0,
                 .predicted = 0,
                 .weight = inputs_.rows.has_weights() ? inputs_.rows.weight(place) : kWholeRow,
-                .labels = labels,
+                .labels = chunk.classes_of(row),
                 .predicted_labels = predicted_});
   }
 

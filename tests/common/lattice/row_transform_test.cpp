@@ -34,6 +34,16 @@ TEST(RowTransform, ZeroRowStaysZero) {
   EXPECT_EQ(apply(preprocessing(3, Normalize::kL2, 1.0), {0.0F, -0.0F, 0.0F}), (std::vector<double>{0.0, 0.0, 0.0}));
 }
 
+TEST(TargetColumns, AreOfNormOneAtMostWhateverNumbersAre) {
+  const TargetColumns columns{.count = 2, .center = {0.0, 1.0}, .scale = {1.0, 2.0}};
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double number : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity, 1e308, -1e308, 0.5}) {
+    std::vector<double> scaled(2);
+    columns.scaled_numbers(std::vector{number, number}, scaled);
+    EXPECT_LE(squared_norm(scaled), 1.0 + 1e-15) << number;
+  }
+}
+
 TEST(RowTransform, LargestFloatsDoNotOverflow) {
   const float huge = std::numeric_limits<float>::max();
   EXPECT_DOUBLE_EQ(norm(apply(preprocessing(4, Normalize::kL2, 1.0), {huge, -huge, huge, huge})), 1.0);

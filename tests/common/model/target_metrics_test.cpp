@@ -41,6 +41,36 @@ TEST(TargetFigures, TakeTheSameBitsInAnyOrderAndParts) {
   EXPECT_EQ(forward.rmse(0), backward.rmse(0));
 }
 
+TEST(TargetFigures, HoldNumbersFarBeyondTheRange) {
+  for (const double far : {1e12, -1e25}) {
+    TargetFigures figures(kOne);
+    const std::vector<double> y{far, 10.0, 10.0, 14.0};
+    const double predicted = 10.0;
+    for (const double value : y) figures.add({&value, 1}, {&predicted, 1});
+    EXPECT_NEAR(figures.rmse(0).value() / (std::abs(far) / 2.0), 1.0, 1e-9);
+    EXPECT_NEAR(figures.r2(0).value(), 1.0 - 4.0 / 3.0, 1e-9);
+  }
+}
+
+TEST(TargetFigures, AreNoneWhereNoSumHoldsANumber) {
+  for (const double predicted : {1e200, std::numeric_limits<double>::quiet_NaN()}) {
+    TargetFigures figures(kOne);
+    const double y = 11.0;
+    figures.add({&y, 1}, {&predicted, 1});
+    EXPECT_FALSE(figures.r2(0) || figures.rmse(0));
+    EXPECT_TRUE(to_json(figures)["rmse"].is_null());
+  }
+}
+
+TEST(TargetFigures, OfEqualNumbersHaveNoR2Whichever) {
+  for (double same = 10.1; same < 30.0; same += 0.37) {
+    TargetFigures figures(kOne);
+    const double predicted = 12.0;
+    for (int row = 0; row < 7; ++row) figures.add({&same, 1}, {&predicted, 1});
+    EXPECT_FALSE(figures.r2(0)) << same;
+  }
+}
+
 TEST(TargetFigures, OfNoRowsOrEqualOnesHaveNoR2) {
   TargetFigures figures(kOne);
   EXPECT_FALSE(figures.r2(0) || figures.rmse(0));
