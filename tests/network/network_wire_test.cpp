@@ -168,6 +168,7 @@ TEST(NetworkWire, ASiloWithoutACoordinatorEndsWithItsTime) {
   const auto silo = parties.silo(1);
   ASSERT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
   parties.end_coordinator();
+  ASSERT_TRUE(parties.comes_to_log(1, "is broken"));
   EXPECT_THAT(refusal<AggregationAborted>([&] { silo->wait_for_run([](const std::string&) {}); }),
               HasSubstr("the run has not begun within --run-timeout"));
   const auto began = WireClock::now();
@@ -218,9 +219,10 @@ TEST(NetworkWire, ASmallMessageWaitsBehindNoLargeOnes) {
     for (;;) parties.coordinator().send(1, message_of(1, std::size_t{1} << 20));
   };
   EXPECT_THAT(refusal<AggregationAborted>(fill), HasSubstr("does not take the messages of this party within 0.1 s"));
+  parties.coordinator().set_send_timeout(std::chrono::seconds(10));
   const auto began = WireClock::now();
   EXPECT_NO_THROW(parties.coordinator().send(1, message_of(1, 300)));
-  EXPECT_LT(WireClock::now() - began, std::chrono::milliseconds(100));
+  EXPECT_LT(WireClock::now() - began, std::chrono::seconds(5));
 }
 
 // However many silos there are, what the coordinator keeps for all of them is bounded.
