@@ -20,8 +20,16 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build/release")
-ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (int(os.environ.get(name, usual)) for name, usual in [
-    ("ROWS", 1_281_167), ("DIM", 1664), ("CLASSES", 1000), ("ROWS_A_RANK", 100_000), ("ROUNDS", 20)])
+
+
+def whole(name, text):
+    if not text.isdecimal() or int(text) == 0:
+        sys.exit(f"launch/scaling: {name} '{text}': must be a whole number, at least 1")
+    return int(text)
+
+
+ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (whole(name, os.environ.get(name, usual)) for name, usual in [
+    ("ROWS", "1281167"), ("DIM", "1664"), ("CLASSES", "1000"), ("ROWS_A_RANK", "100000"), ("ROUNDS", "20")])
 METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds"]}
 FEW, NARROW = 4, 16  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold
 RECORDED = (4 * 1024, 4 * 3072)  # rows of the two records, from which follows what a row takes
@@ -188,7 +196,7 @@ def efficiency(line, lines):
 def picture(lines):
     """Efficiency by ranks, both scalings; lines are simulated, circles measured."""
     left = {"strong": 50, "weak": 390}
-    most = max(int(line["ranks"]) for line in lines)
+    most = max((int(line["ranks"]) for line in lines), default=1)
     colors = dict(zip(METHODS, ("#1b6ca8", "#c0392b", "#e59866", "#2e8b57")))
     at = lambda scaling, ranks, share: (left[scaling] + 290 * math.log2(max(ranks, 1)) / max(math.log2(most), 1), 260 - 220 * min(share, 1.1))
     svg = ['<svg xmlns="http://www.w3.org/2000/svg" width="720" height="320" font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
@@ -239,7 +247,7 @@ def draw(out, page=None, build=None):
 def main(out, what, *words):
     if what == "draw":
         return draw(out, *words)
-    ranks, networks, scalings, methods = ([*map(int, words[0].split(","))], *(word.split(",") for word in words[1:]))
+    ranks, networks, scalings, methods = ([whole("RANKS", word) for word in words[0].split(",")], *(word.split(",") for word in words[1:]))
     unknown = {"--network": set(networks) - {*RATES, ""}, "METHODS": set(methods) - set(METHODS), "SCALINGS": set(scalings) - {"strong", "weak", "silos"}}
     for name, values in unknown.items():
         if values:

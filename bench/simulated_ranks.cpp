@@ -25,7 +25,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,8 +43,6 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 constexpr std::size_t kLongestContext = 6;
-constexpr std::size_t kWords = std::size_t{1}
-                               << 28;  // the longest message that is charged; only its addresses are used
 
 std::vector<std::string> words;  // of the program
 bool is_running = false;

@@ -121,17 +121,19 @@ bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {
     admit_(std::move(proved));
     return true;
   } catch (const AggregationAborted& fault) {
-    turn_away(number, fault.what());
+    turn_away(number, fault.what(), refusal_message(fault.what()));
     return false;
   }
 }
 
-void Doorman::turn_away(std::uint64_t number, const std::string& why) {
+// `last`: what the visitor is told; where empty, nothing.
+void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last) {
   const auto visitor = visitors_.find(number);
   if (visitor == visitors_.end()) return;
-  visitor->second.connection->close();
-  tell_refused(fmt::format("a connection from {} was refused: {}", visitor->second.connection->remote(), why));
+  const std::shared_ptr<TlsConnection> connection = visitor->second.connection;
   visitors_.erase(visitor);
+  last.empty() ? connection->close() : connection->write_last(std::move(last));
+  tell_refused(fmt::format("a connection from {} was refused: {}", connection->remote(), why));
 }
 
 void Doorman::tell_refused(const std::string& line) {

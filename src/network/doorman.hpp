@@ -4,7 +4,8 @@
 // Until something comes of it, it costs a socket; then what one handshake of TLS takes. Where all places are taken,
 // the next one takes that of a visitor that has sent nothing, or else of any: whoever holds connections keeps nobody
 // out for long. Handshakes are made at a bounded rate; a visitor above it is turned away. Nothing that a visitor sends
-// is looked at before TLS has proved it, but by TLS.
+// is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that does not greet as it should, is
+// told why.
 #pragma once
 
 #include <chrono>
@@ -71,7 +72,7 @@ class Doorman {
   void begin_handshake(std::uint64_t number);
   void wait_for_greeting(std::uint64_t number);
   bool take(std::uint64_t number, std::span<const std::byte> bytes);
-  void turn_away(std::uint64_t number, const std::string& why);
+  void turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last = {});
   void tell_untold();
   std::uint64_t least_promising();
   bool may_begin();

@@ -10,7 +10,7 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::string_view kLinkMagic = "dpN1";
+constexpr std::string_view kLinkMagic = "dpN2";
 constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kGreetingBytes = kLinkMagic.size() + sizeof(ProcessNonce) + 2 * kNumberBytes;
 
@@ -115,7 +115,8 @@ std::optional<LinkMessage> LinkReader::next() {
   if (!is_due) throw AggregationAborted(fmt::format("a message of kind {} that is not due", static_cast<int>(kind)));
   if (length < lengths.least || length > lengths.most) {
     throw AggregationAborted(
-        fmt::format("a message of kind {} that says it has {} bytes", static_cast<int>(kind), length));
+        fmt::format("a message of kind {} that says it has {} bytes{}", static_cast<int>(kind), length,
+                    lengths.least == kGreetingBytes ? "; start the same version at all parties" : ""));
   }
   if (come.size() - kLinkHeader < length) return std::nullopt;
   LinkMessage message = parsed(kind, come.subspan(kLinkHeader, length));

@@ -2,7 +2,7 @@
 //
 //     kind (1), length (4), then that many bytes; numbers are little-endian
 //
-//     greeting  silo -> coordinator, first of all   "dpN1", nonce of its process (32), how many messages have come (8),
+//     greeting  silo -> coordinator, first of all   "dpN2", nonce of its process (32), how many messages have come (8),
 //                                                   which of its connections this is (8)
 //     welcome   coordinator -> silo, the answer     the same of the coordinator, with the silo's connection that binds
 //     refusal   coordinator -> silo, the answer     why not, at most kLongestReason bytes; the line ends

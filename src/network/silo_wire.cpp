@@ -195,6 +195,8 @@ void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell)
   }
   has_begun_ = has_come();
   if (has_begun_) return require_more();
+  PartyLine& line = lines_.at(0);
+  if (line.state() == LineState::kBroken) line.give_up();  // it owes nothing, so nobody is waited for
   throw AggregationAborted(fmt::format("the run has not begun within --run-timeout; {}", told));
 }
 

@@ -2,8 +2,10 @@
 #include "network/doorman.hpp"
 
 #include <boost/asio/connect.hpp>
+#include <boost/asio/read.hpp>
 #include <openssl/ssl.h>
 
+#include "common/masking/payload.hpp"
 #include "tests/network/network_parties.hpp"
 #include "tests/slow_tests.hpp"
 
@@ -37,6 +39,31 @@ TEST(Doorman, ForeignIdentitiesAndNoneAreRefusedByTls) {
   EXPECT_TRUE(parties.comes_to_log(0, "is not that of a party in --roster"));
   EXPECT_TRUE(parties.comes_to_log(0, "peer did not return a certificate"));
   expect_talk(parties.coordinator(), 1, *parties.silo(1), 1);
+}
+
+// What a silo of another version greets with is shorter, or has another mark; it learns that at once.
+TEST(Doorman, ASiloOfAnotherVersionLearnsThatItIsOne) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity silo(parties.identity(1), {parties.identity(0).public_key()});
+  std::vector<std::byte> other_mark = greeting_message(LinkKind::kGreeting, {});
+  other_mark[kLinkHeader + 3] = std::byte{'1'};
+  const std::vector<std::byte> shorter = PayloadWriter().number(1, 1).u32(44).take();
+  for (const std::vector<std::byte>& greeting : {other_mark, shorter}) {
+    Stream stream(io, silo.context());
+    stream.next_layer().connect(door_of(parties));
+    stream.handshake(boost::asio::ssl::stream_base::client);
+    boost::asio::write(stream, boost::asio::buffer(greeting));
+    std::vector<std::byte> answer(kLinkHeader + kLongestReason);
+    boost::system::error_code end;
+    answer.resize(boost::asio::read(stream, boost::asio::buffer(answer), end));
+    LinkReader reader(LinkKind::kWelcome);
+    reader.add(answer);
+    const std::optional<LinkMessage> refused = reader.next();
+    ASSERT_TRUE(refused && refused->kind == LinkKind::kRefusal);
+    EXPECT_THAT(shown_reason(refused->bytes), HasSubstr("start the same version at all parties"));
+  }
+  EXPECT_TRUE(parties.comes_to_log(0, "was refused: a greeting of another protocol"));
 }
 
 // It has proved itself, and so has the coordinator: what it learns nobody else can have said.

@@ -327,7 +327,7 @@ TEST(LineMatrix, ASiloKilledAtAnyMessageLeavesARightSumOfTheOthers) {
 TEST(LineMatrix, ACoordinatorKilledAtAnyMessageEndsTheRunAtEverySilo) {
   auto stories = some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party == 0; }), 9);
   // A silo that has had nothing of the run when its coordinator dies waits for another one, as long as it may.
-  for (LineStory& story : stories) story.run_timeout = kTimeout;
+  for (LineStory& story : stories) story.run_timeout = kTimeout / 2;
   const Played played = play_all("the coordinator is killed", stories);
   expect_words(stories, played, Eq("refused"));
   for (std::size_t story = 0; story < stories.size(); ++story) {

@@ -67,7 +67,7 @@ TEST(LinkReader, AGreetingComesFirstAndOnce) {
   EXPECT_EQ(fault(LinkKind::kWelcome, refusal_message("no")), "");
   EXPECT_THAT(fault(LinkKind::kGreeting, header(9, 1)), HasSubstr("unknown kind 9"));
   Bytes other = kGreeting;
-  other[kLinkHeader + 3] = std::byte{'2'};
+  other[kLinkHeader + 3] = std::byte{'1'};
   EXPECT_THAT(fault(LinkKind::kGreeting, other), HasSubstr("another protocol"));
 }
 

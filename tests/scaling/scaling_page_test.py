@@ -59,6 +59,19 @@ class Lines(unittest.TestCase):
             scaling_page.main("absent", "simulate", "16", "100g,1g", "strong", "mean")
         with self.assertRaisesRegex(SystemExit, "METHODS ls: its calls come in another order"):
             scaling_page.main("absent", "simulate", "16", "100g", "strong", "mean,ls")
+        for ranks in ("16,x", "16,", "0", "1.5"):
+            with self.assertRaisesRegex(SystemExit, "RANKS '.*': must be a whole number, at least 1"):
+                scaling_page.main("absent", "simulate", ranks, "100g", "strong", "mean")
+
+    def test_a_folder_that_has_silos_alone_is_drawn(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
+            scaling_page.add(folder, [line(4, 9.0, scaling="silos")])
+            scaling_page.draw(folder)
+            self.assertTrue(os.path.exists(os.path.join(folder, "fits.svg")))
+
+    def test_steps_are_shared_by_as_many_classes_as_the_program_has_it(self):
+        with open(os.path.join(scaling_page.ROOT, "src/methods/gradient_rounds.hpp"), encoding="utf-8") as file:
+            self.assertIn(f"kClassesOfSharedStep = {scaling_page.STEP_CLASSES};", file.read())
 
     def test_a_newer_line_takes_an_older_ones_place_and_both_sources_are_drawn(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
