@@ -127,6 +127,9 @@ TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   expect_refused(fit + "--method ls --classes 3", 2, "--targets with --classes");
   expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
   expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");
+  expect_refused(fit + "--method ls --normalize none --ledger none --test-x tx.npy --test-targets tx.npy", 3,
+                 "test targets: 5 a row, but the model predicts 1; give as many");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));  // before anything is charged
   write_npy(folder_ / "bad.npy", std::vector<double>{1.0, std::numeric_limits<double>::quiet_NaN()});
   write_npy(folder_ / "two.npy", std::vector<float>{1.0F, 2.0F}, 1);
   expect_refused("fit --method ls --normalize none --train-x two.npy --targets bad.npy --mu 1 --target-range 0,1", 3,
