@@ -195,21 +195,22 @@ std::string test_section(const TestNumbers& figures, bool are_training_rows) {
   return text + "\n";
 }
 
-std::string loading_section(const std::string& name) {
+// `made`: what predictions are, "labels" or "numbers".
+std::string loading_section(const std::string& name, const char* made) {
   return fmt::format(
       "## How to load it\n\n"
       "With the command:\n\n"
       "```bash\n"
-      "dpreduce predict --model {0} --x features.npy --out labels.csv\n"
+      "dpreduce predict --model {0} --x features.npy --out {2}.csv\n"
       "```\n\n"
       "In Python:\n\n"
       "```python\n"
       "import numpy\n"
       "import dpreduce\n\n"
       "model = dpreduce.load({1})\n"
-      "labels = model.predict(numpy.load(\"features.npy\"))\n"
+      "{2} = model.predict(numpy.load(\"features.npy\"))\n"
       "```\n",
-      name, quoted(name));
+      name, quoted(name), made);
 }
 
 }  // namespace
@@ -282,7 +283,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
   text += has_noise ? told_section(*tested) : test_section(figures, run && run->is_tested_on_training_rows);
-  return text + loading_section(name);
+  return text + loading_section(name, parts.preprocessing.targets.count > 0 ? "numbers" : "labels");
 }
 
 }  // namespace dpreduce
