@@ -32,7 +32,7 @@ DType integer_of(std::size_t bytes, bool is_signed) {
 DType dtype_of_elements(const py::dtype& dtype, const std::string& name) {
   const std::string refusal = fmt::format(
       "{}: elements are {}; convert them with .astype: features to float32, labels "
-      "to int64",
+      "to int64, numbers to predict to float64",
       name, py::cast<std::string>(py::str(static_cast<const py::object&>(dtype))));
   const auto bytes = static_cast<std::size_t>(dtype.itemsize());
   switch (dtype.kind()) {

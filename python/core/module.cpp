@@ -118,6 +118,7 @@ py::array_t<double> scores(const Classifier& classifier, const py::array& x) {
 }
 
 py::array_t<double> probabilities(const Classifier& classifier, const py::array& x) {
+  if (classifier.predicts_numbers()) throw UsageError("probabilities: the model predicts numbers, and has no classes");
   if (!classifier.parts().link) {
     throw UsageError(
         fmt::format("probabilities: there are none: scores of method {} only rank classes; use scores, or fit with a "

@@ -58,10 +58,11 @@ class Evaluation:
 
 
 def _words_of(name, figure):
+    digits = ".6g" if name == "rmse" else ".3f"  # in units of the numbers, which may be small
     name = name.replace("_", " ")
     if figure["value"] is None:
         return f"{name} unknown: too little data"
-    return f"{name} {figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
+    return f"{name} {figure['value']:{digits}} ({figure['low']:{digits}} to {figure['high']:{digits}})"
 
 
 def evaluate_classifier(classifier, X, labels, person, ledger, comm, options):
@@ -101,7 +102,8 @@ class _Evaluated:
                  metrics: str | typing.Sequence[str] | None = None, level: float | None = None,
                  ledger: str | os.PathLike[str] | None = None, person: ArrayLike | None = None, comm: typing.Any = None,
                  **options: typing.Any) -> Evaluation:
-        """How good the model is on the rows of X (n x d) with labels or numbers y (n), told with noise: an Evaluation, whose figures have intervals.
+        """How good the model is on the rows of X (n x d) with labels y (n), or numbers (n, or n x m), told with noise: an Evaluation,
+        whose figures have intervals.
 
         One release of exact integer counts c + N(0, sigma^2), in which a row changes each count by at most 1, at (epsilon, delta) in
         all. An interval holds the truth about rows like these with probability `level` (0.95): it knows the noise, and that
@@ -127,8 +129,9 @@ class DPScore:
 
     Each call is a release, charged on `ledger`: n splits are n charges on their test rows, beside those of the n fits. Rows are in one
     test split alone, but the ledger does not know that, and adds all up. `metric` is accuracy, balanced_accuracy,
-    top_k_accuracy, roc_auc, neg_log_loss or neg_brier_score, of numbers r2 or neg_root_mean_squared_error: larger is better. Estimators are dpreduce's own, or `model`, a
-    model that is there already, which is then called with the estimator None. Further options are those of evaluate().
+    top_k_accuracy, roc_auc, neg_log_loss or neg_brier_score, of numbers r2 or neg_root_mean_squared_error: larger is better. Estimators
+    are dpreduce's own, or `model`, a model that is there already, which is then called with the estimator None. Further options are those
+    of evaluate().
 
     Returns the figure's value, a float: NaN, with a warning, where there is too little data to say anything. `last_evaluation` has its
     interval. Throws UsageError of an estimator that is not dpreduce's: a pipeline, too. Transform its rows first, and evaluate its last

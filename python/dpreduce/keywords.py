@@ -21,7 +21,11 @@ def _word(value):
     return repr(value) if isinstance(value, float) else str(value)
 
 
+def _has_parts(value):
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1  # an array of NumPy
+
+
 def words_of(keywords):
     """[(name, [word])] of what is not None."""
-    return [(_option_of(name), [_word(part) for part in value] if isinstance(value, (list, tuple)) else [_word(value)])
+    return [(_option_of(name), [_word(part) for part in value] if _has_parts(value) else [_word(value)])
             for name, value in keywords.items() if value is not None]

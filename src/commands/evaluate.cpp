@@ -277,7 +277,10 @@ CommandEntry evaluate_command() {
       .required()
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
-  table.files("--test-y,--y", rows.y, "labels").required().of_own_rows().of_command_alone(SaidBy::kParty);
+  table.files("--test-y,--y", rows.y, "labels, or give --test-targets")
+      .required()
+      .of_own_rows()
+      .of_command_alone(SaidBy::kParty);
   declare_targets(table, rows, "--test-targets", "numbers, where the model predicts these")
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);

@@ -148,6 +148,11 @@ void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes)
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
 }
 
+void require_targets_of_model(const WorkerRows& test, std::size_t count) {
+  if (test.targets() == count) return;
+  throw BadInput(fmt::format("test targets: {} a row, but the model predicts {}; give as many", test.targets(), count));
+}
+
 void warn_of_training_rows(const std::string& found, bool are_private) {
   if (found.empty()) return;
   fmt::print(stderr, "dpreduce: warning: {}: test figures {}say little of other rows\n", found,
@@ -161,10 +166,7 @@ TargetFigures target_figures(Communicator& ranks, const Classifier& classifier, 
   const std::size_t count = classifier.classes();
   TargetFigures figures(classifier.parts().preprocessing.targets);
   ranks.together([&] {
-    if (rows.targets() != count) {
-      throw BadInput(
-          fmt::format("test targets: {} a row, but the model predicts {}; give as many", rows.targets(), count));
-    }
+    require_targets_of_model(rows, count);
     std::vector<double> targets(count);
     for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
       const std::vector<double> predicted = classifier.predict_scores(features, threads);

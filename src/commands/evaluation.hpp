@@ -26,6 +26,9 @@ void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, cons
 /// Throws UsageError where `test` names classes and the model predicts numbers, or the other way about.
 void require_kind_of_model(const Classifier& classifier, const RowFiles& test);
 
+/// Throws BadInput unless each test row has `count` targets, as many as the model predicts.
+void require_targets_of_model(const WorkerRows& test, std::size_t count);
+
 /// Throws UsageError where --top-k asks for more classes than there are.
 void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
 

@@ -215,6 +215,9 @@ class FitSteps {
     ranks_.together([&] {
       if (!options().data.test.x.empty() && !open_.evaluated) {
         test_rows_.emplace(open_rows_of_rank(options().data.test, open_.training.dim(), ranks_));
+        if (options().data.has_targets() && !test_rows_->is_none()) {
+          require_targets_of_model(*test_rows_, options().data.classes);
+        }
       }
       require_outputs_apart(options(), open_, test_rows_, ranks_.rank());
       if (ranks_.is_coordinator() && !options().privacy.resume) {

@@ -316,7 +316,7 @@ std::string dossier(const ReportedRun& run, const std::string& report_path, cons
       "that "
       "meets a law is not asked here.\n\n",
       as_text(run.method),
-      report.has("targets") ? fmt::format("{} targets", report.count("targets"))
+      report.has("targets") ? fmt::format("targets: {}", report.count("targets"))
                             : fmt::format("{} classes", report.count("classes")),
       as_text(report.printable_text("version")));
   text += section("Unit: whom it protects", bullets(unit_sentences(*run.guarantee)));

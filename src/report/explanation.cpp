@@ -277,7 +277,7 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
 }  // namespace
 
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
-  if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label"};
+  if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
   std::vector<std::string> sentences{fmt::format(
       "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
       unit_bound_text(g.unit_bound, g.rows_per_person))};

@@ -145,7 +145,7 @@ void print_test(const nlohmann::json& report) {
   const nlohmann::json& test = report["test"];
   if (test.contains("r2")) {
     if (test["r2"].is_null()) return;
-    fmt::print("test       R^2 {:.3f}, RMSE {:.4g} (about the test rows, outside the guarantee)\n",
+    fmt::print("test       R^2 {:.3f}, RMSE {:.6g} (about the test rows, outside the guarantee)\n",
                test["r2"].get<double>(), test["rmse"].get<double>());
   } else if (test.contains("hit_rate")) {
     const auto figure = [&](const char* key) {

@@ -59,9 +59,9 @@ std::string told_table(const ToldFigures& told) {
       continue;
     }
     for (const ToldFigure& figure : list.figures) {
-      text += table_row({as_text(figure.name), figure.value ? fmt::format("{:.3f}", *figure.value) : "too little data",
-                         fmt::format("{:.3f}", figure.low), fmt::format("{:.3f}", figure.high),
-                         fmt::format("{:.2g}", figure.noise)});
+      std::vector<std::string> cells = words_of(figure);
+      cells.insert(cells.begin(), as_text(figure.name));
+      text += table_row(cells);
     }
   }
   return text;

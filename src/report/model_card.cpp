@@ -66,9 +66,13 @@ TestNumbers test_numbers(const JsonFields& report) {
   return figures;
 }
 
+bool has_numbers(const ClassifierParts& parts) {
+  return parts.preprocessing.targets.count > 0;
+}
+
 std::string front_matter(const ClassifierParts& parts, const std::string& name, const TestNumbers& figures,
                          const char* what) {
-  const char* const task = parts.preprocessing.targets.count > 0 ? "tabular-regression" : "tabular-classification";
+  const char* const task = has_numbers(parts) ? "tabular-regression" : "tabular-classification";
   std::string text = fmt::format(
       "---\n"
       "# license: yours to choose, before you publish the model\n"
@@ -77,8 +81,7 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
       "tags:\n",
       task);
   if (parts.privacy) text += "- differential-privacy\n";
-  text +=
-      fmt::format("- linear-{}\n- safetensors\n", parts.preprocessing.targets.count > 0 ? "regression" : "classifier");
+  text += fmt::format("- linear-{}\n- safetensors\n", has_numbers(parts) ? "regression" : "classifier");
   text += fmt::format("- {}\n", quoted("dpreduce-" + parts.method));
   if (!figures.empty()) {
     text += "metrics:\n";
@@ -195,21 +198,22 @@ std::string test_section(const TestNumbers& figures, bool are_training_rows) {
   return text + "\n";
 }
 
-std::string loading_section(const std::string& name) {
+// `made`: what predictions are, "labels" or "numbers".
+std::string loading_section(const std::string& name, const char* made) {
   return fmt::format(
       "## How to load it\n\n"
       "With the command:\n\n"
       "```bash\n"
-      "dpreduce predict --model {0} --x features.npy --out labels.csv\n"
+      "dpreduce predict --model {0} --x features.npy --out {2}.csv\n"
       "```\n\n"
       "In Python:\n\n"
       "```python\n"
       "import numpy\n"
       "import dpreduce\n\n"
       "model = dpreduce.load({1})\n"
-      "labels = model.predict(numpy.load(\"features.npy\"))\n"
+      "{2} = model.predict(numpy.load(\"features.npy\"))\n"
       "```\n",
-      name, quoted(name));
+      name, quoted(name), made);
 }
 
 }  // namespace
@@ -223,9 +227,8 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   if (run.is_dry_run) refuse("it is the plan of a dry run");
   if (run.method != parts.method) refuse(fmt::format("its method is {}, the model's {}", run.method, parts.method));
   const JsonFields report(run.content, path);
-  for (const auto& [name, size] :
-       {std::pair{parts.preprocessing.targets.count > 0 ? "targets" : "classes", parts.classes},
-        std::pair{"input_dim", parts.preprocessing.input_dim}}) {
+  for (const auto& [name, size] : {std::pair{has_numbers(parts) ? "targets" : "classes", parts.classes},
+                                   std::pair{"input_dim", parts.preprocessing.input_dim}}) {
     if (!report.has(name) || report.number(name) == size) continue;
     refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report.number(name)), size));
   }
@@ -277,12 +280,12 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   std::string text = front_matter(parts, name, figures, what);
   text += fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ",
-                      parts.preprocessing.targets.count > 0 ? "regression" : "classifier");
+                      has_numbers(parts) ? "regression" : "classifier");
   text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
   text += has_noise ? told_section(*tested) : test_section(figures, run && run->is_tested_on_training_rows);
-  return text + loading_section(name);
+  return text + loading_section(name, has_numbers(parts) ? "numbers" : "labels");
 }
 
 }  // namespace dpreduce

@@ -22,6 +22,12 @@ struct Kind {
   double most = 1.0;
 };
 
+// Kinds of which there is one figure for each class, group or target.
+struct KindOfEach {
+  Kind kind;
+  const char* of = "class";  // a member of each figure; names of them are in "class_names" of the report
+};
+
 constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
                            {"accuracy_b", "accuracy of second"},
                            {"difference", "second less first", false, -1.0},
@@ -35,29 +41,44 @@ constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
                            {"brier", "Brier score", false, 0.0, 2.0},
                            {"r2", "R^2", false, -kLargest},
                            {"rmse", "RMSE", false, 0.0, kLargest}};
-constexpr Kind kOfEach[] = {{"by_group", "accuracy"}, {"recall", "recall"}, {"precision", "precision"}, {"f1", "F1"}};
+constexpr KindOfEach kOfEach[] = {{{"by_group", "accuracy"}, "group"},
+                                  {{"recall", "recall"}},
+                                  {{"precision", "precision"}},
+                                  {{"f1", "F1"}},
+                                  {{"r2_by_target", "R^2", false, -kLargest}, "target"},
+                                  {{"rmse_by_target", "RMSE", false, 0.0, kLargest}, "target"}};
 
-ToldFigure figure_of(const JsonFields& figure, std::string name, double least, double most) {
+ToldFigure figure_of(const JsonFields& figure, const Kind& kind, std::string name) {
+  const double most = figure.has("largest") ? figure.number_within("largest", 0.0, kLargest) : kind.most;
   ToldFigure told{.name = std::move(name),
                   .value = std::nullopt,
-                  .low = figure.with("low").number_within("low", least, most),
-                  .high = figure.with("high").number_within("high", least, most),
+                  .low = figure.with("low").number_within("low", kind.least, most),
+                  .high = figure.with("high").number_within("high", kind.least, most),
                   .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
-                  .least = least,
-                  .most = most};
-  if (figure.has("value")) told.value = figure.number_within("value", least, most);
+                  .least = kind.least,
+                  .most = most,
+                  .is_share = kind.is_share,
+                  .has_unit = kind.most == kLargest};
+  if (figure.has("value")) told.value = figure.number_within("value", kind.least, most);
+  if (told.least == -kLargest) told.least = std::floor(std::min(told.low, 0.0));
+  if (told.has_unit) told.most = told.high > 0.0 ? told.high : 1.0;
   return told;
 }
 
-ToldFigure figure_alone(const JsonFields& metrics, const Kind& kind) {
-  const JsonFields figure = metrics.object(kind.member);
-  double most = kind.most;
-  if (figure.has("largest")) most = figure.number_within("largest", 0.0, kLargest);
-  ToldFigure told = figure_of(figure, kind.name, kind.least, most);
-  told.is_share = kind.is_share;
-  if (told.least == -kLargest) told.least = std::floor(std::min(told.low, 0.0));
-  if (told.most == kLargest) told.most = told.high > 0.0 ? told.high : 1.0;
-  return told;
+ToldList list_of(const JsonFields& report, const JsonFields& metrics, const KindOfEach& each) {
+  const std::string of = each.of;
+  const std::vector<std::string> names = report.texts(of + "_names");
+  ToldList list{of == "class" ? each.kind.name : fmt::format("{} by {}", each.kind.name, of), {}};
+  for (const JsonFields& figure : metrics.objects(each.kind.member)) {
+    const std::string which = name_of_class(names, figure.count(of, 0));
+    list.figures.push_back(figure_of(
+        figure, each.kind, fmt::format("{} of {}{}", each.kind.name, of == "target" ? "target " : "", which)));
+  }
+  return list;
+}
+
+std::string number_text(const ToldFigure& figure, double number) {
+  return figure.has_unit ? fmt::format("{:.6g}", number) : fmt::format("{:.3f}", number);
 }
 
 }  // namespace
@@ -74,26 +95,24 @@ std::optional<ToldFigures> told_figures(const JsonFields& report) {
   const JsonFields metrics = part->object("metrics");
   ToldFigures told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
   for (const Kind& kind : kAlone) {
-    if (metrics.has(kind.member)) told.lists.front().figures.push_back(figure_alone(metrics, kind));
-  }
-  for (const Kind& kind : kOfEach) {
     if (!metrics.has(kind.member)) continue;
-    const bool is_of_groups = std::string(kind.member) == "by_group";
-    const std::vector<std::string> names = report.texts(is_of_groups ? "group_names" : "class_names");
-    ToldList list{is_of_groups ? "accuracy by group" : kind.name, {}};
-    for (const JsonFields& figure : metrics.objects(kind.member)) {
-      const std::string of = name_of_class(names, figure.count(is_of_groups ? "group" : "class", 0));
-      list.figures.push_back(figure_of(figure, fmt::format("{} of {}", kind.name, of), 0.0, 1.0));
-    }
-    told.lists.push_back(std::move(list));
+    told.lists.front().figures.push_back(figure_of(metrics.object(kind.member), kind, kind.name));
+  }
+  for (const KindOfEach& each : kOfEach) {
+    if (metrics.has(each.kind.member)) told.lists.push_back(list_of(report, metrics, each));
   }
   return told;
 }
 
+std::vector<std::string> words_of(const ToldFigure& figure) {
+  return {figure.value ? number_text(figure, *figure.value) : "too little data", number_text(figure, figure.low),
+          number_text(figure, figure.high), fmt::format("{:.2g}", figure.noise)};
+}
+
 std::string text_of(const ToldFigure& figure) {
   if (!figure.value) return "too little data for this budget";
-  return fmt::format("{:.3f}, from {:.3f} to {:.3f}, noise {:.2g}", *figure.value, figure.low, figure.high,
-                     figure.noise);
+  const std::vector<std::string> words = words_of(figure);
+  return fmt::format("{}, from {} to {}, noise {}", words[0], words[1], words[2], words[3]);
 }
 
 std::vector<std::pair<std::string, std::string>> told_lines(const ToldFigures& told) {

@@ -18,10 +18,11 @@ struct ToldFigure {
   double noise;        ///< standard deviation by noise alone
   double least = 0.0;  ///< what the figure may be
   double most = 1.0;
-  bool is_share = true;  ///< of what a model gets right; else a loss, or a difference
+  bool is_share = true;   ///< of what a model gets right; else a loss, or a difference
+  bool has_unit = false;  ///< that of the targets, so that it may be of any size
 };
 
-/// Figures of the same kind, of each class or group; or those that stand alone.
+/// Figures of the same kind, of each class, group or target; or those that stand alone.
 struct ToldList {
   std::string kind;  ///< "recall"; empty of those that stand alone
   std::vector<ToldFigure> figures;
@@ -43,6 +44,10 @@ std::optional<JsonFields> told_part_of(const JsonFields& report);
 /// All figures of it that are one number; none where there are no such figures. Throws BadInput where a member is not
 /// as the program writes it.
 std::optional<ToldFigures> told_figures(const JsonFields& report);
+
+/// Value, ends of the interval and noise as words: "0.993", "0.980", "1.000", "0.007"; "too little data" in the place
+/// of no value.
+std::vector<std::string> words_of(const ToldFigure& figure);
 
 /// "0.993, from 0.980 to 1.000, noise 0.007".
 std::string text_of(const ToldFigure& figure);

@@ -74,6 +74,8 @@ TEST_F(TargetsOfCommands, PredictWritesNumbersAndEvaluateTellsWhatTheyExplain) {
   model_of("--train-x x.npy --targets y.npy");
   succeed("predict --model model --x tx.npy --out p.npy");
   succeed("predict --model model --x tx.npy --out p.csv");
+  succeed("export model --card card.md");
+  EXPECT_THAT(bytes("card.md"), testing::HasSubstr("numbers = model.predict("));
   ShardedArray predicted({folder_ / "p.npy"}, ArrayRole::kTargets);
   ASSERT_EQ(predicted.rows(), targets_.size());
   EXPECT_THAT(bytes("p.csv"), testing::StartsWith("target\n"));
@@ -97,7 +99,7 @@ TEST_F(TargetsOfCommands, APrivateEvaluationIsNearTheExactOne) {
   EXPECT_NEAR(told["rmse"]["value"].get<double>(), exact["rmse"].get<double>(), 0.1);
   EXPECT_LT(told["r2"]["low"], told["r2"]["value"]);
   EXPECT_EQ(figures(line + "--ledger other", 3)["metrics"], told);
-  expect_refused(line + "--ledger third --metrics accuracy", 2, "has the metrics r2 and rmse");
+  expect_refused(line + "--ledger third --metrics accuracy", 2, "these are r2 and rmse");
 }
 
 TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
@@ -127,6 +129,9 @@ TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   expect_refused(fit + "--method ls --classes 3", 2, "--targets with --classes");
   expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
   expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");
+  expect_refused(fit + "--method ls --normalize none --ledger none --test-x tx.npy --test-targets tx.npy", 3,
+                 "test targets: 5 a row, but the model predicts 1; give as many");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));  // before anything is charged
   write_npy(folder_ / "bad.npy", std::vector<double>{1.0, std::numeric_limits<double>::quiet_NaN()});
   write_npy(folder_ / "two.npy", std::vector<float>{1.0F, 2.0F}, 1);
   expect_refused("fit --method ls --normalize none --train-x two.npy --targets bad.npy --mu 1 --target-range 0,1", 3,
@@ -134,6 +139,8 @@ TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   model_of("--train-x x.npy --targets y.npy");
   expect_refused("predict --model model --x tx.npy --out s.npy --scores", 2, "predicts numbers");
   expect_refused("evaluate --model model --test-x tx.npy --test-y labels.npy", 2, "give them as --test-targets");
+  expect_refused("evaluate --model model --test-x tx.npy --test-targets ty.npy --y labels.npy", 2,
+                 "--test-targets with --test-y: rows have numbers or classes; give one");
 }
 
 }  // namespace dpreduce::targets_cli_test

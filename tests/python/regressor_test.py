@@ -96,10 +96,31 @@ def test_options_of_classes_are_none_of_a_regressor():
     assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
 
 
+def test_a_range_may_be_an_array_and_small_errors_are_told(table):
+    x, y = table
+    model = DPRegressor(epsilon=4, delta=1e-6, target_range=np.array([8e-5, 12e-5]), normalize="none", random_state=1).fit(x, y / 1e6)
+    assert model.score(x, y / 1e6) > 0.9
+    told = model.evaluate(x, y / 1e6, epsilon=8, delta=1e-6, seed=1)
+    assert told.rmse["value"] < 1e-5 and f"rmse {told.rmse['value']:.6g} (" in repr(told)
+
+
+def test_what_only_classes_have_says_so(table):
+    x, y = table
+    run = dpreduce.fit(x, targets=y, **BUDGET)
+    with pytest.raises(UsageError, match="predicts numbers, and has no classes"):
+        run.probabilities(x)
+    with pytest.raises(UsageError, match="metrics: of a model that predicts numbers these are r2 and rmse"):
+        dpreduce.DPScore(epsilon=8, delta=1e-6)(run, x, y)
+    with pytest.raises(BadInput, match="give numbers to predict as targets"):
+        dpreduce.fit(x, y, classes=2, epsilon=1, delta=1e-6)
+
+
 def test_private_figures_of_numbers_are_near_the_exact_ones(table):
     x, y = table
-    model = DPRegressor(**BUDGET, normalize="none").fit(x[:1000], y[:1000])
-    told = model.evaluate(x[1000:], y[1000:], epsilon=8, delta=1e-6)
+    model = DPRegressor(**BUDGET, normalize="none", random_state=1).fit(x[:1000], y[:1000])
+    told = model.evaluate(x[1000:], y[1000:], epsilon=8, delta=1e-6, seed=2)
     assert told.r2["low"] <= model.score(x[1000:], y[1000:]) <= told.r2["high"] and told.rmse["value"] > 0
-    score = dpreduce.DPScore(epsilon=8, delta=1e-6, metric="r2")
+    exact = np.sqrt(np.mean((model.predict(x[1000:]) - y[1000:]) ** 2))
+    assert told.rmse["low"] <= exact <= told.rmse["high"]
+    score = dpreduce.DPScore(epsilon=8, delta=1e-6, seed=2, metric="r2")
     assert abs(score(model, x[1000:], y[1000:]) - told.r2["value"]) < 0.3

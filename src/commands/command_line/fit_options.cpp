@@ -369,8 +369,8 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
   table.add({.names = metrics,
              .help =
                  "of a private evaluation, a list of accuracy, recall (and balanced accuracy), precision, confusion, "
-                 "topk, logloss, brier, calibration, auc, roc, and of label sets f1; default: accuracy,recall, with "
-                 "--max-labels f1",
+                 "topk, logloss, brier, calibration, auc, roc, of label sets f1, and of numbers r2, rmse; default: "
+                 "accuracy,recall, with --max-labels f1, of numbers r2,rmse",
              .type = "LIST",
              .read = [&terms, metrics](const std::vector<std::string>& words) {
                terms.metrics = metrics_of(words.back(), metrics);
@@ -464,9 +464,9 @@ std::size_t classes_of(std::size_t classes, const std::vector<std::string>& name
 }
 
 void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
-  const auto is_given = [&](std::string_view option) {
+  const auto is_given = [&](const Option& option) {
     return std::ranges::any_of(arguments, [&](const std::string& argument) {
-      return std::string_view(argument).substr(0, argument.find('=')) == option;
+      return argument.starts_with("--") && option.is_named(std::string_view(argument).substr(0, argument.find('=')));
     });
   };
   constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{kClassNames, kClasses},
@@ -476,15 +476,14 @@ void let_options_replace_others(CommandEntry& root, const std::vector<std::strin
                                                                           {kTargets, "--train-y"},
                                                                           {kTestTargets, "--test-y"}}};
   for (const auto& [option, replaced] : kReplaced) {
-    if (!is_given(option)) continue;
     for (CommandEntry& command : root.commands) {
+      const Option* const other = command.options.find(option);
       Option* const required = command.options.find(replaced);
-      if (command.options.find(option) != nullptr && required != nullptr) required->is_required = false;
+      if (other == nullptr || required == nullptr || !is_given(*other)) continue;
+      required->is_required = false;
+      if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
+      throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", option, replaced));
     }
-  }
-  for (const auto& [numbers, labels] : {std::pair{kTargets, "--train-y"}, std::pair{kTestTargets, "--test-y"}}) {
-    if (!is_given(numbers) || !is_given(labels)) continue;
-    throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", numbers, labels));
   }
 }
 

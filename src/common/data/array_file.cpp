@@ -97,14 +97,14 @@ void ArrayFile::require_holds_targets() const {
 void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   if (is_float(dtype_)) {
     throw BadInput(
-        fmt::format("{}: labels are {}; convert them to int64 class indices (if these are features, the "
-                    "files are swapped)",
+        fmt::format("{}: labels are {}; convert them to int64 class indices, or give numbers to predict as targets (if "
+                    "these are features, the files are swapped)",
                     name_, to_string(dtype_)));
   }
   if (is_string(dtype_) && names == nullptr) {
     throw BadInput(
         fmt::format("{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
-                    "--class-names FILE, or save class indices as int64",
+                    "--class-names FILE, or save class indices as int64; numbers to predict are given as targets",
                     name_));
   }
   if (is_string(dtype_) && (shape_.size() > 2 || columns_ != 1)) {

@@ -23,7 +23,8 @@ void require_valid_of_numbers(const EvaluationTerms& terms, std::string_view opt
   }
   if (!terms.has_targets) return;
   if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
-  throw UsageError("a model that predicts numbers has the metrics r2 and rmse, of all rows and by itself");
+  throw UsageError(fmt::format(
+      "{}: of a model that predicts numbers these are r2 and rmse, without groups and without a second model", option));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ std::vector<Section> fit_sections(const PageDocument& document);
 std::vector<Section> sweep_sections(const PageDocument& document);
 std::vector<Section> ledger_sections(const PageDocument& document);
 
-/// The fits among the documents in one table, and accuracy over epsilon in one chart, which the public does not get;
-/// empty where they are less than two.
+/// The reported runs among the documents in one table, and accuracy over epsilon in one chart; the public gets private
+/// accuracies alone. Empty where they are less than two.
 std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience);
 
 /// Sections of a fit: each adds nothing where the report has nothing for it.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,14 +20,14 @@ struct Scale {
   double most = 1.0;
 };
 
-Scale scale_of_shares(const ToldList& list) {
+std::optional<Scale> scale_of_shares(const ToldList& list) {
   Scale scale{1.0, 0.0};
   for (const ToldFigure& told : list.figures) {
     if (!told.is_share) continue;
     scale = {std::min(scale.least, std::floor(told.low * 20.0) / 20.0),
              std::max(scale.most, std::ceil(told.high * 20.0) / 20.0)};
   }
-  return scale.least < scale.most ? scale : Scale{};
+  return scale.least < scale.most ? std::optional(scale) : std::nullopt;
 }
 
 // The interval as a bar, its value as a mark on it.
@@ -44,14 +45,16 @@ std::string interval_svg(const ToldFigure& told, const Scale& scale) {
 }
 
 std::string figures_table(const ToldList& list) {
-  const Scale shares = scale_of_shares(list);
-  Table table(list.kind.empty() ? "Figures, each with its interval" : list.kind + ", each with its interval",
-              {"figure", "value", "from", "to",
-               fmt::format("drawn, {:g} % to {:g} %", 100 * shares.least, 100 * shares.most), "noise"});
+  const std::optional<Scale> shares = scale_of_shares(list);
+  Table table(
+      list.kind.empty() ? "Figures, each with its interval" : list.kind + ", each with its interval",
+      {"figure", "value", "from", "to",
+       shares ? fmt::format("drawn, {:g} % to {:g} %", 100 * shares->least, 100 * shares->most) : "drawn", "noise"});
   for (const ToldFigure& told : list.figures) {
     const auto shown = [&](double value) { return told.is_share ? percent(value) : figure(value); };
     table.add({name(told.name), told.value ? shown(*told.value) : "too little data", shown(told.low), shown(told.high),
-               interval_svg(told, told.is_share ? shares : Scale{told.least, told.most}), figure(told.noise)});
+               interval_svg(told, told.is_share && shares ? *shares : Scale{told.least, told.most}),
+               figure(told.noise)});
   }
   return table.html();
 }

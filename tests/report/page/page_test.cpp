@@ -7,6 +7,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
+#include "report/markdown.hpp"
 
 namespace dpreduce {
 namespace {
@@ -425,6 +426,24 @@ TEST(Page, FiguresWithNoiseArePublicEachWithItsInterval) {
   }
   const std::vector documents{fit_of(evaluation_of_model())};
   EXPECT_THAT(page_of(documents), HasSubstr("How good a model is, epsilon 2"));
+}
+
+TEST(Page, FiguresOfNumbersHaveNoScaleOfSharesAndAreToldOfEachTarget) {
+  json report = evaluation_of_model();
+  report.erase("class_names");
+  report["metrics"] = json::parse(R"({"r2": {"value": 0.5, "low": -0.25, "high": 0.75, "noise": 0.125},
+    "r2_by_target": [{"target": 0, "value": 0.625, "low": 0.5, "high": 0.75, "noise": 0.125},
+                     {"target": 1, "value": 0.375, "low": -1.0, "high": 0.75, "noise": 0.125}],
+    "rmse_by_target": [{"target": 0, "value": 1250.5, "low": 0.0, "high": 27103.4, "noise": 250.0},
+                       {"target": 1, "value": 1.25e-06, "low": 1e-06, "high": 1.5e-06, "noise": 1e-07}]})");
+  const PageDocument document = fit_of(report);
+  const std::string page = page_of(std::vector{document}, Audience::kPublic);
+  EXPECT_THAT(page, HasSubstr("R^2 of target 1"));
+  EXPECT_THAT(page, HasSubstr(">drawn<"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("drawn, ")));
+  const std::string words = told_table(*document.run->figures);
+  EXPECT_THAT(words, HasSubstr("| RMSE of target 0 | 1250.5 | 0 | 27103.4 | 2.5e+02 |"));
+  EXPECT_THAT(words, HasSubstr("| RMSE of target 1 | 1.25e-06 | 1e-06 | 1.5e-06 | 1e-07 |"));
 }
 
 TEST(Page, SideBySideThePublicSeesAccuraciesWithNoiseAndNoExactOnes) {
