@@ -25,6 +25,7 @@
 #include "audit/release_audit.hpp"
 #include "audit/world_rows.hpp"
 #include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/read_fit.hpp"
 #include "common/accounting/guarantee.hpp"

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "common/base/class_names.hpp"

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"

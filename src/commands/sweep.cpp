@@ -21,7 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command_line/command_line.hpp"
-#include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"

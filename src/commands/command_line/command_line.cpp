@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "commands/command_line/config_file.hpp"
-#include "commands/command_line/fit_options.hpp"
 #include "commands/command_line/foreign_names.hpp"
+#include "commands/command_line/row_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
 #include "common/base/option_checks.hpp"

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/row_options.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/data/label_slots.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"
 #include "methods/method_terms.hpp"
@@ -17,13 +17,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr const char* kClasses = "--classes";
-constexpr const char* kClassNames = "--class-names";
-constexpr const char* kEvaluate = "--evaluate";
-constexpr const char* kTargets = "--targets";
-constexpr const char* kTestTargets = "--test-targets";
-constexpr const char* kTargetRange = "--target-range";
-
 // Numbers in one form, so that parties who write "0.50" and "0.5" agree.
 std::string plain(const std::string& word) {
   try {
@@ -31,23 +24,6 @@ std::string plain(const std::string& word) {
   } catch (const UsageError&) {
     return word;
   }
-}
-
-// The numbers of LO,HI or of pairs; none of "private".
-std::vector<double> ends_of_ranges(const char* option, const std::vector<std::string>& words) {
-  if (words.size() == 1 && words.front() == "private") return {};
-  std::vector<double> ends;
-  for (const std::string& word : words) ends.push_back(read_number(option, word));
-  return ends;
-}
-
-// "0.02; METHOD 0.05": the usual share, and the methods that take another.
-std::string center_shares() {
-  std::string shares = fmt::format("{}", kCenterShare);
-  for (const MethodEntry* method : all_methods()) {
-    if (method->center_share != kCenterShare) shares += fmt::format("; {} {}", method->name, method->center_share);
-  }
-  return shares;
 }
 
 // One group a class, in words: a job reads the file on rank 0 alone.
@@ -60,69 +36,13 @@ std::vector<std::string> read_class_groups(const std::string& path) {
   return words;
 }
 
-void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
-  table
-      .files(name, data.train.person,
-             "whose each row is: identifiers, one a row of the features, integers or strings; the guarantee is then "
-             "for a person with any number of rows, and not for a row")
-      .of_command_alone(SaidBy::kParty);
-  table
-      .count("--rows-per-person", data.rows_per_person,
-             "what a person's rows count for together, in rows: public; a row of a person with m counts for min(1, B / "
-             "m); default: 1")
-      .typed("B");
-  table.choice("--person-bound", data.unit_bound,
-               "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
-               "point apart cost less; default: weight");
-}
-
-void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets) {
-  table
-      .files("--train-x", data.train.x,
-             "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
-      .required()
-      .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
-  table
-      .files("--train-y", data.train.y,
-             "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
-             "ones, n x K, with --max-labels")
-      .required()
-      .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
-  if (has_targets) {
-    declare_targets(table, data.train, kTargets,
-                    "numbers to predict, in the place of labels: n or n x m floats or integers")
-        .of_own_rows()
-        .of_command_alone(SaidBy::kParty);
-  }
-  declare_persons(table, data, "--train-person");
-}
-
-void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also) {
-  table
-      .files("--public-x", data.public_x,
-             "features that are no secret, read as --train-x is; used without noise, at no charge" + also)
-      .of_command_alone(SaidBy::kAllOfFiles);
-}
-
-void declare_labels(OptionTable& table, DataOptions& data) {
-  declare_classes(table, data.classes, data.train.class_names, "K: public knowledge, never taken from the data")
-      .required();
-  table.count("--max-labels", data.max_labels,
-              "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
-  table.choice("--bad-rows", data.train.bad_rows,
-               "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
-}
-
 void declare_data(OptionTable& table, FitOptions& options) {
   DataOptions& data = options.data;
   declare_training_rows(table, data, true);
   table
       .files("--train-weight", data.train.weight,
              "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
-             "its own "
-             "row alone")
+             "its own row alone")
       .of_command_alone(SaidBy::kParty);
   table
       .number(
@@ -136,15 +56,7 @@ void declare_data(OptionTable& table, FitOptions& options) {
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
   declare_targets(table, data.test, kTestTargets, "or their numbers").of_command_alone(SaidBy::kCoordinator);
-  table.add({.names = kTargetRange,
-             .help = "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; "
-                     "default: private, found by noised histograms",
-             .type = "LO,HI|private",
-             .values = OptionValues::kMany,
-             .delimiter = ',',
-             .read = [&data](const std::vector<std::string>& words) {
-               data.target_range = ends_of_ranges(kTargetRange, words);
-             }});
+  declare_target_range(table, data);
   table
       .number("--evaluate-share", options.evaluation.share,
               "share of mu^2 for accuracy and recall on the test rows, told with noise and intervals in the place of "
@@ -326,17 +238,6 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
 
 }  // namespace
 
-Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help) {
-  return table.add({.names = name,
-                    .help = help,
-                    .type = "FILE",
-                    .values = OptionValues::kMany,
-                    .read = [&rows](const std::vector<std::string>& arguments) {
-                      rows.y = arguments;
-                      rows.has_targets = true;
-                    }});
-}
-
 void declare_stated_budget(OptionTable& table, StatedBudget& budget) {
   constexpr const char* kGroup = "Privacy";
   table.number("--epsilon", budget.epsilon, "privacy budget, with --delta").in_group(kGroup);
@@ -444,113 +345,6 @@ void declare_sensitivity(OptionTable& table, double& sensitivity) {
 
 void choose_accountant(BudgetOptions& budget, double sampling_rate, const OptionTable& table) {
   if (sampling_rate < 1.0 && !table.find("--accountant")->is_given()) budget.accountant = Accountant::kPld;
-}
-
-Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
-                        const std::string& help) {
-  Option& counted = table.count(kClasses, classes, help).defaults_to("");
-  table
-      .add({.names = kClassNames,
-            .help = "the public list of classes, one name a line: gives --classes, and labels may be these names",
-            .type = "FILE",
-            .read = [&names](const std::vector<std::string>& list) { names = list; },
-            .list_in_file = [](const std::string& path) { return read_class_names(path); }})
-      .of_command_alone(SaidBy::kParty);
-  return counted;
-}
-
-std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names) {
-  return classes == 0 ? names.size() : classes;
-}
-
-void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
-  const auto is_given = [&](const Option& option) {
-    return std::ranges::any_of(arguments, [&](const std::string& argument) {
-      return argument.starts_with("--") && option.is_named(std::string_view(argument).substr(0, argument.find('=')));
-    });
-  };
-  constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{kClassNames, kClasses},
-                                                                          {kEvaluate, kClasses},
-                                                                          {kTargets, kClasses},
-                                                                          {kTargetRange, kClasses},
-                                                                          {kTargets, "--train-y"},
-                                                                          {kTestTargets, "--test-y"}}};
-  for (const auto& [option, replaced] : kReplaced) {
-    for (CommandEntry& command : root.commands) {
-      const Option* const other = command.options.find(option);
-      Option* const required = command.options.find(replaced);
-      if (other == nullptr || required == nullptr || !is_given(*other)) continue;
-      required->is_required = false;
-      if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
-      throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", option, replaced));
-    }
-  }
-}
-
-namespace {
-
-// A pair of each column, in words.
-std::vector<std::string> read_ranges(const std::string& path) {
-  ShardedArray file({path}, ArrayRole::kTargets);
-  if (file.columns() != 2) {
-    throw BadInput(fmt::format("--feature-ranges {}: has {} columns; give LO and HI, one row a column of features",
-                               path, file.columns()));
-  }
-  std::vector<std::int32_t> slots(file.rows() * file.columns() * kSlotsPerTarget);
-  file.read_labels(0, file.rows(), 0, slots);
-  std::vector<std::string> words;
-  for (std::size_t place = 0; place < 2 * file.rows(); ++place) {
-    words.push_back(fmt::format("{}", target_in(slots, place)));
-  }
-  return words;
-}
-
-void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
-  const auto read = [&rows](const std::vector<std::string>& words) {
-    rows.feature_range = ends_of_ranges("--feature-range", words);
-    rows.finds_feature_range = rows.feature_range.empty();
-  };
-  table.add({.names = "--feature-range",
-             .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "
-                     "clipped to its range and scaled to [-1, 1] before the norm of a row is taken",
-             .type = "LO,HI|private",
-             .values = OptionValues::kMany,
-             .delimiter = ',',
-             .read = read});
-  table
-      .add({.names = "--feature-ranges",
-            .help = "the same in a file of LO and HI, one row a column of features",
-            .type = "FILE",
-            .read = read,
-            .list_in_file = read_ranges})
-      .of_command_alone(SaidBy::kAllOfFiles);
-}
-
-}  // namespace
-
-void declare_rows(OptionTable& table, PreparationOptions& rows) {
-  table.begin_group(kMethodGroup);
-  declare_feature_range(table, rows);
-  table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
-  table.number("--clip", rows.clip_norm, "C: the clip norm");
-  table.choice(
-      "--center", rows.center,
-      fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments ({}): by "
-                  "the mean in its own release, without scaling again; default: none, or what the method stands for",
-                  methods_that_take("--center moments")));
-  table.number("--center-share", rows.center_share,
-               fmt::format("share of mu^2 that the released mean takes ({})", center_shares()));
-  table.count("--pca", rows.pca, "project rows on the first k principal components, of --public-x where given")
-      .defaults_to("");
-  table.number("--pca-share", rows.pca_share, "share of mu^2 that private components take (0.1)");
-  table.count("--select", rows.select, "keep the m features in which class means are farthest apart").defaults_to("");
-  table.choice("--select-by", rows.select_by,
-               fmt::format("distance of class means, or that over the standard deviation (t: {}); default: distance",
-                           methods_that_take("--select-by t")));
-  table.number("--select-share", rows.select_share,
-               "share of mu^2 that the selection takes, where the method does not select by its own release (0.1)");
-  table.count("--pool", rows.pool, "average k consecutive features into one");
-  table.begin_group("");
 }
 
 void declare_fit(OptionTable& table, FitOptions& options) {

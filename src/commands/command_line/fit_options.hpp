@@ -37,24 +37,6 @@ void declare_sensitivity(OptionTable& table, double& sensitivity);
 /// On samples (a rate below 1) the accountant is pld where --accountant of `table` is not given.
 void choose_accountant(BudgetOptions& budget, double sampling_rate, const OptionTable& table);
 
-/// Declares both. The file of names is read while the command line is: a job reads it on rank 0 alone, and the other
-/// ranks get the list with the words (SaidWords). Reading throws BadInput as read_class_names. Returns --classes.
-Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
-                        const std::string& help);
-
-/// K where it is given, else the number of names.
-std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
-
-/// Declares the option that names a row's numbers to predict, in the place of its labels.
-Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help);
-
-/// Where the arguments name classes, targets, or a model to evaluate in the place of a fit, --classes need not be
-/// given; with targets no labels either. Throws UsageError where both are.
-void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments);
-
-/// What is done to rows before a method sees them.
-void declare_rows(OptionTable& table, PreparationOptions& rows);
-
 /// All options of a fit, which are read into `options`; they outlive the table.
 void declare_fit(OptionTable& table, FitOptions& options);
 
