@@ -132,7 +132,11 @@ void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vecto
   if (visitor == visitors_.end()) return;
   const std::shared_ptr<TlsConnection> connection = visitor->second.connection;
   visitors_.erase(visitor);
-  last.empty() ? connection->close() : connection->write_last(std::move(last));
+  if (last.empty()) {
+    connection->close();
+  } else {
+    connection->write_last(std::move(last));
+  }
   tell_refused(fmt::format("a connection from {} was refused: {}", connection->remote(), why));
 }
 
