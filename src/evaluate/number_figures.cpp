@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "common/plan/evaluation_terms.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,11 +9,9 @@
 namespace dpreduce {
 
 struct NumberFigures {
-  Estimate r2;    ///< at least kLeastR2: what is below it is told as it
+  Estimate r2;    ///< from kLeastR2
   Estimate rmse;  ///< in units of targets
 };
-
-inline constexpr double kLeastR2 = -1.0;
 
 /// R^2 and RMSE of a target of scale h, from noised n, sum of y', of y'^2, of e^2 and of e^4, with noise `sigmas`:
 ///

@@ -1,13 +1,12 @@
 #include "report/told_figures.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "common/base/class_names.hpp"
+#include "common/plan/evaluation_terms.hpp"
 
 namespace dpreduce {
 namespace {
@@ -39,13 +38,13 @@ constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
                            {"log_loss", "log loss", false},
                            {"calibration_error", "calibration error", false},
                            {"brier", "Brier score", false, 0.0, 2.0},
-                           {"r2", "R^2", false, -kLargest},
+                           {"r2", "R^2", false, kLeastR2},
                            {"rmse", "RMSE", false, 0.0, kLargest}};
 constexpr KindOfEach kOfEach[] = {{{"by_group", "accuracy"}, "group"},
                                   {{"recall", "recall"}},
                                   {{"precision", "precision"}},
                                   {{"f1", "F1"}},
-                                  {{"r2_by_target", "R^2", false, -kLargest}, "target"},
+                                  {{"r2_by_target", "R^2", false, kLeastR2}, "target"},
                                   {{"rmse_by_target", "RMSE", false, 0.0, kLargest}, "target"}};
 
 ToldFigure figure_of(const JsonFields& figure, const Kind& kind, std::string name) {
@@ -60,7 +59,6 @@ ToldFigure figure_of(const JsonFields& figure, const Kind& kind, std::string nam
                   .is_share = kind.is_share,
                   .has_unit = kind.most == kLargest};
   if (figure.has("value")) told.value = figure.number_within("value", kind.least, most);
-  if (told.least == -kLargest) told.least = std::floor(std::min(told.low, 0.0));
   if (told.has_unit) told.most = told.high > 0.0 ? told.high : 1.0;
   return told;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "common/plan/evaluation_terms.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::number_figures_test {

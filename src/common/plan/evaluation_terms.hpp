@@ -45,6 +45,9 @@ inline constexpr std::array spellings<EvaluationMetric>{
     std::pair{std::string_view{"r2"}, EvaluationMetric::kR2},
     std::pair{std::string_view{"rmse"}, EvaluationMetric::kRmse}};
 
+/// R^2 below it is told as it.
+inline constexpr double kLeastR2 = -1.0;
+
 /// Of rows, and of classes.
 inline constexpr std::size_t kMostGroups = 10000;
 
