@@ -70,7 +70,7 @@ struct NumberCell {
   double width = 0.0;  // mean over runs that say something
 };
 
-// Of n, and of the sums of y', y'^2, e^2 and e^4.
+// Of n, and of the sums that estimate_numbers takes.
 std::vector<double> sigmas_of_numbers(double epsilon) {
   ReleaseTerms terms;
   terms.evaluation = {.metrics = {EvaluationMetric::kR2, EvaluationMetric::kRmse}, .classes = 1, .has_targets = true};
@@ -96,7 +96,7 @@ void measure(NumberCell& cell) {
     for (int row = 0; row < cell.rows; ++row) {
       const double e = error * normal(engine);
       const double y = kMean + std::sqrt(cell.r2) * kSpread * normal(engine) + e;
-      const double terms[] = {1.0, y, y * y, e * e, e * e * e * e};
+      const double terms[] = {1.0, y, y * y, y * y * y, y * y * y * y, e * e, e * e * e * e};
       for (std::size_t term = 0; term < sums.size(); ++term) sums[term] += terms[term];
     }
     for (std::size_t term = 0; term < sums.size(); ++term) sums[term] += sigmas[term] * normal(engine);
@@ -169,9 +169,7 @@ int main() {
   for (const Cell& cell : measured(all_cells())) fmt::print("{}", line_of(cell));
   fmt::print(
       "\n## Numbers\n\nR^2 and RMSE of normal targets and errors, whose range is four of their standard deviations to "
-      "either side. Intervals are\nrather too wide where noise is small: squares of targets are taken to vary as much "
-      "as "
-      "they may.\n\n"
+      "either side.\n\n"
       "| epsilon | rows | R^2 | holds R^2 | too little data | width where told | holds RMSE "
       "|\n|---|---|---|---|---|---|---|\n");
   for (const NumberCell& cell : measured(all_number_cells())) fmt::print("{}", line_of(cell));

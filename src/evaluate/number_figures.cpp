@@ -11,7 +11,7 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kSums = 5;
+constexpr std::size_t kSums = 7;
 constexpr double kLeastSpread = 1e-12;
 constexpr double kNormalKurtosis = 3.0;
 
@@ -20,6 +20,13 @@ struct Moment {
   double noise;
   double deviation;  // by noise and sampling
 };
+
+// The mean square of centered numbers, whose mean fourth power is about `fourth`.
+Moment with_sampling(double square, double noise, double fourth, double rows) {
+  const double most = std::min(square * square, 1.0);
+  const double variation = std::max(fourth, kNormalKurtosis * most) - most;
+  return {square, noise, std::hypot(noise, std::sqrt(variation / rows))};
+}
 
 // From where to where E / V lies, at z standard deviations. Where V may be 0, anywhere.
 std::pair<double, double> ratio_interval(const Moment& e, const Moment& v, double z) {
@@ -47,13 +54,15 @@ NumberFigures estimate_numbers(std::span<const double> sums, std::span<const dou
   const double rows = std::max({sums[0], 2.0 * sigmas[0], 1.0});
   const double mean = std::clamp(sums[1] / rows, -1.0, 1.0);
   const double square = std::clamp(sums[2] / rows, 0.0, 1.0);
-  const double error = std::clamp(sums[3] / rows, 0.0, 1.0);
-  const double fourth = std::max(sums[4] / rows, kNormalKurtosis * error * error);
+  const double cube = std::clamp(sums[3] / rows, -1.0, 1.0);
+  const double fourth = std::clamp(sums[4] / rows, 0.0, 1.0);
+  const double error = std::clamp(sums[5] / rows, 0.0, 1.0);
 
-  Moment e{sums[3] / rows, std::hypot(sigmas[3], error * sigmas[0]) / rows, 0.0};
-  e.deviation = std::hypot(e.noise, std::sqrt((std::min(fourth, 1.0) - std::min(error * error, 1.0)) / rows));
-  Moment v{square - mean * mean, std::hypot(sigmas[2], 2.0 * mean * sigmas[1], mean * mean * sigmas[0]) / rows, 0.0};
-  v.deviation = std::hypot(v.noise, std::sqrt(square * (1.0 - square) / rows));
+  const Moment e = with_sampling(sums[5] / rows, std::hypot(sigmas[5], error * sigmas[0]) / rows, sums[6] / rows, rows);
+  const double about_mean = fourth - 4.0 * mean * cube + 6.0 * mean * mean * square - 3.0 * mean * mean * mean * mean;
+  const Moment v =
+      with_sampling(square - mean * mean, std::hypot(sigmas[2], 2.0 * mean * sigmas[1], mean * mean * sigmas[0]) / rows,
+                    about_mean, rows);
 
   const double z = two_sided_quantile(level);
   const double spread = std::max({v.value, v.noise, kLeastSpread});

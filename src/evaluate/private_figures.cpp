@@ -210,7 +210,7 @@ PrivateFigures private_figures_of_numbers(const Release& release, const Evaluati
   DPREDUCE_ASSERT(scales.size() == terms.classes);
   PrivateFigures figures{.level = level};
   std::vector<Numbers> blocks;
-  for (const char* const name : {"rows", "targets", "squares", "errors", "fourths"}) {
+  for (const char* const name : {"rows", "targets", "squares", "cubes", "fourths", "errors", "error_fourths"}) {
     blocks.emplace_back(release.block(name), rows_alike);
   }
   std::vector<double> sigmas;

@@ -15,14 +15,14 @@ constexpr double kSpread = 0.25;
 constexpr double kError = 0.2;
 constexpr double kScale = 20.0;
 
-// n, and sums of y', y'^2, e^2 and e^4 of so many normal rows.
+// n, and sums of y', y'^2, y'^3, y'^4, e^2 and e^4 of so many normal rows.
 std::vector<double> drawn_sums(std::mt19937& engine, int rows) {
   std::normal_distribution<double> normal;
-  std::vector<double> sums(5, 0.0);
+  std::vector<double> sums(7, 0.0);
   for (int row = 0; row < rows; ++row) {
     const double y = 0.1 + kSpread * normal(engine);
     const double e = kError * normal(engine);
-    const double terms[] = {1.0, y, y * y, e * e, e * e * e * e};
+    const double terms[] = {1.0, y, y * y, y * y * y, y * y * y * y, e * e, e * e * e * e};
     for (std::size_t term = 0; term < sums.size(); ++term) sums[term] += terms[term];
   }
   return sums;
@@ -31,9 +31,9 @@ std::vector<double> drawn_sums(std::mt19937& engine, int rows) {
 TEST(EstimateNumbers, AreThoseOfTheSumsWithoutNoise) {
   std::mt19937 engine(3);
   const std::vector<double> sums = drawn_sums(engine, 5000);
-  const NumberFigures exact = estimate_numbers(sums, std::vector<double>(5, 0.0), kScale, 0.95);
-  EXPECT_NEAR(exact.rmse.value, kScale * std::sqrt(sums[3] / sums[0]), 1e-12);
-  EXPECT_NEAR(exact.r2.value, 1.0 - sums[3] / (sums[2] - sums[1] * sums[1] / sums[0]), 1e-12);
+  const NumberFigures exact = estimate_numbers(sums, std::vector<double>(7, 0.0), kScale, 0.95);
+  EXPECT_NEAR(exact.rmse.value, kScale * std::sqrt(sums[5] / sums[0]), 1e-12);
+  EXPECT_NEAR(exact.r2.value, 1.0 - sums[5] / (sums[2] - sums[1] * sums[1] / sums[0]), 1e-12);
   EXPECT_EQ(exact.r2.noise, 0.0);
   EXPECT_EQ(exact.rmse.noise, 0.0);
 }
@@ -51,7 +51,7 @@ TEST(EstimateNumbers, HoldTheTruthOrSayNothing) {
     for (int run = 0; run < kRuns; ++run) {
       std::vector<double> sums = drawn_sums(engine, rows);
       for (double& sum : sums) sum += noise * normal(engine);
-      const NumberFigures told = estimate_numbers(sums, std::vector<double>(5, noise), kScale, 0.95);
+      const NumberFigures told = estimate_numbers(sums, std::vector<double>(7, noise), kScale, 0.95);
       wrong_r2 += told.r2.low > kTruth || told.r2.high < kTruth ? 1 : 0;
       wrong_rmse += told.rmse.low > kScale * kError || told.rmse.high < kScale * kError ? 1 : 0;
     }
@@ -62,7 +62,7 @@ TEST(EstimateNumbers, HoldTheTruthOrSayNothing) {
 
 TEST(EstimateNumbers, SayNothingOfASpreadThatMayBeNone) {
   const NumberFigures told =
-      estimate_numbers(std::vector{90.0, 3.0, 12.0, -20.0, 5.0}, std::vector(5, 40.0), 1.0, 0.95);
+      estimate_numbers(std::vector{90.0, 3.0, 12.0, 1.0, 5.0, -20.0, 5.0}, std::vector(7, 40.0), 1.0, 0.95);
   EXPECT_EQ(told.r2.low, kLeastR2);
   EXPECT_EQ(told.r2.high, 1.0);
   EXPECT_TRUE(told.r2.says_nothing());
@@ -83,8 +83,8 @@ TEST(EstimateNumbers, OfSeveralTargetsAreTheMeanAndTheRootOfTheMeanSquare) {
 }
 
 TEST(EstimateNumbers, GoWithTheScale) {
-  const std::vector<double> sums{5000.0, 400.0, 900.0, 90.0, 3.0};
-  const std::vector<double> sigmas(5, 20.0);
+  const std::vector<double> sums{5000.0, 400.0, 900.0, 50.0, 300.0, 90.0, 3.0};
+  const std::vector<double> sigmas(7, 20.0);
   const auto rmse_at = [&](double scale) {
     const NumberFigures one = estimate_numbers(sums, sigmas, scale, 0.95);
     return over_targets({one, one}).rmse;

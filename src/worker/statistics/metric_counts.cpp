@@ -19,6 +19,7 @@ std::size_t bin_of(double probability, std::size_t bins) {
 constexpr double kFarthestLogOdds = 8.0;
 // Of numbers, the sums that tell how much targets and errors vary: where predictions are good, errors matter more.
 constexpr double kWeightOfSpread = 0.1;
+constexpr double kWeightOfVariation = 0.02;
 
 // floor(2^15 min(loss, most) / most), also of a loss that is no number.
 std::int64_t loss_units(double loss, double most) {
@@ -92,8 +93,10 @@ ReleaseRequest request_of_numbers(const ReleaseTerms& of_rows, double share) {
   };
   sums("targets", kWeightOfSpread, 4);
   sums("squares", kWeightOfSpread, 2);
+  sums("cubes", kWeightOfVariation, 4);
+  sums("fourths", kWeightOfVariation, 2);
   sums("errors", 1.0, 2);
-  sums("fourths", kWeightOfSpread, 2);
+  sums("error_fourths", kWeightOfVariation, 2);
   return request;
 }
 
@@ -201,8 +204,10 @@ void MetricCounts::add(const PredictedRow& row) {
     const double squared_error = row.errors[t] * row.errors[t];
     put("targets", t, y);
     put("squares", t, y * y);
+    put("cubes", t, y * y * y);
+    put("fourths", t, y * y * y * y);
     put("errors", t, squared_error);
-    put("fourths", t, squared_error * squared_error);
+    put("error_fourths", t, squared_error * squared_error);
   }
 }
 

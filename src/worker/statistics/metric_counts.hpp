@@ -26,11 +26,13 @@
 // Of numbers, c and h the model's centers and scales, y' and e = (y - f) / h clipped to length 1 as vectors, U = 2^15:
 //
 //     rows               1           1
-//     targets            m           U y'_t, toward zero
-//     squares, errors    m each      floor(U y'_t^2), floor(U e_t^2)
-//     fourths            m           floor(U e_t^4): how much squared errors vary
+//     targets, cubes     m each      U y'_t, U y'_t^3, toward zero
+//     squares, fourths   m each      floor(U y'_t^2), floor(U y'_t^4)
+//     errors             m           floor(U e_t^2)
+//     error_fourths      m           floor(U e_t^4)
 //
-// A row moves them, squared, by 1 and U^2 each; exchanged by 4 U^2 where numbers have a sign, else by 2 U^2.
+// A row moves them, squared, by 1 and U^2 each; exchanged by 4 U^2 where numbers have a sign, else by 2 U^2. Third and
+// fourth powers say how much squares vary from row to row.
 //
 // A second release, "positives", is taken at the curve F that the negatives' counts give, F_b the share of negatives
 // with scores below those of bin b, and half of those in it. Of positives alone a row of bin b adds 2^15 F_b and 2^15
