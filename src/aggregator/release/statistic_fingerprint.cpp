@@ -1,5 +1,9 @@
 #include "aggregator/release/statistic_fingerprint.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
@@ -26,24 +30,69 @@ Uint128 product(Uint128 r, std::uint64_t v) {
   return reduced(reduced(shifted) + reduced(Uint128{static_cast<std::uint64_t>(r)} * v));
 }
 
-Uint128 signed_product(Uint128 r, std::int64_t value) {
-  const auto bits = static_cast<std::uint64_t>(value);
-  if (value >= 0) return product(r, bits);
-  return reduced(kPrime - product(r, std::uint64_t{0} - bits));
-}
-
 // r / 2^bits mod p for r < p: 2^-bits = 2^(127 - bits), so that the lower bits move to the top.
 Uint128 in_units_of(Uint128 r, unsigned bits) {
   if (bits == 0) return r;
   return reduced((r >> bits) + ((r & ((Uint128{1} << bits) - 1)) << (127 - bits)));
 }
 
-// sum + r v / 2^fraction_bits mod p, r the next coefficient: one block of the stream.
-Uint128 with_product(Uint128 sum, std::int64_t value, RandomStream& coefficients, unsigned fraction_bits = 0) {
-  const Uint128 high = coefficients.next_u64() & kLow63;
-  const Uint128 coefficient = reduced((high << 64) + coefficients.next_u64());
-  return reduced(sum + signed_product(in_units_of(coefficient, fraction_bits), value));
-}
+// sum_e r_e v_e, r_e coefficients of 127 bits, v_e integers of 64 bits with sign, reduced mod p at its end: v is taken
+// as unsigned, and 2^64 r is taken off again where it is below 0.
+class SumOfProducts {
+ public:
+  /// The next |values| coefficients: one block of the stream each.
+  void add(std::span<const std::int64_t> values, RandomStream& coefficients) {
+    std::array<RandomBlock, kBlocksAtOnce> blocks;
+    while (!values.empty()) {
+      const std::size_t count = std::min(values.size(), blocks.size());
+      coefficients.take_blocks(std::span(blocks).first(count));
+      for (std::size_t e = 0; e < count; ++e) {
+        std::array<std::uint64_t, 2> words;
+        std::memcpy(words.data(), &blocks[e], sizeof words);
+        const auto v = static_cast<std::uint64_t>(values[e]);
+        const std::uint64_t negative = 0 - (v >> 63);
+        const std::uint64_t high = words[0] & kLow63;
+        low_.add(Uint128{words[1]} * v);
+        high_.add(Uint128{high} * v);
+        low_of_negative_ += words[1] & negative;
+        high_of_negative_ += high & negative;
+      }
+      values = values.subspan(count);
+    }
+    cleanse(blocks.data(), sizeof blocks);
+  }
+
+  Uint128 reduced_sum() const {
+    const Uint128 sum = reduced(low_.value() + times_2_64(high_.value()));
+    const Uint128 negative = reduced(reduced(low_of_negative_) + times_2_64(reduced(high_of_negative_)));
+    return reduced(sum + kPrime - times_2_64(negative));
+  }
+
+ private:
+  static Uint128 times_2_64(Uint128 x) { return product(product(x, std::uint64_t{1} << 32), std::uint64_t{1} << 32); }
+
+  // A sum of up to 2^64 numbers of 128 bits.
+  class Wide {
+   public:
+    void add(Uint128 x) {
+      sum_ += x;
+      carries_ += sum_ < x ? 1 : 0;
+    }
+    // 2^128 = 2 mod p
+    Uint128 value() const { return reduced(reduced(sum_) + 2 * Uint128{carries_}); }
+
+   private:
+    Uint128 sum_ = 0;
+    std::uint64_t carries_ = 0;
+  };
+
+  static constexpr std::size_t kBlocksAtOnce = 1024;
+
+  Wide low_;
+  Wide high_;
+  Uint128 low_of_negative_ = 0;
+  Uint128 high_of_negative_ = 0;
+};
 
 FingerprintPart digits_of(Uint128 sum) {
   FingerprintPart part{};
@@ -58,8 +107,9 @@ FingerprintPart digits_of(Uint128 sum) {
 FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients) {
   Uint128 sum = 0;
   for (std::size_t block = 0; block < local.shape().size(); ++block) {
-    const unsigned fraction_bits = local.shape()[block].fraction_bits;
-    for (const std::int64_t word : local.block(block)) sum = with_product(sum, word, coefficients, fraction_bits);
+    SumOfProducts products;
+    products.add(local.block(block), coefficients);
+    sum = reduced(sum + in_units_of(products.reduced_sum(), local.shape()[block].fraction_bits));
   }
   return digits_of(sum);
 }
@@ -68,13 +118,13 @@ FingerprintPart fingerprint_part_of_columns(std::span<const std::int64_t> part, 
                                             std::uint64_t first, std::uint64_t columns, RandomStream& coefficients) {
   const std::uint64_t width = part.size() / groups;
   DPREDUCE_ASSERT(first + width <= columns);
-  Uint128 sum = 0;
+  SumOfProducts products;
   for (std::uint64_t group = 0; group < groups; ++group) {
     coefficients.skip_blocks(first);
-    for (const std::int64_t word : part.subspan(group * width, width)) sum = with_product(sum, word, coefficients);
+    products.add(part.subspan(group * width, width), coefficients);
     coefficients.skip_blocks(columns - first - width);
   }
-  return digits_of(sum);
+  return digits_of(products.reduced_sum());
 }
 
 std::string fingerprint_of(const FingerprintPart& summed) {

@@ -1,6 +1,7 @@
 #include "common/lattice/lattice_weights.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "common/base/error.hpp"
@@ -10,6 +11,15 @@ namespace dpreduce {
 namespace {
 
 constexpr double kLargestWeight = 1e100;  // scores stay finite
+
+// max_a |u_a|; a NaN is larger than any number. By their bits, whose order is the same.
+double largest_of(std::span<const double> u) {
+  std::uint64_t largest = 0;
+  run_at_full_width([&](auto) {
+    for (const double entry : u) largest = std::max(largest, std::bit_cast<std::uint64_t>(std::abs(entry)));
+  });
+  return std::bit_cast<double>(largest);
+}
 
 // q_a = u_a units rounded, halves away from 0 as std::lround does it; |u_a units| is a little over 2^15 at most.
 void round_in_units(std::span<const double> u, double units, std::int16_t* q) {
@@ -28,14 +38,11 @@ void round_in_units(std::span<const double> u, double units, std::int16_t* q) {
 LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& lattice) : dim_(lattice.dim) {
   if (dim_ == 0 || weights.size() % dim_ != 0)
     throw UsageError("weights must be K rows of as many entries as features");
-  if (!std::all_of(weights.begin(), weights.end(), [](double entry) { return std::abs(entry) <= kLargestWeight; })) {
-    throw UsageError("weights grow without bound: the steps are too long");
-  }
   values_.resize(weights.size());
   for (std::size_t first = 0; first < weights.size(); first += dim_) {
     const auto row = weights.subspan(first, dim_);
-    double largest = 0.0;
-    for (const double entry : row) largest = std::max(largest, std::abs(entry));
+    const double largest = largest_of(row);
+    if (!(largest <= kLargestWeight)) throw UsageError("weights grow without bound: the steps are too long");
     const double units = static_cast<double>(kLatticeNorm) / largest;
     if (largest == 0.0 || !std::isfinite(units)) {
       factors_.push_back(0.0);
