@@ -344,7 +344,7 @@ class FitSteps {
     return report;
   }
 
-  nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) const {
+  nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) {
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
     if (open_.evaluated) report["test"] = told_json(run, told_.figures());
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/plan/triangle.hpp"
@@ -22,12 +23,11 @@ std::optional<std::uint64_t> order_of_gram(const PlannedBlock& planned) {
   return triangle_order(planned.elements);
 }
 
-SpectrumFigures spectrum_of(const ReleasedBlock& block, const std::string& label, const Preprocessing& rows) {
-  const Lattice lattice{rows.clip_norm, rows.output_dim()};
-  const double unit = rows.clip_norm * rows.clip_norm;
+SpectrumFigures spectrum_of(const ReleasedBlock& block, const std::string& label, const Lattice& lattice) {
+  const double unit = lattice.clip_norm * lattice.clip_norm;
   SpectrumFigures figures{label, block.name(), released_eigenvalues(block, lattice),
                           2.0 * noise_radius_of(block, lattice) / unit};
-  std::reverse(figures.eigenvalues.begin(), figures.eigenvalues.end());
+  std::ranges::reverse(figures.eigenvalues);
   for (double& eigenvalue : figures.eigenvalues) eigenvalue /= unit;
   return figures;
 }
@@ -45,6 +45,7 @@ double noise_norm(const PlannedBlock& block, double sigma) {
 }
 
 std::span<const BlockFigures> ReleaseFigures::add(const WatchedRelease& watched) {
+  spectra();
   const PlannedRelease& planned = plan_.release(watched.name);
   const std::string label = label_of_round(planned, ++rounds_[planned.name]);
   const std::size_t known = blocks_.size();
@@ -53,10 +54,16 @@ std::span<const BlockFigures> ReleaseFigures::add(const WatchedRelease& watched)
     blocks_.push_back({label, block.name(), norm_of(block), noise_norm(of_plan, block.sigma())});
     const std::optional<std::uint64_t> order = with_spectra_ ? order_of_gram(of_plan) : std::nullopt;
     if (order && *order <= kLargestSpectrum && *order == watched.preprocessing.output_dim()) {
-      spectra_.push_back(spectrum_of(block, label, watched.preprocessing));
+      const Lattice lattice{watched.preprocessing.clip_norm, *order};
+      add_spectrum_ = [this, label, block, lattice] { spectra_.push_back(spectrum_of(block, label, lattice)); };
     }
   }
   return std::span(blocks_).subspan(known);
+}
+
+const std::vector<SpectrumFigures>& ReleaseFigures::spectra() {
+  if (const auto add_spectrum = std::exchange(add_spectrum_, nullptr)) add_spectrum();
+  return spectra_;
 }
 
 }  // namespace dpreduce

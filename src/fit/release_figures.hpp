@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -41,7 +42,7 @@ double noise_norm(const PlannedBlock& block, double sigma);
 
 class ReleaseFigures {
  public:
-  /// Releases have the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.
+  /// Releases have the noise of `plan`, which outlives this.
   ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
 
   /// To be called with every release in turn (RunSides::observer). Returns the figures of its blocks, valid until the
@@ -49,7 +50,8 @@ class ReleaseFigures {
   std::span<const BlockFigures> add(const WatchedRelease& watched);
 
   const std::vector<BlockFigures>& blocks() const { return blocks_; }
-  const std::vector<SpectrumFigures>& spectra() const { return spectra_; }
+  /// Throws as released_eigenvalues.
+  const std::vector<SpectrumFigures>& spectra();
 
  private:
   const NoisePlan& plan_;
@@ -57,6 +59,7 @@ class ReleaseFigures {
   std::map<std::string, std::uint64_t, std::less<>> rounds_;  // of each release so far
   std::vector<BlockFigures> blocks_;
   std::vector<SpectrumFigures> spectra_;
+  std::function<void()> add_spectrum_;  // of the last Gram matrix, once its method may have found the eigenvalues
 };
 
 }  // namespace dpreduce

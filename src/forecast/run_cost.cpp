@@ -52,12 +52,6 @@ bool whitens(const StatisticCost& cost, const FitOptions& options) {
   return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
 }
 
-// Whether ranks share the steps of a method that whitens rows (fc.cpp).
-bool shares_steps(const FitOptions& options, const JobShape& job) {
-  return method_entry(options.method).whitens_rows && job.ranks > 1 && !options.silos.secure_aggregation &&
-         options.data.classes > kClassesOfSharedStep;
-}
-
 // Whether rows in rounds are made of those that were kept for the Gram matrix (PreparedRows::keep_to_project).
 bool projects_kept_rows(const FitOptions& options) {
   return method_entry(options.method).whitens_rows && options.rows.pca == 0 && options.rows.select == 0;
@@ -81,12 +75,6 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   work.round_macs = rounds * rows_used * cost.round_macs;
   work.words_down = sums * cost.words_down;
   if (whitens(cost, options)) work.words_down += static_cast<double>(plan.projection_elements);
-  if (in_rounds && shares_steps(options, job)) {
-    const auto gradient = static_cast<double>(options.data.classes * dim_in_rounds(plan));
-    work.words_up += sums * gradient;
-    work.words_down +=
-        sums * (gradient + static_cast<double>(plan.dim)) + static_cast<double>(plan.projection_elements);
-  }
   for (const BlockRequest& block : request.blocks) {
     work.words_up += sums * static_cast<double>(block.elements);
   }

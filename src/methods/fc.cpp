@@ -1,18 +1,18 @@
 // DP-FC: rounds of descent on rows that are whitened by a Gram matrix which is released once.
 //
-//     x <- C M x / |M x|,  M = (G + ridge I)^(-1/2)            an intercept; then, from W = 0,
-//     W_c <- W_c - step (gradient(W) + noise)_c (E + (r + C^2) I)^-1,  r = step h
+//     x <- C M x / |M x|,  M = diag(g_j + ridge)^(-1/2) V            an intercept; then, from W = 0,
+//     W_cj <- W_cj - step (gradient(W) + noise)_cj / (e_j + r + C^2),  r = step h
 //
-// Legend: G is the cleaned Gram matrix of the prepared rows, with eigenvalues g_j, noise radius w and noised trace t;
-// s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = w + t / d + C^2, with 30
-// classes or more 2 w + t / d + C^2; E the curvature, with G's eigenvectors.
+// Legend: G is the cleaned Gram matrix of the prepared rows, with eigenvalues g_j, eigenvectors the rows of V, noise
+// radius w and noised trace t; s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = w + t
+// / d + C^2, with 30 classes or more 2 w + t / d + C^2; e_j the curvature along eigenvector j.
 //
 // A gradient's noise is the same in every direction of the rows that it is summed over. For rows of second moment
 // lambda_j the noise costs sum_j s_j^2 / lambda_j in loss where sum_j lambda_j / s_j^2 is bounded by the rows' norm,
 // which is least for s_j^2 ~ lambda_j: white rows. So rows are whitened before the noise, and gradients need not be
 // after it. The ridge keeps directions that are noise in G, or hold less than an even share, from being blown up.
 //
-// E's eigenvalues, e_j = (1 - a) t (g_j / h_j) / sum_i g_i / h_i, are the second moments of whitened rows:
+// The curvatures, e_j = (1 - a) t (g_j / h_j) / sum_i g_i / h_i, are the second moments of whitened rows:
 // h = g + ridge, g at least C^2 / d, with square loss g_j above the line at least 2 w, a the intercept's share (its own
 // e is a t). Where noise rules, a step is 1 / h.
 //
@@ -31,7 +31,6 @@
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -102,29 +101,20 @@ class WhitenedStep : public StepRule {
     return matrix;
   }
 
-  // V, and what coordinates along it are multiplied by.
-  std::span<const double> eigenvectors() const { return spectrum_.eigenvectors(); }
-  std::vector<double> factors(double sigma) const {
-    std::vector<double> factors = curvature_;
-    for (double& factor : factors) factor = step_ / (factor + ridge_of_noise(sigma));
-    return factors;
-  }
-
-  // The gradient comes preconditioned, but for the intercept's coordinate.
   void step(const NoisedRound& round, std::span<double> weights) override {
     const std::size_t dim = spectrum_.dim();
-    const double intercept_curvature = intercept_curvature_of(round) + ridge_of_noise(round.sigma);
+    const double ridge = step_ * curvature_of_noise(round.sigma, rounds_, clip_norm_) + one_row();
+    std::vector<double> factors = curvature_;
+    for (double& factor : factors) factor = step_ / (factor + ridge);
+    const double intercept_curvature = intercept_curvature_of(round) + ridge;
+    factors.push_back(step_ / intercept_curvature);
     for (std::size_t first = 0; first < weights.size(); first += dim + 1) {
-      for (std::size_t a = first; a < first + dim; ++a) weights[a] -= round.gradient[a];
-      weights[first + dim] -= step_ * round.gradient[first + dim] / intercept_curvature;
+      for (std::size_t j = 0; j <= dim; ++j) weights[first + j] -= factors[j] * round.gradient[first + j];
     }
   }
 
  private:
   double one_row() const { return clip_norm_ * clip_norm_; }
-  double ridge_of_noise(double sigma) const {
-    return step_ * curvature_of_noise(sigma, rounds_, clip_norm_) + one_row();
-  }
 
   // e of the intercept.
   double intercept_curvature_of(const NoisedRound& round) {
@@ -158,68 +148,6 @@ class WhitenedStep : public StepRule {
   double intercept_curvature_ = 0.0;
   double intercept_reach_ = 0.0;
   double intercept_squares_ = 0.0;  // of gradients so far, without their noise
-};
-
-// Steps of all classes take 4 K d^2 flops a round, which ranks share, some classes at a time. These are the same
-// whatever the number of ranks is, and so are the bits of their product.
-class SharedSteps {
- public:
-  // Collective. `rule` at the coordinator.
-  SharedSteps(Communicator& ranks, const WhitenedStep* rule, std::size_t dim, std::size_t classes)
-      : ranks_(ranks),
-        rule_(rule),
-        dim_(dim),
-        groups_((classes + kClassesOfSharedStep - 1) / kClassesOfSharedStep),
-        is_shared_(ranks.owners() > 1 && groups_ > 1) {
-    if (!is_shared_) return;
-    eigenvectors_.resize(dim * dim);
-    if (rule != nullptr) std::ranges::copy(rule->eigenvectors(), eigenvectors_.begin());
-    ranks_.broadcast(eigenvectors_);
-    if (rule != nullptr) eigenvectors_ = {};  // the rule has them
-  }
-
-  void operator()(std::vector<double>& gradient, double sigma) const {
-    std::vector<double> factors(dim_);
-    if (rule_ != nullptr) factors = rule_->factors(sigma);
-    if (is_shared_) {
-      ranks_.broadcast(gradient);
-      ranks_.broadcast(factors);
-    }
-    const std::size_t owners = is_shared_ ? static_cast<std::size_t>(ranks_.owners()) : 1;
-    const std::size_t length = kClassesOfSharedStep * (dim_ + 1);
-    std::vector<std::uint64_t> bits(is_shared_ ? gradient.size() : 0);  // zeros where another rank has the classes
-    const auto own_groups = [&] {
-      for (std::size_t group = static_cast<std::size_t>(ranks_.rank()); group < groups_; group += owners) {
-        const std::size_t first = group * length;
-        const std::span<double> rows = std::span(gradient).subspan(first, std::min(length, gradient.size() - first));
-        precondition(rows, factors);
-        if (is_shared_) std::ranges::transform(rows, &bits[first], std::bit_cast<std::uint64_t, double>);
-      }
-    };
-    if (!is_shared_) {
-      if (ranks_.is_coordinator()) own_groups();
-      return;
-    }
-    ranks_.together(own_groups);
-    ranks_.sum_to_coordinator(bits);
-    std::ranges::transform(bits, gradient.begin(), std::bit_cast<double, std::uint64_t>);
-  }
-
- private:
-  void precondition(std::span<double> rows, std::span<const double> factors) const {
-    const std::size_t classes = rows.size() / (dim_ + 1);
-    std::vector<double> direction(classes * dim_);
-    for (std::size_t c = 0; c < classes; ++c) std::copy_n(&rows[c * (dim_ + 1)], dim_, &direction[c * dim_]);
-    scale_along(rule_ != nullptr ? rule_->eigenvectors() : eigenvectors_, direction, factors);
-    for (std::size_t c = 0; c < classes; ++c) std::copy_n(&direction[c * dim_], dim_, &rows[c * (dim_ + 1)]);
-  }
-
-  Communicator& ranks_;
-  const WhitenedStep* rule_;
-  std::size_t dim_;
-  std::size_t groups_;
-  bool is_shared_;
-  std::vector<double> eigenvectors_;  // where they are shared, but at the coordinator
 };
 
 class WhitenedDescentMethod : public RoundsMethod {
@@ -274,8 +202,7 @@ class WhitenedDescentMethod : public RoundsMethod {
     run.rows().project(std::move(matrix));
     run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");
-    const SharedSteps shared(run.ranks(), rule ? &*rule : nullptr, lattice.dim, run.rows().classes());
-    return train_in_rounds(run, settings_, rule ? &*rule : nullptr, std::cref(shared));
+    return train_in_rounds(run, settings_, rule ? &*rule : nullptr);
   }
 
  private:

@@ -195,8 +195,7 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
   return fold_intercept(run.choices().choose(std::move(candidates), prior).weights, run.rows().preprocessing());
 }
 
-LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule,
-                             const Precondition& precondition) {
+LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.rows().keep();
   const Lattice lattice = run.rows().lattice();
@@ -216,14 +215,11 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
     const double unit = unit_at_one / residual_norm.front();
     const Release release = run.release(settings.release, at);
-    const bool is_here = run.ranks().is_coordinator();
-    const double sigma = is_here ? release.block("gradient").sigma() / unit : 0.0;
-    std::vector<double> gradient(precondition ? weights.size() : 0);
-    if (is_here) gradient = in_units(release.block("gradient"), unit);
-    if (precondition) precondition(gradient, sigma);
     run.ranks().together([&] {
-      if (!is_here) return;
-      rule->step({round, gradient, sigma, release}, weights);
+      if (!run.ranks().is_coordinator()) return;
+      const ReleasedBlock& block = release.block("gradient");
+      const std::vector<double> gradient = in_units(block, unit);
+      rule->step({round, gradient, block.sigma() / unit, release}, weights);
       residual_norm.front() = rule->residual_norm();
     });
     run.ranks().broadcast(weights);

@@ -57,13 +57,6 @@ struct NoisedRound {
 /// weights stay where they began.
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
 
-/// Of so many classes at a time ranks share what `fc` does with a gradient.
-inline constexpr std::size_t kClassesOfSharedStep = 32;
-
-/// gradient <- P(gradient), class by class, at the coordinator, where the round came in and `sigma` is its noise's;
-/// elsewhere it is scratch of that length. Collective.
-using Precondition = std::function<void(std::vector<double>& gradient, double sigma)>;
-
 /// A step rule: from one round's release to the next weights.
 class StepRule {
  public:
@@ -124,14 +117,13 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
 
 /// iterate_rounds where a round is a release at W_(t-1) and a step. Collective. Preconditions (asserted): the
 /// coordinator has a rule; other ranks need none. Throws as TrainingRun::release and LatticeWeights; what the rule
-/// throws. `precondition`, on every rank or on none: what makes of the gradient what the rule sees.
+/// throws.
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
 /// Source: [zhu2024], Algorithm 2 and Definition 2.4.
 /// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
-LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule,
-                             const Precondition& precondition = nullptr);
+LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 
 /// A method that trains in rounds: what follows from their settings. Unless it says otherwise it releases what they
 /// name, of rows with an intercept.

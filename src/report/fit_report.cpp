@@ -220,7 +220,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   return report;
 }
 
-void add_figures(nlohmann::json& report, const ReleaseFigures& figures) {
+void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
   std::map<std::pair<std::string, std::string>, const BlockFigures*> by_block;
   for (const BlockFigures& block : figures.blocks()) by_block[{block.release, block.block}] = &block;
   for (nlohmann::json& release : report["privacy"]["releases"]) {

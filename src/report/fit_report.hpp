@@ -37,7 +37,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
 
 /// Adds what the releases show beside their noise: "norm" and "noise_norm" to each entry of privacy.releases that there
 /// are figures of, and "spectra".
-void add_figures(nlohmann::json& report, const ReleaseFigures& figures);
+void add_figures(nlohmann::json& report, ReleaseFigures& figures);
 
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);

@@ -65,7 +65,7 @@ TEST(ReleaseFigures, SpectrumIsInSquaresOfTheClipNorm) {
   const Release gram = release_of("gram", {entry(4.0), entry(1.0), entry(4.0)}, 0.25 * unit);
   figures.add({"gram", gram, rows, {}});
   ASSERT_EQ(figures.spectra().size(), 1u);
-  const SpectrumFigures& spectrum = figures.spectra().front();
+  const SpectrumFigures spectrum = figures.spectra().front();
   EXPECT_EQ(spectrum.release, "gram");
   ASSERT_EQ(spectrum.eigenvalues.size(), 2u);
   EXPECT_NEAR(spectrum.eigenvalues[0], 5.0, 1e-8);

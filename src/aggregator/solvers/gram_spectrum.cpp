@@ -69,30 +69,7 @@ std::vector<double> eigenvalues_into(std::vector<double>& matrix, std::size_t di
   return eigenvalues;
 }
 
-std::vector<double> coordinates_along(std::span<const double> eigenvectors, std::span<const double> rows,
-                                      std::size_t dim) {
-  DPREDUCE_ASSERT(rows.size() % dim == 0 && eigenvectors.size() == dim * dim);
-  const auto order = static_cast<int>(dim);
-  use_one_blas_thread();
-  std::vector<double> coordinates(rows.size());
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows.size() / dim), order, order, 1.0,
-              rows.data(), order, eigenvectors.data(), order, 0.0, coordinates.data(), order);
-  return coordinates;
-}
-
 }  // namespace
-
-void scale_along(std::span<const double> eigenvectors, std::span<double> rows, std::span<const double> factors) {
-  const std::size_t dim = factors.size();
-  const auto order = static_cast<int>(dim);
-  const std::size_t count = rows.size() / dim;
-  std::vector<double> scaled = coordinates_along(eigenvectors, rows, dim);
-  for (std::size_t row = 0; row < count; ++row) {
-    for (std::size_t j = 0; j < dim; ++j) scaled[row * dim + j] *= factors[j];
-  }
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, scaled.data(),
-              order, eigenvectors.data(), order, 0.0, rows.data(), order);
-}
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   const std::size_t dim = lattice.dim;
@@ -111,19 +88,25 @@ double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice) {
 }
 
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice) {
-  std::vector<double> matrix = gram_in_units(gram, lattice);
-  return eigenvalues_into(matrix, lattice.dim, 'N');
+  if (gram.known_eigenvalues().empty()) {
+    std::vector<double> matrix = gram_in_units(gram, lattice);
+    gram.known_eigenvalues() = eigenvalues_into(matrix, lattice.dim, 'N');
+  }
+  return gram.known_eigenvalues();
 }
 
 GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
-    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale())) {}
+    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale()),
+                   &gram.known_eigenvalues()) {}
 
-GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) : eigenvectors_(std::move(matrix)) {
+GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found)
+    : eigenvectors_(std::move(matrix)) {
   const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(eigenvectors_.size()))));
   DPREDUCE_ASSERT(eigenvectors_.size() == dim * dim);
   noise_radius_ = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
   for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
   eigenvalues_ = eigenvalues_into(eigenvectors_, dim, 'V');
+  if (found != nullptr) *found = eigenvalues_;
   eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
 }
 
@@ -138,11 +121,25 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
 }
 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
-  return coordinates_along(eigenvectors_, rows, dim());
+  DPREDUCE_ASSERT(rows.size() % dim() == 0);
+  const auto order = static_cast<int>(dim());
+  use_one_blas_thread();
+  std::vector<double> coordinates(rows.size());
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows.size() / dim()), order, order, 1.0,
+              rows.data(), order, eigenvectors_.data(), order, 0.0, coordinates.data(), order);
+  return coordinates;
 }
 
 void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
-  scale_along(eigenvectors_, rows, factors);
+  DPREDUCE_ASSERT(factors.size() == dim());
+  const auto order = static_cast<int>(dim());
+  const std::size_t count = rows.size() / dim();
+  std::vector<double> scaled = coordinates(rows);
+  for (std::size_t row = 0; row < count; ++row) {
+    for (std::size_t j = 0; j < dim(); ++j) scaled[row * dim() + j] *= factors[j];
+  }
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, scaled.data(),
+              order, eigenvectors_.data(), order, 0.0, rows.data(), order);
 }
 
 void GramSpectrum::solve(std::span<double> rows, double ridge, std::size_t components) const {
@@ -155,18 +152,10 @@ void GramSpectrum::solve(std::span<double> rows, double ridge, std::size_t compo
 
 std::vector<double> GramSpectrum::whitening(double ridge) const {
   DPREDUCE_ASSERT(ridge > 0.0);
-  // R^T R with eigenvectors times roots as the rows of R
-  std::vector<double> roots = eigenvectors_;
+  std::vector<double> matrix = eigenvectors_;
   for (std::size_t j = 0; j < dim(); ++j) {
-    const double root = std::pow(eigenvalues_[j] + ridge, -0.25);
-    for (std::size_t a = 0; a < dim(); ++a) roots[j * dim() + a] *= root;
-  }
-  std::vector<double> matrix(dim() * dim());
-  const auto order = static_cast<int>(dim());
-  use_one_blas_thread();
-  cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, order, 1.0, roots.data(), order, 0.0, matrix.data(), order);
-  for (std::size_t a = 0; a < dim(); ++a) {
-    for (std::size_t b = 0; b < a; ++b) matrix[a * dim() + b] = matrix[b * dim() + a];
+    const double factor = 1.0 / std::sqrt(eigenvalues_[j] + ridge);
+    for (std::size_t a = 0; a < dim(); ++a) matrix[j * dim() + a] *= factor;
   }
   return matrix;
 }

@@ -28,16 +28,11 @@ namespace dpreduce {
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);
 
 /// The eigenvalues l_i of G + N as they were released, ascending, in units of feature^2. Cost: 4/3 d^3 flops, on one
-/// thread. Preconditions, errors: as GramSpectrum.
+/// thread; none where a GramSpectrum of `gram` or of a copy was made. Preconditions, errors: as GramSpectrum.
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice);
 
 /// w of a released Gram matrix, in units of feature^2; 0 without noise.
 double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice);
-
-/// rows <- rows V^T diag(factors) V, V's rows being the eigenvectors. Its bits may depend on which rows are
-/// passed together. Shapes: rows K x d and V d x d, row-major; factors d. Cost: 4 K d^2 flops, on
-/// one thread.
-void scale_along(std::span<const double> eigenvectors, std::span<double> rows, std::span<const double> factors);
 
 class GramSpectrum {
  public:
@@ -46,17 +41,14 @@ class GramSpectrum {
   /// std::runtime_error where LAPACK does not converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
   /// The same of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its
-  /// diagonal.
-  GramSpectrum(std::vector<double> matrix, double sigma);
+  /// diagonal. `found` gets the l_i.
+  GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found = nullptr);
 
   std::size_t dim() const { return eigenvalues_.size(); }
   /// w, in units of feature^2.
   double noise_radius() const { return noise_radius_; }
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
-
-  /// V, d x d: one eigenvector a row, in the order of l_i.
-  std::span<const double> eigenvectors() const { return eigenvectors_; }
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
   /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.
@@ -77,8 +69,8 @@ class GramSpectrum {
   /// and 0 beside it. Preconditions (asserted): ridge > 0; components <= d. Otherwise as scale_coordinates.
   void solve(std::span<double> rows, double ridge, std::size_t components = 0) const;
 
-  /// (G + ridge I)^(-1/2), d x d and symmetric: rows x of second moment G + ridge I become rows of second moment I.
-  /// Preconditions (asserted): ridge > 0. Cost: d^3 flops.
+  /// M = diag(g_j + ridge)^(-1/2) V, d x d, eigenvectors being the rows of V: rows x of second moment G + ridge I
+  /// become rows M x of second moment I, along the eigenvectors. Preconditions (asserted): ridge > 0.
   std::vector<double> whitening(double ridge) const;
 
  private:

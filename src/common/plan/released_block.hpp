@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,19 +11,27 @@
 
 namespace dpreduce {
 
-/// A noised block, public. sigma is 0 in a non-private run.
+/// A noised block, public; copies share its values. sigma is 0 in a non-private run.
 class ReleasedBlock {
  public:
   ReleasedBlock(std::string name, std::vector<std::int64_t> values, double sigma)
-      : name_(std::move(name)), values_(std::move(values)), sigma_(sigma) {}
+      : name_(std::move(name)), sigma_(sigma), content_(std::make_shared<Content>(Content{std::move(values), {}})) {}
   const std::string& name() const { return name_; }
-  std::span<const std::int64_t> values() const { return values_; }
+  std::span<const std::int64_t> values() const { return content_->values; }
   double sigma() const { return sigma_; }
 
+  /// Of a Gram matrix the eigenvalues, once somebody has found them (gram_spectrum.hpp).
+  std::vector<double>& known_eigenvalues() const { return content_->known_eigenvalues; }
+
  private:
+  struct Content {
+    std::vector<std::int64_t> values;
+    std::vector<double> known_eigenvalues;
+  };
+
   std::string name_;
-  std::vector<std::int64_t> values_;
   double sigma_;
+  std::shared_ptr<Content> content_;
 };
 
 /// The blocks of one release; on the coordinator. Other ranks hold one without blocks.

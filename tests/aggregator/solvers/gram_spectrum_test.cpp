@@ -47,6 +47,20 @@ TEST(ReleasedEigenvalues, AreThoseOfTheMatrixWithItsNoise) {
   EXPECT_DOUBLE_EQ(noise_radius_of(released(gram, 0.5), kSpectrumLattice), 0.5 * std::sqrt(kSpectrumDim / 2.0));
 }
 
+TEST(ReleasedEigenvalues, AreNotFoundAgainWhereASpectrumWasMade) {
+  std::mt19937 engine(8);
+  const ReleasedBlock gram = released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5);
+  const std::vector<double> alone = released_eigenvalues(
+      ReleasedBlock("gram", {gram.values().begin(), gram.values().end()}, gram.sigma()), kSpectrumLattice);
+  const ReleasedBlock copy = gram;
+  EXPECT_TRUE(copy.known_eigenvalues().empty());
+  const GramSpectrum spectrum(gram, kSpectrumLattice);
+  EXPECT_EQ(released_eigenvalues(copy, kSpectrumLattice), gram.known_eigenvalues());
+  ASSERT_EQ(gram.known_eigenvalues().size(), alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    EXPECT_NEAR(gram.known_eigenvalues()[i], alone[i], 1e-9 * alone.back());
+}
+
 TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
   std::mt19937 engine(1);
   const Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);
