@@ -110,7 +110,7 @@ bool makes_the_noise(const NoiseKey& key, const Published& published) {
                            .sensitivity = charged.sensitivity,
                            .sigma = charged.sigma,
                            .mu = 1.0};
-  const auto streams = [&](const std::string& context) {
+  const auto streams = [&](const std::string& context, std::size_t) {
     return key.stream("noise", std::as_bytes(std::span(context)));
   };
   std::vector<std::int64_t> noise(kEntries, 0);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "aggregator/release/block_noise.hpp"
 #include "aggregator/release/release.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
@@ -42,8 +43,9 @@ class PartReleaseTest : public testing::Test {
 
   RunJournal resumed() const { return test_ranks().is_coordinator() ? resumed_journal(ledger_) : new_journal(); }
 
-  Releaser releaser(RunJournal journal = new_journal()) {
-    return Releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request()}), std::move(journal),
+  Releaser releaser(RunJournal journal = new_journal(), const ReleaseRequest& of = request(),
+                    Communicator& ranks = test_ranks()) {
+    return Releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {of}), std::move(journal),
                     {.ledger_path = ledger_.string(), .limit = {}},
                     {.method = "ls",
                      .accountant = Accountant::kGdp,
@@ -98,6 +100,40 @@ TEST_F(PartReleaseTest, ThePartsAreTheSameWhoeverOwnsThem) {
     ASSERT_EQ(records.size(), 1U) << "one charge, once";
     ASSERT_EQ(records[0].entry.blocks.size(), 3U);
     EXPECT_EQ(records[0].entry.blocks[0].name, "class_grams");
+  }
+}
+
+// Three pieces, which no rank repeats: with five ranks some have none.
+TEST_F(PartReleaseTest, RanksShareTheNoiseOfALongBlock) {
+  constexpr std::size_t kLongDim = 570;
+  const ReleaseRequest gram = registered_statistic("gram").request({.classes = 2, .dim = kLongDim}, 1.0);
+  const auto statistic = [&](std::int64_t value) {
+    Statistic local({{"gram", triangle_elements(kLongDim)}});
+    std::ranges::fill(local.block(0), value);
+    return local;
+  };
+  const int size = test_ranks().size();
+  std::optional<Releaser> run(releaser(new_journal(), gram));
+  const Release over_ranks = run->release("gram", statistic(test_ranks().rank() + 1));
+  run.reset();
+  if (!test_ranks().is_coordinator()) return;
+  remove_ledger(ledger_);
+  Communicator alone = Communicator::alone();
+  Releaser of_one = releaser(new_journal(), gram, alone);
+  const std::int64_t sum = size * (size + 1) / 2;
+  const Release whole = of_one.release("gram", statistic(sum));
+  const std::span<const std::int64_t> values = whole.block("gram").values();
+  EXPECT_TRUE(std::ranges::equal(over_ranks.block("gram").values(), values));
+  const double sigma = off_diagonal_sigma(whole.block("gram").sigma());
+  for (std::size_t piece = 0; piece < 2; ++piece) {
+    std::size_t equal = 0;
+    double squares = 0.0;
+    for (std::size_t e = piece * kNoisePiece; e < (piece + 1) * kNoisePiece; ++e) {
+      equal += e + kNoisePiece < values.size() && values[e] == values[e + kNoisePiece] ? 1 : 0;
+      squares += std::pow(static_cast<double>(values[e] - sum) / sigma, 2);
+    }
+    EXPECT_LE(equal, 1U);
+    EXPECT_NEAR(squares / kNoisePiece, 1.0, 5.0 * std::sqrt(2.0 / kNoisePiece) + 2.0 * kLongDim / kNoisePiece);
   }
 }
 

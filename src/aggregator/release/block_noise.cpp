@@ -11,19 +11,14 @@
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
-namespace {
-
-// Noise is drawn and added in pieces of this many coordinates: 512 KiB, in the second-level cache.
-constexpr std::size_t kNoisePiece = std::size_t{1} << 16;
-
-}  // namespace
-
 void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std::string& noise_id,
-               const std::string& part, std::span<std::int64_t> values) {
+               const std::string& part, std::span<std::int64_t> values, NoisePieces pieces) {
   const auto add_stream = [&](const std::string& name, double sigma, std::span<std::int64_t> elements) {
-    RandomStream stream = streams(fmt::format("{}/{}", noise_id, name));
     std::vector<std::int64_t> piece;
-    for (std::size_t first = 0; first < elements.size(); first += kNoisePiece) {
+    for (std::size_t number = pieces.first; number * kNoisePiece < elements.size(); number += pieces.step) {
+      const std::string context = fmt::format("{}/{}", noise_id, name);
+      RandomStream stream = streams(number == 0 ? context : fmt::format("{}/{}", context, number), number);
+      const std::size_t first = number * kNoisePiece;
       piece.resize(std::min(kNoisePiece, elements.size() - first));
       if (block.fraction_bits == 0) {
         fill_rounded_gaussian(stream, sigma, piece);

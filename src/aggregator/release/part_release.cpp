@@ -26,7 +26,7 @@ PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey s
 }
 
 void PartRelease::noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts) {
-  const auto stream_of = [&](const std::string& context) {
+  const auto stream_of = [&](const std::string& context, std::size_t) {
     return secret_->stream("noise", std::as_bytes(std::span(context)));
   };
   const PlannedBlock drawn = shares_ ? shares_->share_of(planned) : planned;

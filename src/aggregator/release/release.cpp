@@ -163,19 +163,40 @@ Release Releaser::release_of_sample(std::string_view name, const StatisticOfSamp
   }
 }
 
+// The noise under `id`: this rank's share of it, or its pieces. The first piece of each block is the coordinator's, the
+// others are shared by ranks that trust each other, who get the key of their streams and no other.
+void Releaser::add_noise_to(Statistic& local, const PlannedRelease& planned, const std::string& id) {
+  const bool is_in_pieces =
+      std::ranges::any_of(planned.blocks, [](const PlannedBlock& block) { return block.elements > kNoisePiece; });
+  const bool is_shared = is_in_pieces && ranks_.silos() == nullptr;
+  const bool has_noise = is_shared || ranks_.is_coordinator() != shares_.has_value();
+  std::optional<NoiseKey> of_pieces;
+  const std::string noise_id = shares_ ? share_id(ranks_.rank(), run_->label_of_begun(planned)) : id;
+  if (is_in_pieces) {
+    SecretVector<std::byte> secret(32);
+    if (has_noise && (ranks_.is_coordinator() || shares_)) run_->stream("noise in pieces", noise_id).fill(secret);
+    if (is_shared) ranks_.broadcast(std::span<std::byte>(secret));
+    of_pieces.emplace(NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)));
+  }
+  const NoiseStreams streams = [&](const std::string& context, std::size_t piece) {
+    if (piece == 0) return run_->stream("noise", context);
+    return of_pieces->stream("noise", std::as_bytes(std::span(context)));
+  };
+  ranks_.together([&] {
+    if (!has_noise) return;
+    const NoisePieces pieces =
+        is_shared ? NoisePieces{static_cast<std::size_t>(ranks_.rank()), static_cast<std::size_t>(ranks_.size())}
+                  : NoisePieces{};
+    for (const PlannedBlock& block : planned.blocks) {
+      add_noise(streams, shares_ ? shares_->share_of(block) : block, noise_id, block.name,
+                local.block(local.index_of(block.name)), pieces);
+    }
+  });
+}
+
 // With noise under `id`, where there is a plan.
 Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local) {
-  if (planned != nullptr) {
-    ranks_.together([&] {
-      if (ranks_.is_coordinator() == shares_.has_value()) return;
-      const std::string noise_id = shares_ ? share_id(ranks_.rank(), run_->label_of_begun(*planned)) : id;
-      for (const PlannedBlock& block : planned->blocks) {
-        add_noise([&](const std::string& context) { return run_->stream("noise", context); },
-                  shares_ ? shares_->share_of(block) : block, noise_id, block.name,
-                  local.block(local.index_of(block.name)));
-      }
-    });
-  }
+  if (planned != nullptr) add_noise_to(local, *planned, id);
   ranks_.sum_to_coordinator(local.words());
   if (account_) account_->close_release();
 
@@ -217,7 +238,7 @@ Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {
   }
   std::vector<ReleasedBlock> blocks;
   ranks_.together([&] {
-    const auto stream_of = [&](const std::string& context) {
+    const auto stream_of = [&](const std::string& context, std::size_t) {
       return secret->stream("noise", std::as_bytes(std::span(context)));
     };
     for (std::size_t b = 0; b < local.shape().size(); ++b) {

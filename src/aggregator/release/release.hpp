@@ -1,12 +1,13 @@
 // From exact sums to public values: the one place where private integers become public.
 //
-//     fingerprint  ->  journal, ledger line, fsynced  ->  coordinator's part += noise  ->  reduction over ranks  ->
-//     Release
+//     fingerprint  ->  journal, ledger line, fsynced  ->  ranks' parts += noise  ->  reduction over ranks  ->  Release
 //
-// Noise is one addend of the reduction, so the exact sum over the ranks exists nowhere. It is a function of the run's
-// secret, the release's id and the statistic's fingerprint: the same release of the same statistic has the same noise,
-// and is charged once, however often a run is killed and resumed; any other statistic has noise of its own, and a
-// charge of its own. Private selections (select) follow the same rule, with a choice in the place of noise.
+// Noise is an addend of the reduction, so the exact sum over the ranks exists nowhere. The coordinator adds it; of long
+// blocks ranks that trust each other add it in pieces, each element once, with the same bits for any number of ranks.
+// It is a function of the run's secret, the release's id and the statistic's fingerprint: the same release of the same
+// statistic has the same noise, and is charged once, however often a run is killed and resumed; any other statistic has
+// noise of its own, and a charge of its own. Private selections (select) follow the same rule, with a choice in the
+// place of noise.
 #pragma once
 
 #include <cstdint>
@@ -171,6 +172,7 @@ class Releaser {
   void note_silos();
   bool has_fingerprints() const;
   std::string fingerprint(std::string_view name, const Statistic& local);
+  void add_noise_to(Statistic& local, const PlannedRelease& planned, const std::string& id);
   Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
   double sigma_of_sum(const PlannedBlock& block) const;
   void begin(const PlannedSelection& selection);
