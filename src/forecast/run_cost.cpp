@@ -74,7 +74,12 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   work.product_macs = rounds * rows_used * cost.product_macs;
   work.round_macs = rounds * rows_used * cost.round_macs;
   work.words_down = sums * cost.words_down;
-  if (whitens(cost, options)) work.words_down += static_cast<double>(plan.projection_elements);
+  if (whitens(cost, options)) {
+    const auto matrix = static_cast<double>(plan.projection_elements);
+    const bool is_shared = job.ranks > 1 && !options.silos.secure_aggregation;  // its eigenvectors (fc.cpp)
+    work.words_up += is_shared ? matrix : 0.0;
+    work.words_down += is_shared ? 3.0 * matrix : matrix;
+  }
   for (const BlockRequest& block : request.blocks) {
     work.words_up += sums * static_cast<double>(block.elements);
   }

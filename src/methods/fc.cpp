@@ -68,7 +68,7 @@ class WhitenedStep : public StepRule {
  public:
   WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, const RoundSettings& settings, std::size_t classes,
                Normalize normalize)
-      : spectrum_(gram, lattice),
+      : spectrum_(gram, lattice, GramSpectrum::Basis::kTridiagonal),
         clip_norm_(lattice.clip_norm),
         rounds_(settings.rounds),
         step_(step_length(settings.loss, classes)),
@@ -92,7 +92,8 @@ class WhitenedStep : public StepRule {
     intercept_reach_ = kInterceptReach / (step_ * std::sqrt(settings.intercept_share) * clip_norm_);
   }
 
-  // M, d x d.
+  // M Q, d x d; and Q, once.
+  Reflections take_reflections() { return spectrum_.take_reflections(); }
   std::vector<double> whitening() const {
     std::vector<double> matrix = spectrum_.whitening(ridge_);
     if (normalize_ == Normalize::kL2) return matrix;
@@ -150,6 +151,34 @@ class WhitenedStep : public StepRule {
   double intercept_squares_ = 0.0;  // of gradients so far, without their noise
 };
 
+// rows <- Q x for each row x, d entries, as the coordinator has both; known to every rank. Ranks that trust each other
+// share them by groups that do not depend on their number, and so do no bits. Collective.
+void reflect_on_ranks(Communicator& ranks, Reflections& reflections, std::vector<double>& rows) {
+  constexpr std::size_t kMostRowsAtOnce = 384;  // with fewer, reflections take up to twice as long
+  const std::size_t dim = reflections.factors.size() + 1;
+  const std::size_t count = rows.size() / dim;
+  const std::size_t groups = (count + kMostRowsAtOnce - 1) / kMostRowsAtOnce;
+  const bool is_shared = ranks.owners() > 1;
+  if (is_shared) {
+    ranks.broadcast(reflections.vectors);
+    ranks.broadcast(reflections.factors);
+    ranks.broadcast(rows);
+  }
+  ranks.together([&] {
+    for (std::size_t group = 0; group < groups; ++group) {
+      const std::size_t first = count * group / groups;
+      const std::span<double> part = std::span(rows).subspan(first * dim, (count * (group + 1) / groups - first) * dim);
+      if (static_cast<int>(group % static_cast<std::size_t>(ranks.owners())) == ranks.rank()) {
+        reflections.apply(part);
+      } else {
+        std::ranges::fill(part, 0.0);
+      }
+    }
+  });
+  if (is_shared) return ranks.sum_everywhere(std::span<double>(rows));  // exact: one summand is not 0
+  ranks.broadcast(rows);
+}
+
 class WhitenedDescentMethod : public RoundsMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
@@ -193,12 +222,14 @@ class WhitenedDescentMethod : public RoundsMethod {
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;
     std::vector<double> matrix(lattice.dim * lattice.dim);
+    Reflections reflections{std::vector<double>(matrix.size()), std::vector<double>(lattice.dim - 1)};
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       rule.emplace(gram.block("gram"), lattice, settings_, run.rows().classes(), run.rows().preprocessing().normalize);
       matrix = rule->whitening();
+      reflections = rule->take_reflections();
     });
-    run.ranks().broadcast(matrix);
+    reflect_on_ranks(run.ranks(), reflections, matrix);
     run.rows().project(std::move(matrix));
     run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");

@@ -180,7 +180,8 @@ void Releaser::add_noise_to(Statistic& local, const PlannedRelease& planned, con
   }
   const NoiseStreams streams = [&](const std::string& context, std::size_t piece) {
     if (piece == 0) return run_->stream("noise", context);
-    return of_pieces->stream("noise", std::as_bytes(std::span(context)));
+    const std::string of_piece = context.substr(noise_id.size());  // the key is of that id, which ranks do not know
+    return of_pieces->stream("noise", std::as_bytes(std::span(of_piece)));
   };
   ranks_.together([&] {
     if (!has_noise) return;

@@ -56,16 +56,17 @@ std::vector<double> cleaned(std::span<const double> eigenvalues, double variance
   return values;
 }
 
-// Eigenvalues, ascending; with job 'V' eigenvectors take the matrix's place. The upper triangle of a row-major matrix
-// is the lower one of the same array read by columns, as LAPACK does; eigenvectors then come as columns, which are our
-// rows.
-std::vector<double> eigenvalues_into(std::vector<double>& matrix, std::size_t dim, char job) {
+void require_convergence(lapack_int info) {
+  if (info != 0) throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
+}
+
+// The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
+// eigenvectors then come as columns, which are our rows.
+std::vector<double> eigenvalues_of(std::vector<double> matrix, std::size_t dim) {
   use_one_blas_thread();
   std::vector<double> eigenvalues(dim);
   const auto order = static_cast<lapack_int>(dim);
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, job, 'L', order, matrix.data(), order, eigenvalues.data()) != 0) {
-    throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
-  }
+  require_convergence(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', order, matrix.data(), order, eigenvalues.data()));
   return eigenvalues;
 }
 
@@ -89,23 +90,50 @@ double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice) {
 
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice) {
   if (gram.known_eigenvalues().empty()) {
-    std::vector<double> matrix = gram_in_units(gram, lattice);
-    gram.known_eigenvalues() = eigenvalues_into(matrix, lattice.dim, 'N');
+    gram.known_eigenvalues() = eigenvalues_of(gram_in_units(gram, lattice), lattice.dim);
   }
   return gram.known_eigenvalues();
 }
 
-GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
-    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale()),
+void Reflections::apply(std::span<double> rows) const {
+  const auto order = static_cast<lapack_int>(factors.size() + 1);
+  const auto count = static_cast<lapack_int>(rows.size() / (factors.size() + 1));
+  use_one_blas_thread();
+  // Without LAPACKE's search for NaN, which reads all reflections again for a few rows.
+  std::vector<double> work(1);
+  for (const bool asks_for_size : {true, false}) {
+    const auto size = static_cast<lapack_int>(work.size());
+    LAPACKE_dormtr_work(LAPACK_COL_MAJOR, 'L', 'L', 'N', order, count, vectors.data(), order, factors.data(),
+                        rows.data(), order, work.data(), asks_for_size ? -1 : size);
+    if (asks_for_size) work.resize(static_cast<std::size_t>(work.front()));
+  }
+  for (double& entry : rows) entry += 0.0;
+}
+
+GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice, Basis basis)
+    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale()), basis,
                    &gram.known_eigenvalues()) {}
 
-GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found)
-    : eigenvectors_(std::move(matrix)) {
-  const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(eigenvectors_.size()))));
-  DPREDUCE_ASSERT(eigenvectors_.size() == dim * dim);
+GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, Basis basis, std::vector<double>* found) {
+  const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(matrix.size()))));
+  DPREDUCE_ASSERT(dim > 0 && matrix.size() == dim * dim);
   noise_radius_ = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
-  for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
-  eigenvalues_ = eigenvalues_into(eigenvectors_, dim, 'V');
+  for (std::size_t i = 0; i < dim; ++i) trace_ += matrix[i * dim + i];
+
+  use_one_blas_thread();
+  const auto order = static_cast<lapack_int>(dim);
+  eigenvalues_.resize(dim);
+  eigenvectors_.resize(dim * dim);
+  std::vector<double> beside_diagonal(dim);
+  reflections_ = {std::move(matrix), std::vector<double>(dim - 1)};
+  require_convergence(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, reflections_.vectors.data(), order,
+                                     eigenvalues_.data(), beside_diagonal.data(), reflections_.factors.data()));
+  require_convergence(LAPACKE_dstedc(LAPACK_COL_MAJOR, 'I', order, eigenvalues_.data(), beside_diagonal.data(),
+                                     eigenvectors_.data(), order));
+  if (basis == Basis::kFeatures) {
+    reflections_.apply(eigenvectors_);
+    reflections_ = {};
+  }
   if (found != nullptr) *found = eigenvalues_;
   eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
 }

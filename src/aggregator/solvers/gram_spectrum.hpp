@@ -16,6 +16,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
@@ -34,21 +35,39 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
 /// w of a released Gram matrix, in units of feature^2; 0 without noise.
 double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice);
 
+/// An orthogonal matrix Q, d x d, as LAPACK's product of d - 1 reflections.
+struct Reflections {
+  std::vector<double> vectors;  ///< d x d
+  std::vector<double> factors;  ///< d - 1
+
+  /// x <- Q x for each of `rows`, of d entries each. Its bits may depend on which rows are passed together, but no zero
+  /// of the result has a sign. Cost: 2 d^2 flops a row.
+  void apply(std::span<double> rows) const;
+};
+
 class GramSpectrum {
  public:
+  /// The basis that eigenvectors are in: that of features or, a third of the work less, the one in which G + N is
+  /// tridiagonal; reflections() leads from there to features.
+  enum class Basis { kFeatures, kTridiagonal };
+
   /// Takes a released upper triangle, as gram_in_units does. Cost: about 9 d^3 flops, on one thread, so that
   /// its bits do not depend on the number of threads. Throws
   /// std::runtime_error where LAPACK does not converge.
-  GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
+  GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice, Basis basis = Basis::kFeatures);
   /// The same of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its
   /// diagonal. `found` gets the l_i.
-  GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found = nullptr);
+  GramSpectrum(std::vector<double> matrix, double sigma, Basis basis = Basis::kFeatures,
+               std::vector<double>* found = nullptr);
 
   std::size_t dim() const { return eigenvalues_.size(); }
   /// w, in units of feature^2.
   double noise_radius() const { return noise_radius_; }
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
+
+  /// From the tridiagonal basis to features; nobody has them afterwards. Precondition: eigenvectors are in that basis.
+  Reflections take_reflections() { return std::exchange(reflections_, {}); }
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
   /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.
@@ -78,6 +97,7 @@ class GramSpectrum {
   double trace_ = 0.0;
   std::vector<double> eigenvalues_;
   std::vector<double> eigenvectors_;  // d x d, one eigenvector a row
+  Reflections reflections_;           // none where eigenvectors are in the basis of features
 };
 
 }  // namespace dpreduce
