@@ -34,7 +34,8 @@ METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--round
 FEW, NARROW = 4, 16  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold
 RECORDED = (4 * 1024, 4 * 3072)  # rows of the two records, from which follows what a row takes
 FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "others", "bytes", "phases"]
-STEP_CLASSES = 32  # kClassesOfSharedStep of src/methods/gradient_rounds.hpp
+# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), and fc's eigenvectors in groups (fc.cpp).
+SHARED = {"R.A.B.>A": -(-CLASSES * DIM // 65536), f"B{8 * DIM * DIM}.B{8 * (DIM - 1)}.B{8 * DIM * DIM}.>A": -(-DIM // 384)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
 RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
 
@@ -110,11 +111,13 @@ class Charges:
             self.places[key] = (max(0.0, one - slope * RECORDED[0] / FEW), slope)
 
     def write(self, path, rows_of_rank, ranks):
-        groups = -(-CLASSES // STEP_CLASSES)
-        steps = f"B{8 * DIM}.>A", -(-groups // ranks) / -(-groups // FEW)  # what ranks share of fc's steps, as groups of classes
+        def share(key):
+            role = int(key[0])
+            return min([len(range(role, parts, ranks)) / max(1, len(range(role, parts, FEW))) for calls, parts in SHARED.items() if key.endswith(calls)], default=1)
+
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"b {kind}{length} {full}\n" for (kind, length), full in self.lengths.items())
-            file.writelines(f"c {key} {(a + b * rows_of_rank) * (steps[1] if key.endswith(steps[0]) else 1):.9f}\n" for key, (a, b) in self.places.items())
+            file.writelines(f"c {key} {(a + b * rows_of_rank) * share(key):.9f}\n" for key, (a, b) in self.places.items())
 
 
 def simulate(ranks, networks, scalings, methods, out):

@@ -33,14 +33,14 @@ double largest(const std::vector<double>& entries) {
   return result;
 }
 
-// Weights as they act on rows before projection and selection, K x pooled_dim(): signs of components drop out.
-std::vector<double> weights_on_features(const ClassifierParts& model) {
+// Weights, K x d, as they act on rows before projection and selection, K x pooled_dim(): signs of components drop out.
+std::vector<double> on_features(const std::vector<double>& weights, const ClassifierParts& model) {
   const Preprocessing& rows = model.preprocessing;
   const std::size_t pooled = rows.pooled_dim();
   std::vector<double> result(model.classes * pooled, 0.0);
   for (std::size_t c = 0; c < model.classes; ++c) {
     for (std::size_t place = 0; place < rows.dim(); ++place) {
-      const double weight = model.weights[c * rows.dim() + place];
+      const double weight = weights[c * rows.dim() + place];
       const std::size_t feature = rows.selected.empty() ? place : rows.selected[place];
       if (rows.projection.empty()) {
         result[c * pooled + feature] += weight;
@@ -54,9 +54,9 @@ std::vector<double> weights_on_features(const ClassifierParts& model) {
   return result;
 }
 
-// How far weights_on_features may be from what was solved for: a model keeps a projection as it is rounded to the
+// How far on_features may be from what was solved for: a model keeps a projection as it is rounded to the
 // lattice, each entry to half of 1 / 32767 of the largest one in its row.
-double rounding_of_projection(const ClassifierParts& model) {
+double rounding_of_projection(const std::vector<double>& weights, const ClassifierParts& model) {
   const Preprocessing& rows = model.preprocessing;
   if (rows.projection.empty()) return 0.0;
   const std::size_t pooled = rows.pooled_dim();
@@ -67,7 +67,7 @@ double rounding_of_projection(const ClassifierParts& model) {
       const std::size_t feature = rows.selected.empty() ? place : rows.selected[place];
       const auto row = std::span(rows.projection).subspan(feature * pooled, pooled);
       const double half = largest({row.begin(), row.end()}) / kLatticeNorm / 2.0;
-      sum += std::abs(model.weights[c * rows.dim() + place]) * half;
+      sum += std::abs(weights[c * rows.dim() + place]) * half;
     }
     most = std::max(most, sum);
   }
@@ -138,18 +138,20 @@ TEST_P(ReferenceTest, AnIndependentComputationGivesTheSameWeights) {
   const json& expected = GetParam();
   const double tolerance = expected.value("tolerance", kTolerance);
   const ClassifierParts model = fit();
-  std::vector<double> weights = weights_on_features(model);
+  std::vector<double> weights = on_features(model.weights, model);
   std::vector<double> bias = model.bias;
   if (expected.value("mean_is_free", false)) {
     subtract_mean_of_classes(weights, model.classes);
     subtract_mean_of_classes(bias, model.classes);
   }
   // Twice: the mean of classes that is taken off is off by as much.
-  expect_close(weights, flat(expected.at("weights")), tolerance, 2.0 * rounding_of_projection(model));
+  expect_close(weights, flat(expected.at("weights")), tolerance, 2.0 * rounding_of_projection(model.weights, model));
   expect_close(bias, expected.at("bias").get<std::vector<double>>(), tolerance);
   ASSERT_EQ(model.cosine_head.empty(), !expected.contains("prototypes"));
   if (model.cosine_head.empty()) return;
-  expect_close(directions(model.cosine_head, model.classes), flat(expected.at("prototypes")), tolerance);
+  const std::vector<double> prototypes = directions(model.cosine_head, model.classes);
+  expect_close(on_features(prototypes, model), flat(expected.at("prototypes")), tolerance,
+               rounding_of_projection(prototypes, model));
 }
 
 INSTANTIATE_TEST_SUITE_P(Solvers, ReferenceTest, testing::ValuesIn(reference_cases()),

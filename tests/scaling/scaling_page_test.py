@@ -69,9 +69,10 @@ class Lines(unittest.TestCase):
             scaling_page.draw(folder)
             self.assertTrue(os.path.exists(os.path.join(folder, "fits.svg")))
 
-    def test_steps_are_shared_by_as_many_classes_as_the_program_has_it(self):
-        with open(os.path.join(scaling_page.ROOT, "src/methods/gradient_rounds.hpp"), encoding="utf-8") as file:
-            self.assertIn(f"kClassesOfSharedStep = {scaling_page.STEP_CLASSES};", file.read())
+    def test_parts_are_those_of_the_program(self):
+        for path, words in {"src/aggregator/release/block_noise.hpp": "kNoisePiece = std::size_t{1} << 16;", "src/methods/fc.cpp": "kMostRowsAtOnce = 384;"}.items():
+            with open(os.path.join(scaling_page.ROOT, path), encoding="utf-8") as file:
+                self.assertIn(words, file.read())
 
     def test_a_newer_line_takes_an_older_ones_place_and_both_sources_are_drawn(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):

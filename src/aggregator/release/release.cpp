@@ -166,22 +166,17 @@ Release Releaser::release_of_sample(std::string_view name, const StatisticOfSamp
 // The noise under `id`: this rank's share of it, or its pieces. The first piece of each block is the coordinator's, the
 // others are shared by ranks that trust each other, who get the key of their streams and no other.
 void Releaser::add_noise_to(Statistic& local, const PlannedRelease& planned, const std::string& id) {
-  const bool is_in_pieces =
-      std::ranges::any_of(planned.blocks, [](const PlannedBlock& block) { return block.elements > kNoisePiece; });
-  const bool is_shared = is_in_pieces && ranks_.silos() == nullptr;
+  const bool is_shared = ranks_.silos() == nullptr;
   const bool has_noise = is_shared || ranks_.is_coordinator() != shares_.has_value();
-  std::optional<NoiseKey> of_pieces;
   const std::string noise_id = shares_ ? share_id(ranks_.rank(), run_->label_of_begun(planned)) : id;
-  if (is_in_pieces) {
-    SecretVector<std::byte> secret(32);
-    if (has_noise && (ranks_.is_coordinator() || shares_)) run_->stream("noise in pieces", noise_id).fill(secret);
-    if (is_shared) ranks_.broadcast(std::span<std::byte>(secret));
-    of_pieces.emplace(NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)));
-  }
+  SecretVector<std::byte> secret(32);
+  if (ranks_.is_coordinator() || shares_) run_->stream("noise in pieces", noise_id).fill(secret);
+  if (is_shared) ranks_.broadcast(std::span<std::byte>(secret));
+  const NoiseKey of_pieces = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
   const NoiseStreams streams = [&](const std::string& context, std::size_t piece) {
     if (piece == 0) return run_->stream("noise", context);
     const std::string of_piece = context.substr(noise_id.size());  // the key is of that id, which ranks do not know
-    return of_pieces->stream("noise", std::as_bytes(std::span(of_piece)));
+    return of_pieces.stream("noise", std::as_bytes(std::span(of_piece)));
   };
   ranks_.together([&] {
     if (!has_noise) return;

@@ -4,8 +4,8 @@
 
 After the equations of docs/explanation/methods and docs/reference/data.md, without any code of the program. Rows come to the integer
 lattice as there; from these integers on everything that has another formulation takes it: least squares by QR of
-stacked rows instead of Gram matrices, components by SVD of the rows, whitening by Schur's square root, the Fisher rule
-by log densities, the end of many rounds by SciPy's root finder. Rounds are the documents' update rules in plain NumPy,
+stacked rows instead of Gram matrices, components and whitening by SVD of the rows, the Fisher rule by log densities,
+the end of many rounds by SciPy's root finder. Rounds are the documents' update rules in plain NumPy,
 with the program's roundings of weights and residuals.
 
 Legend: q lattice rows (n x d, integers), X = q / scale in feature units, y labels, K classes, C clip norm, S = 32767.
@@ -121,7 +121,7 @@ class Rows:
         return self.q / self.scale
 
     def result(self, w, bias=None, prototypes=None):
-        """Weights as they act on pooled (and centered) features, and biases, of w in the rows' own coordinates."""
+        """Weights and prototypes as they act on pooled (and centered) features, and biases, of w in the rows' own coordinates."""
         if self.has_intercept:
             bias = w[:, -1] * np.sqrt(self.share) * self.clip
             w = w[:, :-1] * np.sqrt(1 - self.share)
@@ -129,7 +129,7 @@ class Rows:
             bias = np.zeros(len(w))
         result = {"weights": (w @ self.projection).tolist(), "bias": np.asarray(bias).tolist()}
         if prototypes is not None:
-            result["prototypes"] = prototypes.tolist()
+            result["prototypes"] = (prototypes @ self.projection).tolist()
         return result
 
 
@@ -303,20 +303,18 @@ def newton(rows, rounds, loss="softmax", warm=False, average=False):
 
 
 def whitened_descent(rows, rounds, loss="softmax", warm=False, average=False):
-    gram = rows.x.T @ rows.x
-    d = len(gram)
-    energy = np.trace(gram)
-    regular = gram + (energy / d + rows.clip**2) * np.eye(d)
-    curvature = scipy.linalg.solve(regular, gram)
-    curvature *= (1 - INTERCEPT_OF_WHITENED) * energy / np.trace(curvature)
-    e = scipy.linalg.block_diag((curvature + curvature.T) / 2, INTERCEPT_OF_WHITENED * energy)
-    e += rows.clip**2 * np.eye(d + 1)
-    rows.project(scipy.linalg.inv(scipy.linalg.sqrtm(regular))).intercept(INTERCEPT_OF_WHITENED)
+    _, lengths, directions = np.linalg.svd(rows.x, full_matrices=False)
+    energy = np.sum(lengths**2)
+    regular = lengths**2 + energy / len(lengths) + rows.clip**2
+    curvature = lengths**2 / regular
+    curvature *= (1 - INTERCEPT_OF_WHITENED) * energy / np.sum(curvature)
+    e = np.append(curvature, INTERCEPT_OF_WHITENED * energy) + rows.clip**2
+    rows.project(directions / np.sqrt(regular)[:, None]).intercept(INTERCEPT_OF_WHITENED)
 
     length = 1 if loss == "square" else 2 * np.sqrt(rows.classes)
 
     def step(w, g, _):
-        return w - length * scipy.linalg.solve(e, g.T, assume_a="pos").T
+        return w - length * g / e
 
     return iterate(rows, Gradient(rows, loss, warm), step, rounds, average=average)
 
