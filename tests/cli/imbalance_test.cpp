@@ -168,9 +168,8 @@ TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   };
   EXPECT_GE(balanced("mean", 0.1), balanced("public", 0.1) + 0.05);
   EXPECT_GE(median_of("public", 1.0, "minority_accuracy"), median_of("ls", 1.0, "minority_accuracy") + 0.09);
-  // At 0.1 class sizes are noise, and class means treat classes alike under either objective.
-  EXPECT_NEAR(balanced("auto --objective balanced", 0.1), balanced("auto", 0.1), 0.05);
-  for (const double epsilon : {0.3, 1.0}) {
+  // Of 27 seeds the means are 0.53 and 0.43 at 0.1, 0.74 and 0.60 at 0.3, 0.87 and 0.77 at 1.
+  for (const double epsilon : {0.1, 0.3, 1.0}) {
     EXPECT_GE(balanced("auto --objective balanced", epsilon), balanced("auto", epsilon) + 0.045) << epsilon;
   }
   EXPECT_GE(median_of("auto --objective balanced", 1.0, "minority_accuracy"), 0.5);
