@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kJournalName = "journal";
-constexpr std::string_view kFirstLine = "dpreduce journal 1";
+constexpr std::string_view kFirstLine = "dpreduce journal 2";
 constexpr std::string_view kSuffix = ".journal";
 constexpr std::size_t kRunIdBytes = 16;
 constexpr std::size_t kSecretBytes = 32;
@@ -67,6 +67,17 @@ std::optional<SecretVector<std::byte>> bytes_of(std::string_view digits) {
     bytes[k] = static_cast<std::byte>(value(digits[2 * k]) << 4 | value(digits[2 * k + 1]));
   }
   return bytes;
+}
+
+// A journal of another version was written by other rules for noise.
+void require_this_version(const fs::path& path, std::span<const std::byte> text) {
+  const std::string_view begin(reinterpret_cast<const char*>(text.data()), std::min(text.size(), kFirstLine.size()));
+  const std::string_view name = kFirstLine.substr(0, kFirstLine.rfind(' ') + 1);
+  if (!begin.starts_with(name) || begin == kFirstLine) return;
+  refuse(
+      path,
+      "is of another version of dpreduce, which draws other noise; go on with the version that wrote it, or give the "
+      "run up with `dpreduce ledger release` and remove the file (what it has charged stays charged)");
 }
 
 void append_text(SecretVector<std::byte>& text, std::string_view more) {
@@ -172,7 +183,10 @@ std::optional<RunJournal> RunJournal::open(const fs::path& path) {
   } catch (const std::invalid_argument&) {
     // Who destroys a journal has it locked, or was killed half-way.
     if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0 || !has_name(file->get(), path)) return std::nullopt;
-    if (!is_overwritten(text)) refuse_damaged(path);
+    if (!is_overwritten(text)) {
+      require_this_version(path, text);
+      refuse_damaged(path);
+    }
     destroy_private_file(path, kJournalName);
     return std::nullopt;
   }

@@ -1,6 +1,6 @@
 // A run can repeat what it has paid for from its journal, "<ledger>.<run id>.journal", its owner's alone (0600).
 //
-//     dpreduce journal 1
+//     dpreduce journal 2
 //     binding <digest>               of all that decides what the run releases; public
 //     secret private|seeded <digits>  256 bits: all noise of the run follows from them
 //     run <run id>                   as the ledger names it; once more where the run had to begin anew

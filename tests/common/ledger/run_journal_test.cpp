@@ -232,6 +232,8 @@ TEST_F(RunJournalTest, WhatIsNoJournalIsRefused) {
     write(text);
     expect_refused("is damaged");
   }
+  write("dpreduce journal 1" + whole.substr(whole.find('\n')));
+  expect_refused("is of another version of dpreduce");
   fs::remove(path);
   fs::create_symlink(folder_ / "elsewhere", path);
   expect_refused("cannot be opened");
