@@ -31,11 +31,11 @@ def whole(name, text):
 ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (whole(name, os.environ.get(name, usual)) for name, usual in [
     ("ROWS", "1281167"), ("DIM", "1664"), ("CLASSES", "1000"), ("ROWS_A_RANK", "100000"), ("ROUNDS", "20")])
 METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds"]}
-FEW, NARROW = 4, 16  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold
-RECORDED = (4 * 1024, 4 * 3072)  # rows of the two records, from which follows what a row takes
-FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "others", "bytes", "phases"]
+FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold; calls before a place
+RECORDED = (16 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes
+FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases"]
 # What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), and fc's eigenvectors in groups (fc.cpp).
-SHARED = {"R.A.B.>A": -(-CLASSES * DIM // 65536), f"B{8 * DIM * DIM}.B{8 * (DIM - 1)}.B{8 * DIM * DIM}.>A": -(-DIM // 384)}
+SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}"): -(-DIM // 384)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
 RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
 
@@ -79,20 +79,12 @@ def calls_of(path):
 
 
 class Charges:
-    """What computation takes at each place in the program: a + b rows; and how long messages of whole rows are."""
+    """What computation takes at each place in the program, a + b rows, and how long messages of whole rows are. A place is known by the calls around it."""
 
     def __init__(self, method, folder, narrow, wide):
-        records = []
-        for data in (narrow, *wide):
-            best = None
-            for _ in range(2):  # the faster one, call by call: other work makes a call slower, never faster
-                run([f"{BUILD}/bench/simulated_ranks", FEW, "100g", "--record", "record", "--", *fit(method, data, rounds=3)], folder)
-                calls = calls_of(os.path.join(folder, "record"))
-                best = calls if best is None else {rank: [(*one[:2], min(one[2], two[2])) for one, two in zip(best[rank], calls[rank])] for rank in calls}
-            records.append(best)
-        self.lengths, places = {}, {}
+        self.method, self.folder, self.narrow, self.lengths = method, folder, narrow, {}
+        records = [self.record(FEW, data, 3) for data in (narrow, *wide)]
         for rank, calls in records[0].items():
-            names = []
             for place, (kind, length, _) in enumerate(calls):
                 at = [record[rank][place] for record in records]
                 full = at[1][1] if at[1][1] > 8 * length else length  # texts have a few bytes more or less
@@ -100,42 +92,84 @@ class Charges:
                     sys.exit(f"launch/scaling: {method}: call {place} of rank {rank} depends on the rows: {at}")
                 if full != length and self.lengths.setdefault((kind, length), full) != full:
                     sys.exit(f"launch/scaling: {method}: {length} narrow bytes stand for messages of several lengths; choose other CLASSES")
-                names.append(f"{kind}{full}" if full != length else kind)
-                for context in range(min(place, 6) + 1):
-                    key = f"{min(rank, 1)}|{''.join(name + '.' for name in names[place - context:place])}>{names[place]}"
-                    places.setdefault(key, []).append((at[1][2], at[2][2]))
+        seconds = {}
+        for rank, calls in records[0].items():
+            names = self.names(calls)
+            for place in range(len(calls)):
+                for key in keys(min(rank, 1), names, place):
+                    seconds.setdefault(key, []).append((records[1][rank][place][2], records[2][rank][place][2]))
         self.places = {}
-        for key, seconds in places.items():
-            one, two = (sum(column) / len(seconds) for column in zip(*seconds))
+        for key, pairs in seconds.items():
+            one, two = (sum(column) / len(pairs) for column in zip(*pairs))
             slope = max(0.0, (two - one) * FEW / (RECORDED[1] - RECORDED[0]))
             self.places[key] = (max(0.0, one - slope * RECORDED[0] / FEW), slope)
 
-    def write(self, path, rows_of_rank, ranks):
-        def share(key):
-            role = int(key[0])
-            return min([len(range(role, parts, ranks)) / max(1, len(range(role, parts, FEW))) for calls, parts in SHARED.items() if key.endswith(calls)], default=1)
+    def record(self, ranks, data, rounds, times=2):
+        best = None
+        for _ in range(times):  # the faster one, call by call: other work makes a call slower, never faster
+            run([f"{BUILD}/bench/simulated_ranks", ranks, "100g", "--record", "record", "--", *fit(self.method, data, rounds=rounds)], self.folder)
+            calls = calls_of(os.path.join(self.folder, "record"))
+            best = calls if best is None else {rank: [(*one[:2], min(one[2], two[2])) for one, two in zip(best[rank], calls[rank])] for rank in calls}
+        return best
 
-        with open(path, "w", encoding="utf-8") as file:
+    def names(self, calls):
+        return [f"{kind}{self.lengths[kind, length]}" if (kind, length) in self.lengths else kind for kind, length, _ in calls]
+
+    def of_ranks(self, ranks):
+        """What so many ranks call, in order: of the coordinator, and of another rank."""
+        record = self.record(ranks, self.narrow, ROUNDS, times=1)
+        for kind, length, _ in record[1]:  # a sum of solutions is of as many classes as there are ranks
+            if kind == "R" and length > 64 and length % (8 * (NARROW + 1)) == 0:
+                self.lengths.setdefault((kind, length), length // (NARROW + 1) * (DIM + 1))
+        return [self.names(record[role]) for role in (0, 1)]
+
+    def write(self, calls, rows_of_rank, ranks):
+        with open(os.path.join(self.folder, "charges"), "w", encoding="utf-8") as file:
             file.writelines(f"b {kind}{length} {full}\n" for (kind, length), full in self.lengths.items())
-            file.writelines(f"c {key} {(a + b * rows_of_rank) * share(key):.9f}\n" for key, (a, b) in self.places.items())
+            for role, names in enumerate(calls):
+                for place in range(len(names)):
+                    a, b = next((self.places[key] for key in keys(role, names, place) if key in self.places), (0.0, 0.0))
+                    file.write(f"c {role} {(a + b * rows_of_rank) * share(role, names, place, ranks):.9f}\n")
+
+    def simulated(self, calls, rows_of_rank, ranks, network):
+        self.write(calls, rows_of_rank, ranks)
+        return json.loads(run([f"{BUILD}/bench/simulated_ranks", ranks, network, "--charge", "charges", "--", *fit(self.method, self.narrow)], self.folder))
+
+
+def keys(role, names, place):
+    """From what is told most exactly of a place to what is told least."""
+    for following in (*names[place + 1:place + 2], ""):
+        for context in range(min(place, CONTEXT), -1, -1):
+            if following and context < 2:
+                break
+            yield f"{role}|{'.'.join(names[place - context:place + 1])}<{following}"
+
+
+def share(role, names, place, ranks):
+    """Of what ranks share in parts: those of such a rank, beside those of the rank that was recorded."""
+    for before, parts in SHARED.items():
+        if names[max(0, place - len(before)):place + 1] == [*before, "A"]:
+            return len(range(role, parts, ranks)) / max(1, len(range(role, parts, FEW)))
+    return 1.0
 
 
 def simulate(ranks, networks, scalings, methods, out):
-    if "ls" in methods:  # a round is of as many classes as there are ranks
-        sys.exit("launch/scaling: METHODS ls: its calls come in another order on more ranks, so that few do not tell how long they take; measure it with --fit")
     with tempfile.TemporaryDirectory(dir=out) as folder:
         narrow = synth(folder, "narrow", max(8192, 2 * max(ranks)), NARROW)
         wide = [synth(folder, f"wide{count}", count, DIM) for count in RECORDED]
         for method in methods:
             charges = Charges(method, folder, narrow, wide)
-            for scaling, network, count in ((s, n, r) for s in scalings for n in networks for r in sorted({FEW, *ranks})):
-                rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
-                charges.write(os.path.join(folder, "charges"), rows / count, count)
-                told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count, network, "--charge", "charges", "--", *fit(method, narrow)], folder))
-                formula = told["coordinator_computes"] + 2 * told["bytes"] / RATES[network] + 2 * LATENCY * math.log2(count) * told["calls"]
-                yield {"source": "simulated", "scaling": scaling, "method": method, "network": network, "ranks": count, "rows": rows,
-                       "seconds": told["seconds"], "formula": formula, "coordinator": told["coordinator_computes"],
-                       "others": told["others_compute"], "bytes": told["bytes"], "phases": json.dumps(phases_of(folder))}
+            for count in sorted({4, *ranks}):
+                calls = charges.of_ranks(count)
+                for scaling, network in ((s, n) for s in scalings for n in networks):
+                    rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
+                    without_rows = charges.simulated(calls, 0, count, network)
+                    floor_phases = json.dumps(phases_of(folder))
+                    told = charges.simulated(calls, rows / count, count, network)
+                    formula = told["coordinator_computes"] + 2 * told["bytes"] / RATES[network] + 2 * LATENCY * math.log2(count) * told["calls"]
+                    yield {"source": "simulated", "scaling": scaling, "method": method, "network": network, "ranks": count, "rows": rows,
+                           "seconds": told["seconds"], "formula": formula, "coordinator": told["coordinator_computes"],
+                           "floor": without_rows["coordinator_computes"], "floor_phases": floor_phases, "others": told["others_compute"], "bytes": told["bytes"], "phases": json.dumps(phases_of(folder))}
 
 
 def simulate_silos(silos, networks, _, methods, out):
@@ -220,14 +254,31 @@ def picture(lines):
     return "\n".join([*svg, "</svg>"]) + "\n"
 
 
+def in_words(phases):
+    return ", ".join(f"{name} {seconds:.2f}" for name, seconds in json.loads(phases).items() if seconds >= 0.01)
+
+
+def bound(lines, ranks=256, asked=0.8):
+    """Whether what does not shrink with more ranks leaves room for that efficiency."""
+    kind = ("simulated", "strong", "fc", "100g")
+    seconds, floor = ({int(line["ranks"]): line[field] for line in lines if tuple(line[field] for field in FIELDS[:4]) == kind} for field in ("seconds", "floor"))
+    if ranks not in seconds:
+        return ""
+    first = min(seconds)
+    ideal = float(seconds[first]) * first / ranks
+    phases = next(line["floor_phases"] for line in lines if tuple(line[field] for field in FIELDS[:5]) == (*kind, str(ranks)))
+    return (f"On {ranks} ranks an efficiency of {asked} would need {ideal / asked:.2f} s, since {first} ranks take {float(seconds[first]):.1f} s. The rows alone\n"
+            f"take {ideal:.2f} s of that, which leaves {ideal / asked - ideal:.2f} s. Without rows the coordinator still computes {float(floor[ranks]):.2f} s,\n"
+            f"on a network without delay, too. Phases of such a run: {in_words(phases)}.")
+
+
 def table(lines, every):
-    head = ["method", "network", "ranks", "seconds", "formula", "coordinator computes", "others compute", "MB a rank", "phases (s)"]
+    head = ["method", "network", "ranks", "seconds", "efficiency", "formula", "coordinator computes", "of that without rows", "others compute", "MB a rank", "phases (s)"]
     cells = []
     for line in lines:
-        number = lambda field, digits, scale=1: f"{float(line[field]) / scale:.{digits}f}" if line[field] else ""
-        phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in json.loads(line["phases"]).items() if seconds >= 0.01)
+        number = lambda field, digits, scale=1: f"{float(line[field]) / scale:.{digits}f}" if line.get(field) else ""
         cells.append([line["method"], line["network"], line["ranks"], number("seconds", 2), f"{efficiency(line, every):.2f}", number("formula", 2),
-                      number("coordinator", 2), number("others", 2), number("bytes", 0, 1e6), phases])
+                      number("coordinator", 2), number("floor", 2), number("others", 2), number("bytes", 0, 1e6), in_words(line["phases"])])
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *cells])
 
 
@@ -243,7 +294,7 @@ def draw(out, page=None, build=None):
         tables = {scaling: table([line for line in lines if line["scaling"] == scaling], lines) for scaling in ("strong", "weak", "silos")}
         with open(page, "w", encoding="utf-8") as file:
             file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
-                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, **tables))
+                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), **tables))
         print(page)
 
 

@@ -7,10 +7,10 @@
 // other.
 //
 // All ranks are actors of one process, and one runs at a time. Between two calls of MPI a rank computes: its clock goes
-// on by the CPU time which that takes here. --record writes it, call by call. With --charge the program runs as well,
-// on narrow rows that many ranks have room for, but a call takes the time of a message as long as FILE says ("b KIND
-// BYTES BYTES"), and computation what FILE says for such a place in the program ("c ROLE|CALLS>CALL SECONDS", the
-// longest that fits): what bench/scaling_page.py makes of records of few ranks with whole rows.
+// on by the CPU time which that takes here. --record writes it, call by call, of the first eight ranks. With --charge
+// the program runs as well, on narrow rows that many ranks have room for, but a call takes the time of a message as
+// long as FILE says ("b KIND BYTES BYTES"), and computation before it what FILE says ("c ROLE SECONDS", call by call;
+// role 0 is the coordinator): what bench/scaling_page.py makes of records of few ranks with whole rows.
 //
 // Short messages take SMPI's plainest collectives.
 //
@@ -26,7 +26,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -42,13 +41,13 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-constexpr std::size_t kLongestContext = 6;
+constexpr int kRecordedRanks = 8;
 
 std::vector<std::string> words;  // of the program
 bool is_running = false;
 bool is_of_silos = false;
 bool has_charges = false;
-std::unordered_map<std::string, double> charges;
+std::array<std::vector<double>, 2> charges;  // of the coordinator, and of another rank
 std::map<std::pair<char, std::size_t>, std::size_t> full_bytes;
 std::FILE* record = nullptr;
 double bytes_added = 1.0;  // a second
@@ -72,7 +71,6 @@ struct Rank {
   double computed = 0.0;
   std::size_t bytes = 0;  // of its collectives
   std::size_t count = 0;  // of these
-  std::deque<std::string> calls;
   std::map<MPI_Request, std::shared_ptr<BegunSum>> begun;
 };
 std::vector<Rank> all;
@@ -84,17 +82,11 @@ Rank& own() {
   return all[static_cast<std::size_t>(own_number())];
 }
 
-double charged(const Rank& rank, const std::string& call, double measured) {
-  const std::string role = own_number() == 0 ? "0|" : "1|";
-  std::string context = role + ">" + call;
-  std::optional<double> seconds;
-  for (std::size_t length = 0;; ++length) {
-    if (const auto found = charges.find(context); found != charges.end()) seconds = found->second;
-    if (length == rank.calls.size()) break;
-    context.insert(role.size(), rank.calls[rank.calls.size() - 1 - length] + ".");
-  }
+double charged(const Rank& rank, double measured) {
+  const std::vector<double>& of_role = charges[own_number() == 0 ? 0 : 1];
+  const double seconds = rank.count < of_role.size() ? of_role[rank.count] : 0.0;
   // Some of the coordinator's work grows with the number of ranks.
-  return own_number() == 0 ? std::max(seconds.value_or(0.0), measured) : seconds.value_or(0.0);
+  return own_number() == 0 ? std::max(seconds, measured) : seconds;
 }
 
 // The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root (Rabenseifner); a
@@ -168,13 +160,11 @@ class Call {
     double seconds = cpu_seconds() - rank_.resumed;
     const bool is_collective = kind != 'p';
     if (const auto found = full_bytes.find({kind, bytes}); found != full_bytes.end()) bytes_ = found->second;
-    const std::string call = is_full() ? fmt::format("{}{}", kind, bytes_) : std::string(1, kind);
-    if (is_collective && record != nullptr) fmt::print(record, "{} {} {} {:.9f}\n", own_number(), kind, bytes, seconds);
-    if (has_charges && is_collective) seconds = charged(rank_, call, seconds);
+    if (is_collective && record != nullptr && own_number() < kRecordedRanks)
+      fmt::print(record, "{} {} {} {:.9f}\n", own_number(), kind, bytes, seconds);
+    if (has_charges && is_collective) seconds = charged(rank_, seconds);
     if (has_charges && !is_collective && own_number() != 0) seconds = 0.0;
     if (is_collective) {
-      rank_.calls.push_back(call);
-      if (rank_.calls.size() > kLongestContext) rank_.calls.pop_front();
       rank_.bytes += bytes_;
       ++rank_.count;
     }
@@ -406,12 +396,12 @@ bool read_charges(const char* path) {
   std::ifstream file(path);
   for (std::string kind, first, second; file >> kind >> first >> second;) {
     if (kind == "c") {
-      charges[first] = std::stod(second);
+      charges.at(std::stoul(first)).push_back(std::stod(second));
     } else {
       full_bytes[{first[0], std::stoul(first.substr(1))}] = std::stoul(second);
     }
   }
-  return file.eof() && !charges.empty();
+  return file.eof() && !charges[1].empty();
 }
 
 }  // namespace

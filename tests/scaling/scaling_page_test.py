@@ -32,14 +32,28 @@ class Charges(unittest.TestCase):
         calls = {"narrow": [("A", 8, 0.0), ("R", 800, 0.0)], "one": wide(one), "two": wide(two)}
         with tempfile.TemporaryDirectory() as folder, self.records(calls):
             charges = scaling_page.Charges("mean", folder, "narrow", ["one", "two"])
-            charges.write(os.path.join(folder, "charges"), 100.0, 8)
+            charges.write([["A", "R80000"], ["A", "R80000"]], 100.0, 16)
             with open(os.path.join(folder, "charges"), encoding="utf-8") as file:
                 told = file.read().splitlines()
         self.assertEqual(charges.lengths, {("R", 800): 80000})
-        constant, slope = charges.places["1|A.>R80000"]
+        constant, slope = charges.places["1|A.R80000<"]
         self.assertAlmostEqual(slope, 0.001)
-        self.assertIn("b R800 80000", told)
-        self.assertIn(f"c 1|A.>R80000 {constant + 100.0 * slope:.9f}", told)
+        self.assertEqual(told, ["b R800 80000", *(line for role in (0, 1) for line in (f"c {role} 0.250000000", f"c {role} {constant + 100.0 * slope:.9f}"))])
+
+    def test_a_place_is_known_by_the_calls_around_it_and_parts_go_to_ranks(self):
+        names = ["R", "A", "B", "A", "I"]
+        self.assertEqual(list(scaling_page.keys(1, names, 3))[:2], ["1|R.A.B.A<I", "1|A.B.A<I"])
+        self.assertEqual(list(scaling_page.keys(1, names, 3))[-1], "1|A<")
+        few, parts = scaling_page.FEW, scaling_page.SHARED["R", "A", "B"]
+        self.assertEqual(scaling_page.share(0, names, 3, 4 * parts), 1 / len(range(0, parts, few)))
+        self.assertEqual(scaling_page.share(1, names, 1, 4 * parts), 1.0)
+
+    def test_what_forbids_an_efficiency_is_told(self):
+        lines = [{**line(4, 80.0), "floor": "0.5"}, {**line(256, 2.0), "floor": "0.75", "floor_phases": '{"whiten": 0.4}'}]
+        text = scaling_page.bound([{field: str(value) for field, value in each.items()} for each in lines])
+        self.assertIn("would need 1.56 s", text)
+        self.assertIn("which leaves 0.31 s. Without rows the coordinator still computes 0.75 s", text)
+        self.assertEqual(scaling_page.bound([]), "")
 
     def test_calls_that_depend_on_the_rows_are_refused(self):
         calls = {"narrow": [("A", 8, 0.0)], "one": [("A", 8, 0.0)], "two": [("B", 8, 0.0)]}
@@ -57,8 +71,6 @@ class Lines(unittest.TestCase):
     def test_an_unknown_network_is_refused_before_anything_is_measured(self):
         with self.assertRaisesRegex(SystemExit, "--network 1g: there is none"):
             scaling_page.main("absent", "simulate", "16", "100g,1g", "strong", "mean")
-        with self.assertRaisesRegex(SystemExit, "METHODS ls: its calls come in another order"):
-            scaling_page.main("absent", "simulate", "16", "100g", "strong", "mean,ls")
         for ranks in ("16,x", "16,", "0", "1.5"):
             with self.assertRaisesRegex(SystemExit, "RANKS '.*': must be a whole number, at least 1"):
                 scaling_page.main("absent", "simulate", ranks, "100g", "strong", "mean")

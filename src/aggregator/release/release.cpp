@@ -170,7 +170,7 @@ void Releaser::add_noise_to(Statistic& local, const PlannedRelease& planned, con
   const bool has_noise = is_shared || ranks_.is_coordinator() != shares_.has_value();
   const std::string noise_id = shares_ ? share_id(ranks_.rank(), run_->label_of_begun(planned)) : id;
   SecretVector<std::byte> secret(32);
-  if (ranks_.is_coordinator() || shares_) run_->stream("noise in pieces", noise_id).fill(secret);
+  if (has_noise && (ranks_.is_coordinator() || shares_)) run_->stream("noise in pieces", noise_id).fill(secret);
   if (is_shared) ranks_.broadcast(std::span<std::byte>(secret));
   const NoiseKey of_pieces = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
   const NoiseStreams streams = [&](const std::string& context, std::size_t piece) {
