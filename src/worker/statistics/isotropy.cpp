@@ -8,12 +8,14 @@
 // Sensitivity, squared: |z| <= S is checked in integers, so that it is that of the release "gram" (gram.hpp).
 // Source: [johnson1984], random projections; signs: [achlioptas2003].
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "common/simulation/counter_random.hpp"
@@ -47,12 +49,16 @@ std::vector<std::int32_t> random_signs(std::size_t dim) {
 }
 
 void project_row(std::span<const std::int16_t> row, std::span<const std::int32_t> signs, std::span<std::int16_t> z) {
-  std::int64_t products[kDirections] = {};
-  for (std::size_t a = 0; a < row.size(); ++a) {
-    for (std::size_t b = 0; b < kDirections; ++b) products[b] += signs[a * kDirections + b] * std::int32_t{row[a]};
-  }
+  std::array<std::int32_t, kDirections> products{};  // below sqrt(d) S
+  run_at_full_width([&](auto) {
+    std::array<std::int32_t, kDirections> sums{};
+    for (std::size_t a = 0; a < row.size(); ++a) {
+      for (std::size_t b = 0; b < kDirections; ++b) sums[b] += signs[a * kDirections + b] * std::int32_t{row[a]};
+    }
+    products = sums;
+  });
   double squared = 0.0;
-  for (const std::int64_t product : products) squared += static_cast<double>(product) * static_cast<double>(product);
+  for (const std::int32_t product : products) squared += static_cast<double>(product) * static_cast<double>(product);
   const double factor = squared > 0.0 ? static_cast<double>(kLatticeNorm) / std::sqrt(squared) * kBelowOne : 0.0;
   std::uint64_t kept = 0;
   for (std::size_t b = 0; b < kDirections; ++b) {
