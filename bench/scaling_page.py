@@ -98,11 +98,13 @@ class Charges:
             for place in range(len(calls)):
                 for key in keys(min(rank, 1), names, place):
                     seconds.setdefault(key, []).append((records[1][rank][place][2], records[2][rank][place][2]))
+        mean = lambda numbers: sum(numbers) / len(numbers)
+        few, more = (rows / FEW for rows in RECORDED)
         self.places = {}
-        for key, pairs in seconds.items():
-            one, two = (sum(column) / len(pairs) for column in zip(*pairs))
-            slope = max(0.0, (two - one) * FEW / (RECORDED[1] - RECORDED[0]))
-            self.places[key] = (max(0.0, one - slope * RECORDED[0] / FEW), slope)
+        for key, pairs in seconds.items():  # a row takes as long on any rank, and the coordinator is one of many
+            of_all = [pair for role in "01" for pair in seconds.get(role + key[1:], [])]
+            slope = max(0.0, mean([two - one for one, two in of_all]) / (more - few))
+            self.places[key] = (max(0.0, mean([one - slope * few + two - slope * more for one, two in pairs]) / 2), slope)
 
     def record(self, ranks, data, rounds, times=2):
         best = None
