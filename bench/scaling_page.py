@@ -268,10 +268,11 @@ def bound(lines, ranks=256, asked=0.8):
         return ""
     first = min(seconds)
     ideal = float(seconds[first]) * first / ranks
-    phases = next(line["floor_phases"] for line in lines if tuple(line[field] for field in FIELDS[:5]) == (*kind, str(ranks)))
+    of_ranks = next(line for line in lines if tuple(line[field] for field in FIELDS[:5]) == (*kind, str(ranks)))
     return (f"On {ranks} ranks an efficiency of {asked} would need {ideal / asked:.2f} s, since {first} ranks take {float(seconds[first]):.1f} s. The rows alone\n"
             f"take {ideal:.2f} s of that, which leaves {ideal / asked - ideal:.2f} s. Without rows the coordinator still computes {float(floor[ranks]):.2f} s,\n"
-            f"on a network without delay, too. Phases of such a run: {in_words(phases)}.")
+            f"on a network without delay, too. Phases of such a run: {in_words(of_ranks['floor_phases'])}.\n"
+            f"Messages, and waiting for them, take {float(of_ranks['seconds']) - float(of_ranks['coordinator']):.2f} s: sums in segments beside computing could take off no more than that.")
 
 
 def table(lines, every):

@@ -49,10 +49,11 @@ class Charges(unittest.TestCase):
         self.assertEqual(scaling_page.share(1, names, 1, 4 * parts), 1.0)
 
     def test_what_forbids_an_efficiency_is_told(self):
-        lines = [{**line(4, 80.0), "floor": "0.5"}, {**line(256, 2.0), "floor": "0.75", "floor_phases": '{"whiten": 0.4}'}]
+        lines = [{**line(4, 80.0), "floor": "0.5"}, {**line(256, 2.0), "floor": "0.75", "coordinator": "1.75", "floor_phases": '{"whiten": 0.4}'}]
         text = scaling_page.bound([{field: str(value) for field, value in each.items()} for each in lines])
         self.assertIn("would need 1.56 s", text)
         self.assertIn("which leaves 0.31 s. Without rows the coordinator still computes 0.75 s", text)
+        self.assertIn("whiten 0.40.\nMessages, and waiting for them, take 0.25 s", text)
         self.assertEqual(scaling_page.bound([]), "")
 
     def test_calls_that_depend_on_the_rows_are_refused(self):
