@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <stdexcept>
 
 #include <cblas.h>
@@ -57,6 +58,7 @@ std::vector<double> cleaned(std::span<const double> eigenvalues, double variance
 }
 
 void require_convergence(lapack_int info) {
+  if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();
   if (info != 0) throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
 }
 
@@ -98,13 +100,16 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
 void Reflections::apply(std::span<double> rows) const {
   const auto order = static_cast<lapack_int>(factors.size() + 1);
   const auto count = static_cast<lapack_int>(rows.size() / (factors.size() + 1));
+  DPREDUCE_ASSERT(rows.size() % (factors.size() + 1) == 0);
   use_one_blas_thread();
   // Without LAPACKE's search for NaN, which reads all reflections again for a few rows.
   std::vector<double> work(1);
   for (const bool asks_for_size : {true, false}) {
     const auto size = static_cast<lapack_int>(work.size());
-    LAPACKE_dormtr_work(LAPACK_COL_MAJOR, 'L', 'L', 'N', order, count, vectors.data(), order, factors.data(),
-                        rows.data(), order, work.data(), asks_for_size ? -1 : size);
+    const lapack_int info =
+        LAPACKE_dormtr_work(LAPACK_COL_MAJOR, 'L', 'L', 'N', order, count, vectors.data(), order, factors.data(),
+                            rows.data(), order, work.data(), asks_for_size ? -1 : size);
+    DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
     if (asks_for_size) work.resize(static_cast<std::size_t>(work.front()));
   }
   for (double& entry : rows) entry += 0.0;

@@ -41,7 +41,7 @@ struct Reflections {
   std::vector<double> factors;  ///< d - 1
 
   /// x <- Q x for each of `rows`, of d entries each. Its bits may depend on which rows are passed together, but no zero
-  /// of the result has a sign. Cost: 2 d^2 flops a row.
+  /// of the result has a sign. Precondition (asserted): whole rows. Cost: 2 d^2 flops a row.
   void apply(std::span<double> rows) const;
 };
 
