@@ -40,8 +40,8 @@ constexpr auto kLockPoll = std::chrono::milliseconds(20);
 
 [[noreturn]] void refuse_damaged(const fs::path& path) {
   refuse(path,
-         "is damaged; restore it, or give the run up with `dpreduce ledger release` and remove the file (what it has "
-         "charged stays charged)");
+         "is damaged; restore it, or remove it and give the run up with `dpreduce ledger release` (what it has charged "
+         "stays charged)");
 }
 
 // 128 random bits that name the run in the ledger.
@@ -76,8 +76,8 @@ void require_this_version(const fs::path& path, std::span<const std::byte> text)
   if (!begin.starts_with(name) || begin == kFirstLine) return;
   refuse(
       path,
-      "is of another version of dpreduce, which draws other noise; go on with the version that wrote it, or give the "
-      "run up with `dpreduce ledger release` and remove the file (what it has charged stays charged)");
+      "is of another version of dpreduce, which draws other noise; go on with the version that wrote it, or remove it "
+      "and give the run up with `dpreduce ledger release` (what it has charged stays charged)");
 }
 
 void append_text(SecretVector<std::byte>& text, std::string_view more) {
