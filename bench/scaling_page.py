@@ -275,6 +275,12 @@ def bound(lines, ranks=256, asked=0.8):
             f"Messages, and waiting for them, take {float(of_ranks['seconds']) - float(of_ranks['coordinator']):.2f} s: sums in segments beside computing could take off no more than that.")
 
 
+def off_formula(lines, most=1.15):
+    """The lines whose seconds are above the formula's by more than that, in words."""
+    return ", ".join(f"{line['method']} on {line['ranks']} ranks ({line['network']}, {line['scaling']})" for line in lines
+                     if line.get("formula") and float(line["seconds"]) > most * float(line["formula"])) or "none"
+
+
 def table(lines, every):
     head = ["method", "network", "ranks", "seconds", "efficiency", "formula", "coordinator computes", "of that without rows", "others compute", "MB a rank", "phases (s)"]
     cells = []
@@ -297,7 +303,7 @@ def draw(out, page=None, build=None):
         tables = {scaling: table([line for line in lines if line["scaling"] == scaling], lines) for scaling in ("strong", "weak", "silos")}
         with open(page, "w", encoding="utf-8") as file:
             file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
-                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), **tables))
+                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), **tables))
         print(page)
 
 

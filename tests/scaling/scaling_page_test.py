@@ -48,6 +48,11 @@ class Charges(unittest.TestCase):
         self.assertEqual(scaling_page.share(0, names, 3, 4 * parts), 1 / len(range(0, parts, few)))
         self.assertEqual(scaling_page.share(1, names, 1, 4 * parts), 1.0)
 
+    def test_lines_far_from_the_formula_are_named(self):
+        lines = [{**line(4, 80.0), "formula": "79.0"}, {**line(256, 2.0), "formula": "1.5"}, line(8, 1.0)]
+        self.assertEqual(scaling_page.off_formula(lines), "fc on 256 ranks (100g, strong)")
+        self.assertEqual(scaling_page.off_formula(lines[:1]), "none")
+
     def test_what_forbids_an_efficiency_is_told(self):
         lines = [{**line(4, 80.0), "floor": "0.5"}, {**line(256, 2.0), "floor": "0.75", "coordinator": "1.75", "floor_phases": '{"whiten": 0.4}'}]
         text = scaling_page.bound([{field: str(value) for field, value in each.items()} for each in lines])
