@@ -36,7 +36,7 @@ FITS = [  # rows, options, ranks
     ("one", "--rho 0.5 --method coinpress --data-set rows", 0),
     ("one", "--mu 1 --method ls --select 8", 0),
     ("one", "--mu 1 --method ls --shared-gram --choose --resume", 0),
-    ("one", "--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", 0),
+    ("one", "--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", 0),
     ("one", f"--mu 1 --method fc --pca 6 --rounds 3 {PUBLIC_ROWS}", 0),
     ("one", "--mu 1 --method fc-one-step", 0),
     ("one", "--epsilon 2 --delta 1e-6 --method gd --batch 0.2 --rounds 4 --radius 3 --learning-rate 0.1 --accountant pld", 0),
@@ -80,9 +80,9 @@ EVALUATIONS = [  # options of the fit, of the evaluation
 PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc-one-step", "--epsilon 8 --delta 1e-5 --data-set rows"),
     ("--mu 1 --method fc-one-step", "--epsilon 60 --delta 1e-5 --metrics accuracy --test-person one/test_y.npy --rows-per-person 2"),
-    ("--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --seed 3 --metrics accuracy,recall,precision,topk,logloss,brier,calibration --group one/test_y.npy --groups 4"),
-    ("--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics auc,roc --positive 1 --group one/test_y.npy --groups 4"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics auc,roc --positive 1 --group one/test_y.npy --groups 4"),
     ("--mu 1 --method fc-one-step", "--mu 2 --metrics accuracy --model m3"),
     ("--mu 1 --method adam --max-labels 3 --rounds 3", "--mu 2 --max-labels 3 --threshold 0.25"),
 ]
