@@ -11,8 +11,10 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kRowsInCache = 16 * kDotRows;
-// Values of B that pass with each three rows of A.
-constexpr std::size_t kPanelsInCache = 32768;
+// Values of B that pass with each three rows of A: first, while rows come from memory, what the second-level cache has
+// room for; then what stays in the first one while all rows pass.
+constexpr std::size_t kPanelsInFirstPass = 32768;
+constexpr std::size_t kPanelsAtOnce = 16384;
 constexpr std::size_t kStripeVectors = 8;
 // Values of a row that are summed at a time: energies of a lane then fit in 32 bits.
 constexpr std::size_t kMostValues = 8192;
@@ -39,8 +41,9 @@ class RowDots {
         stripes_((columns.size() + stripe_ - 1) / stripe_),
         others_(even_groups(b.rows, kernel.most_dot_others)),
         values_((columns.size() + 2 * kernel.lanes - 1) / (2 * kernel.lanes) * 2 * kernel.lanes),
-        groups_at_once_(std::max<std::size_t>(1, kPanelsInCache / (values_ * kernel.most_dot_others))),
-        others_in_first_pass_(others_.empty() ? 0 : others_[std::min(groups_at_once_, others_.size()) - 1].end),
+        groups_in_first_pass_(groups_of(kPanelsInFirstPass)),
+        groups_at_once_(groups_of(kPanelsAtOnce)),
+        others_in_first_pass_(others_.empty() ? 0 : others_[std::min(groups_in_first_pass_, others_.size()) - 1].end),
         panels_(b.rows * values_),
         entries_(stripes_ + 1),
         energies_b_(others_.size() * entries_) {
@@ -59,10 +62,11 @@ class RowDots {
     for (std::size_t index = 0; index < triples; ++index) {
       take_energies(a, triple_of(index), std::span(energies_a).subspan(index * entries_, entries_));
     }
-    for (std::size_t first = 0; first < others_.size(); first += groups_at_once_) {
+    std::size_t end = groups_in_first_pass_;
+    for (std::size_t first = 0; first < others_.size(); first = end, end += groups_at_once_) {
       for (std::size_t index = 0; index < triples; ++index) {
         const Range triple = triple_of(index);
-        for (std::size_t group = first; group < std::min(first + groups_at_once_, others_.size()); ++group) {
+        for (std::size_t group = first; group < std::min(end, others_.size()); ++group) {
           const Int64View tile{c.row(triple.begin - rows.begin) + others_[group].begin, triple.size(),
                                others_[group].size(), c.stride};
           accumulate_tile(a, triple, others_[group], tile, std::span(energies_a).subspan(index * entries_, entries_),
@@ -73,6 +77,10 @@ class RowDots {
   }
 
  private:
+  std::size_t groups_of(std::size_t panels) const {
+    return std::max<std::size_t>(1, panels / (values_ * kernel_.most_dot_others));
+  }
+
   // Measures them as well.
   void pack_others(std::size_t group) {
     const Range& others = others_[group];
@@ -184,9 +192,10 @@ class RowDots {
   std::size_t stripe_;
   std::size_t stripes_;
   std::vector<Range> others_;
-  std::size_t values_;                     // of a row, in whole vectors
-  std::size_t groups_at_once_;             // whose panels pass with each three rows of A
-  std::size_t others_in_first_pass_;       // meanwhile rows come from memory
+  std::size_t values_;                // of a row, in whole vectors
+  std::size_t groups_in_first_pass_;  // whose panels pass with each three rows of A while these come from memory
+  std::size_t groups_at_once_;        // and then
+  std::size_t others_in_first_pass_;
   LargeVector<std::int16_t> panels_;       // one a group
   std::size_t entries_;                    // energies of a group: of each stripe, and of the whole
   std::vector<std::uint32_t> energies_b_;  // groups x entries
