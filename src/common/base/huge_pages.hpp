@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace dpreduce {
@@ -33,5 +35,24 @@ struct HugePageAllocator {
 /// For the operands and sums of products.
 template <class T>
 using LargeVector = std::vector<T, HugePageAllocator<T>>;
+
+/// The same, but that new elements have no value: for numbers that are written before they are read.
+template <class T>
+struct UnsetHugePageAllocator : HugePageAllocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UnsetHugePageAllocator<U>;
+  };
+  template <class U>
+  void construct(U* element) noexcept {
+    ::new (static_cast<void*>(element)) U;
+  }
+  template <class U, class... Values>
+  void construct(U* element, Values&&... values) {
+    ::new (static_cast<void*>(element)) U(std::forward<Values>(values)...);
+  }
+};
+template <class T>
+using LargeUnsetVector = std::vector<T, UnsetHugePageAllocator<T>>;
 
 }  // namespace dpreduce

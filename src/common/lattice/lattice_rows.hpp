@@ -133,7 +133,7 @@ class LatticeRows {
 
   Lattice lattice_;
   std::size_t capacity_;
-  LargeVector<std::int16_t> values_;
+  LargeUnsetVector<std::int16_t> values_;  // set up to rows()
   std::size_t labels_per_row_;
   std::vector<std::int32_t> labels_;
   std::vector<char> counts_;
