@@ -23,33 +23,38 @@ std::uint64_t scaled_acceptance(const GaussianBin& bin, const BigInteger& bell_b
 }
 
 // The widest strip, in whole places and at most 1, that keeps A(left) = kDensity * width * exp(-left^2/2) <= 1.
-std::uint64_t widest(std::uint64_t left) {
-  const BigInteger width = (BigInteger(kOne) << kBits) / (bell(left).upper * kDensity);
+std::uint64_t widest(const IntegerBounds& at_left) {
+  const BigInteger width = (BigInteger(kOne) << kBits) / (at_left.upper * kDensity);
   return width < kOne ? static_cast<std::uint64_t>(width) : kOne;
 }
 
-GaussianBin bin_at(std::uint64_t left, std::uint64_t width, unsigned doublings) {
+GaussianBin bin_at(std::uint64_t left, std::uint64_t width, unsigned doublings, const IntegerBounds& at_left,
+                   const IntegerBounds& at_right) {
   GaussianBin bin{.left = left, .width = width, .doublings = doublings};
-  const IntegerBounds at_left = bell(left);
   DPREDUCE_ASSERT(left + width < 15 * kOne);
   DPREDUCE_ASSERT(((at_left.upper * kDensity * width) << doublings) <= (BigInteger(kOne) << kBits));  // A(left) <= 1
   bin.peak = scaled_acceptance(bin, at_left.lower, kPeakBits);
   DPREDUCE_ASSERT(scaled_acceptance(bin, at_left.upper, kPeakBits) == bin.peak);
-  bin.sure_accept = scaled_acceptance(bin, bell(left + width).lower, kCoinBits);
+  bin.sure_accept = scaled_acceptance(bin, at_right.lower, kCoinBits);
   return bin;
 }
 
 GaussianBins make_bins() {
   GaussianBins bins;
   std::uint64_t left = 0;
-  for (std::uint64_t strip = 0; strip < kStrips; ++strip) {
-    bins[strip] = bin_at(left, widest(left), 0);
-    left += bins[strip].width;
-  }
+  IntegerBounds at_left = bell(left);
+  const auto next = [&](std::uint64_t width, unsigned doublings) {
+    const IntegerBounds at_right = bell(left + width);
+    const GaussianBin bin = bin_at(left, width, doublings, at_left, at_right);
+    left += width;
+    at_left = at_right;
+    return bin;
+  };
+  for (std::uint64_t strip = 0; strip < kStrips; ++strip) bins[strip] = next(widest(at_left), 0);
   // From one level to the next A(left) changes by 2 exp(-T - m - 1/2) < 1: the levels that are not in the table have
   // A <= 1 since the last one in the table has.
   for (unsigned level = 0; level < kTabledTailLevels; ++level) {
-    bins[kStrips + level] = bin_at(left + level * kOne, kOne, level + 1);
+    bins[kStrips + level] = next(kOne, level + 1);
   }
   return bins;
 }
