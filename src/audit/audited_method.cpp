@@ -84,8 +84,10 @@ Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, c
                              const ReleaseWatcher& watcher) const {
   Communicator alone = Communicator::alone();
   std::map<std::string, std::vector<Release>, std::less<>> releases;
+  Preprocessing preprocessing;
   const ReleaseWatcher keep = [&](const WatchedRelease& watched) {
     releases[std::string(watched.name)].push_back(watched.release);
+    preprocessing = watched.preprocessing;
     if (watcher) watcher(watched);
   };
   FittedRun fitted = train(fit_, rows, public_rows, alone,
@@ -93,7 +95,7 @@ Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, c
                            {.memory_bytes = kMostRowMemory, .watcher = keep});
   fitted.finish();
   std::filesystem::remove(ledger_path);
-  return {std::move(releases), std::move(fitted.classifier), std::move(fitted.preprocessing)};
+  return {std::move(releases), std::move(fitted.classifier), std::move(preprocessing)};
 }
 
 }  // namespace dpreduce

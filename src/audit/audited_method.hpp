@@ -22,7 +22,7 @@ struct Published {
   /// before: not all of the plan need be there.
   std::map<std::string, std::vector<Release>, std::less<>> releases;
   Classifier classifier;
-  Preprocessing preprocessing;  ///< with the released center
+  Preprocessing preprocessing;  ///< of the rows of the last release, with the released center
 
   /// First the summary: of every block the sum over its rounds, and the model's weights and biases. Then, where there
   /// are several rounds, each of them. A release that was not made counts as zeros.

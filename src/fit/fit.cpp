@@ -220,7 +220,6 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
       Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing());
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
-                               .preprocessing = run.rows().preprocessing(),
                                .chosen_public_rows = run.choices().chosen_public_rows() != nullptr
                                                          ? std::optional(*run.choices().chosen_public_rows())
                                                          : std::nullopt,

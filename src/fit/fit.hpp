@@ -66,12 +66,11 @@ struct TrainingTerms {
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
 };
 
-/// The result of a fit. On every rank, where classifier and preprocessing are the same.
+/// The result of a fit. On every rank, where the classifier is the same.
 struct FittedRun {
   std::shared_ptr<const ResolvedFit> fit;
-  Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one; of an
-                                ///< evaluation the model that was evaluated, of a release all zeros
-  Preprocessing preprocessing;  ///< of the rows as they were trained on, with center and intercept
+  Classifier classifier;  ///< its parts are the linear scores, with the guarantee where there is one; of an
+                          ///< evaluation the model that was evaluated, of a release all zeros
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
   Timings timings;                              ///< so far
