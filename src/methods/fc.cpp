@@ -92,10 +92,10 @@ class WhitenedStep : public StepRule {
     intercept_reach_ = kInterceptReach / (step_ * std::sqrt(settings.intercept_share) * clip_norm_);
   }
 
-  // M Q, d x d; and Q, once.
+  // M Q, d x d; and Q; each once.
   Reflections take_reflections() { return spectrum_.take_reflections(); }
-  std::vector<double> whitening() const {
-    std::vector<double> matrix = spectrum_.whitening(ridge_);
+  std::vector<double> take_whitening() {
+    std::vector<double> matrix = spectrum_.take_whitening(ridge_);
     if (normalize_ == Normalize::kL2) return matrix;
     const double factor = factor_that_keeps_lengths();
     for (double& entry : matrix) entry *= factor;
@@ -151,23 +151,24 @@ class WhitenedStep : public StepRule {
   double intercept_squares_ = 0.0;  // of gradients so far, without their noise
 };
 
-// rows <- Q x for each row x, d entries, as the coordinator has both; known to every rank. Ranks that trust each other
-// share them by groups that do not depend on their number, and so do no bits. Collective.
-void reflect_on_ranks(Communicator& ranks, Reflections& reflections, std::vector<double>& rows) {
+// rows <- Q x for each of d rows x, d entries, as the coordinator has both; known to every rank. Ranks that trust each
+// other share them by groups that do not depend on their number, and so do no bits. Collective.
+void reflect_on_ranks(Communicator& ranks, Reflections& reflections, std::vector<double>& rows, std::size_t dim) {
   constexpr std::size_t kMostRowsAtOnce = 384;  // with fewer, reflections take up to twice as long
-  const std::size_t dim = reflections.factors.size() + 1;
-  const std::size_t count = rows.size() / dim;
-  const std::size_t groups = (count + kMostRowsAtOnce - 1) / kMostRowsAtOnce;
+  const std::size_t groups = (dim + kMostRowsAtOnce - 1) / kMostRowsAtOnce;
   const bool is_shared = ranks.owners() > 1;
+  rows.resize(dim * dim);
   if (is_shared) {
+    reflections.vectors.resize(dim * dim);
+    reflections.factors.resize(dim - 1);
     ranks.broadcast(reflections.vectors);
     ranks.broadcast(reflections.factors);
     ranks.broadcast(rows);
   }
   ranks.together([&] {
     for (std::size_t group = 0; group < groups; ++group) {
-      const std::size_t first = count * group / groups;
-      const std::span<double> part = std::span(rows).subspan(first * dim, (count * (group + 1) / groups - first) * dim);
+      const std::size_t first = dim * group / groups;
+      const std::span<double> part = std::span(rows).subspan(first * dim, (dim * (group + 1) / groups - first) * dim);
       if (static_cast<int>(group % static_cast<std::size_t>(ranks.owners())) == ranks.rank()) {
         reflections.apply(part);
       } else {
@@ -221,15 +222,15 @@ class WhitenedDescentMethod : public RoundsMethod {
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;
-    std::vector<double> matrix(lattice.dim * lattice.dim);
-    Reflections reflections{std::vector<double>(matrix.size()), std::vector<double>(lattice.dim - 1)};
+    std::vector<double> matrix;
+    Reflections reflections;
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       rule.emplace(gram.block("gram"), lattice, settings_, run.rows().classes(), run.rows().preprocessing().normalize);
-      matrix = rule->whitening();
+      matrix = rule->take_whitening();
       reflections = rule->take_reflections();
     });
-    reflect_on_ranks(run.ranks(), reflections, matrix);
+    reflect_on_ranks(run.ranks(), reflections, matrix, lattice.dim);
     run.rows().project(std::move(matrix));
     run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");

@@ -183,9 +183,9 @@ void GramSpectrum::solve(std::span<double> rows, double ridge, std::size_t compo
   scale_coordinates(rows, factors);
 }
 
-std::vector<double> GramSpectrum::whitening(double ridge) const {
+std::vector<double> GramSpectrum::take_whitening(double ridge) {
   DPREDUCE_ASSERT(ridge > 0.0);
-  std::vector<double> matrix = eigenvectors_;
+  std::vector<double> matrix = std::exchange(eigenvectors_, {});
   for (std::size_t j = 0; j < dim(); ++j) {
     const double factor = 1.0 / std::sqrt(eigenvalues_[j] + ridge);
     for (std::size_t a = 0; a < dim(); ++a) matrix[j * dim() + a] *= factor;

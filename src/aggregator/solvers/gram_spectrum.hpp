@@ -89,8 +89,9 @@ class GramSpectrum {
   void solve(std::span<double> rows, double ridge, std::size_t components = 0) const;
 
   /// M = diag(g_j + ridge)^(-1/2) V, d x d, eigenvectors being the rows of V: rows x of second moment G + ridge I
-  /// become rows M x of second moment I, along the eigenvectors. Preconditions (asserted): ridge > 0.
-  std::vector<double> whitening(double ridge) const;
+  /// become rows M x of second moment I, along the eigenvectors. It takes the eigenvectors' place: nobody has them
+  /// afterwards. Preconditions (asserted): ridge > 0.
+  std::vector<double> take_whitening(double ridge);
 
  private:
   double noise_radius_;
