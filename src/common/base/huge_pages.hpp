@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <new>
-#include <utility>
 #include <vector>
 
 namespace dpreduce {
@@ -40,16 +39,8 @@ using LargeVector = std::vector<T, HugePageAllocator<T>>;
 template <class T>
 struct UnsetHugePageAllocator : HugePageAllocator<T> {
   template <class U>
-  struct rebind {
-    using other = UnsetHugePageAllocator<U>;
-  };
-  template <class U>
   void construct(U* element) noexcept {
     ::new (static_cast<void*>(element)) U;
-  }
-  template <class U, class... Values>
-  void construct(U* element, Values&&... values) {
-    ::new (static_cast<void*>(element)) U(std::forward<Values>(values)...);
   }
 };
 template <class T>
