@@ -179,7 +179,7 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
   const std::size_t elements = options.classes * options.dim;
   std::optional<SyntheticRound> round;
   std::vector<std::int64_t> gradient;
-  std::vector<double> weights;
+  std::vector<std::int16_t> weights;
   ranks.together([&] {
     round.emplace(rows_of(options, ranks), options.dim, options.classes, options.threads);
     gradient.resize(elements);
@@ -196,7 +196,7 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
         std::fill(gradient.begin(), gradient.end(), 0);
         parts += round->accumulate(gradient);
         ranks.sum_to_coordinator({reinterpret_cast<std::uint64_t*>(gradient.data()), elements});
-        ranks.broadcast(weights);
+        ranks.broadcast(std::as_writable_bytes(std::span(weights)));
       },
       align(ranks));
   const double rate = 2.0 * static_cast<double>(options.rows) * static_cast<double>(elements) / seconds;

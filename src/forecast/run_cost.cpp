@@ -83,6 +83,8 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   for (const BlockRequest& block : request.blocks) {
     work.words_up += sums * static_cast<double>(block.elements);
   }
+  // Silos that take steps of their own get each other's weights summed, as long as they are.
+  if (in_rounds && method_entry(options.method).each_rank_is_a_silo) work.words_down = work.words_up;
   work.product_macs += work.rows_prepared * projection;
   if (passes_once && projects_kept_rows(options)) work.rows_prepared = 0.0;
   return work;

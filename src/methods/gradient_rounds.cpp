@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -171,20 +173,36 @@ nlohmann::json RoundsMethod::settings() const {
   return to_json(settings_);
 }
 
+LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights) {
+  const Lattice lattice = run.rows().lattice();
+  std::vector<std::int16_t> values(run.rows().classes() * lattice.dim);
+  std::vector<double> largest(run.rows().classes());
+  run.ranks().together([&] {
+    if (!run.ranks().is_coordinator()) return;
+    const LatticeWeights own(weights, lattice);
+    std::copy_n(own.values(), values.size(), values.begin());
+    std::ranges::copy(own.largest(), largest.begin());
+  });
+  run.ranks().broadcast(std::as_writable_bytes(std::span(values)));
+  run.ranks().broadcast(largest);
+  return {std::move(values), std::move(largest), lattice};
+}
+
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior) {
   std::vector<double> weights =
       initial_weights(run.rows().classes(), run.rows().preprocessing(), settings.initial_score);
   const std::vector<Window> windows = windows_of(settings);
+  const std::size_t entries = run.ranks().is_coordinator() ? weights.size() : 0;
   std::vector<Candidate> candidates;
   for (const Window& window : windows) {
-    candidates.push_back({setting_of(window), std::vector<double>(weights.size(), 0.0)});
+    candidates.push_back({setting_of(window), std::vector<double>(entries, 0.0)});
   }
   for (std::uint64_t round = 1; round <= settings.rounds; ++round) {
     advance(round, weights);
     for (std::size_t m = 0; m < windows.size(); ++m) {
       if (round < windows[m].first || round > windows[m].last) continue;
-      for (std::size_t e = 0; e < weights.size(); ++e) candidates[m].weights[e] += weights[e];
+      for (std::size_t e = 0; e < entries; ++e) candidates[m].weights[e] += weights[e];
     }
   }
   for (std::size_t m = 0; m < windows.size(); ++m) {
@@ -210,19 +228,20 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   }
   const Prior* const second_head = prior ? &*prior : nullptr;
   std::vector<double> residual_norm{1.0};
+  std::vector<double> gradient;  // of a round
   const Advance advance = [&](std::uint64_t round, std::vector<double>& weights) {
-    const LatticeWeights point(weights, lattice);
+    const LatticeWeights point = shared_weights(run, weights);
     const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
     const double unit = unit_at_one / residual_norm.front();
     const Release release = run.release(settings.release, at);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       const ReleasedBlock& block = release.block("gradient");
-      const std::vector<double> gradient = in_units(block, unit);
+      gradient.resize(block.values().size());
+      in_units(block, unit, gradient);
       rule->step({round, gradient, block.sigma() / unit, release}, weights);
       residual_norm.front() = rule->residual_norm();
     });
-    run.ranks().broadcast(weights);
     run.ranks().broadcast(residual_norm);
   };
   LinearScores scores = iterate_rounds(run, settings, advance, second_head);

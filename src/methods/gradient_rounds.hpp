@@ -1,6 +1,6 @@
-// Training by rounds: every round releases a statistic at the weights that all ranks hold, and a step rule moves them.
+// Training by rounds: every round releases a statistic at the coordinator's weights, and a step rule moves them.
 //
-//     W_0 broadcast  ->  release at W_(t-1): gradient + noise  ->  step rule at the coordinator  ->  W_t broadcast
+//     W_(t-1) on the lattice, broadcast  ->  release there: gradient + noise  ->  step rule at the coordinator  ->  W_t
 //
 // Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767. A released entry is the sum over rows in
 // lattice units; divided by unit = Lattice{1, K}.scale() * Lattice{C, d}.scale() it is in feature units, with noise of
@@ -106,7 +106,11 @@ nlohmann::json to_json(const RoundSettings& settings);
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 
-/// From W_(t-1) to W_t, the same on every rank; t from 1. Collective.
+/// The coordinator's weights (K x d; of others nothing is asked) on the lattice, at every rank: 2 K d bytes are sent.
+/// Collective. Throws as LatticeWeights.
+LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights);
+
+/// From W_(t-1) to W_t at the coordinator; t from 1. Collective.
 using Advance = std::function<void(std::uint64_t round, std::vector<double>& weights)>;
 
 /// Scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds from W_0:
@@ -122,7 +126,7 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
 /// Source: [zhu2024], Algorithm 2 and Definition 2.4.
-/// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
+/// Cost: T passes over the rows; 8 K d bytes up and 2 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 
 /// A method that trains in rounds: what follows from their settings. Unless it says otherwise it releases what they

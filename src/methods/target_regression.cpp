@@ -12,6 +12,7 @@
 #include "aggregator/solvers/target_ridge.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/column_bins.hpp"
+#include "methods/gradient_rounds.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
@@ -57,15 +58,15 @@ std::optional<TargetRidge> released_system(TrainingRun& run) {
   return system;
 }
 
-// m x (d + 1), the same on every rank. Collective.
-std::vector<double> shared_solution(TrainingRun& run, const std::optional<TargetRidge>& system) {
-  std::vector<double> weights(run.rows().classes() * run.rows().lattice().dim);
-  if (system) weights = system->solution();
-  run.ranks().broadcast(weights);
-  return weights;
+// m x (d + 1), at the coordinator.
+std::vector<double> solution_of(const std::optional<TargetRidge>& system) {
+  return system ? system->solution() : std::vector<double>();
 }
 
-LinearScores scores_of(TrainingRun& run, const std::vector<double>& weights) {
+// Of the coordinator's weights, the same on every rank. Collective.
+LinearScores scores_of(TrainingRun& run, std::vector<double> weights) {
+  weights.resize(run.rows().classes() * run.rows().lattice().dim);
+  run.ranks().broadcast(weights);
   const Preprocessing& rows = run.rows().preprocessing();
   return in_units_of_targets(fold_intercept(weights, rows), rows.targets);
 }
@@ -78,7 +79,7 @@ class TargetLeastSquaresMethod : public TrainingMethod {
 
   LinearScores train(TrainingRun& run) const override {
     const std::optional<TargetRidge> system = released_system(run);
-    return scores_of(run, shared_solution(run, system));
+    return scores_of(run, solution_of(system));
   }
 };
 
@@ -129,16 +130,15 @@ class TargetRoundsMethod : public TrainingMethod {
 
   LinearScores train(TrainingRun& run) const override {
     const std::optional<TargetRidge> system = released_system(run);
-    std::vector<double> weights = shared_solution(run, system);
+    std::vector<double> weights = solution_of(system);
     run.rows().keep();
-    const Lattice lattice = run.rows().lattice();
     std::vector<double> bound{bound_at(run, weights, system)};
     run.ranks().broadcast(bound);
-    const double unit = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale() / bound.front();
+    const double unit = Lattice{1.0, run.rows().classes()}.scale() * run.rows().lattice().scale() / bound.front();
     std::vector<double> average(weights.size(), 0.0);
     const std::uint64_t first = std::min<std::uint64_t>(2, rounds_);
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
-      const LatticeWeights point(weights, lattice);
+      const LatticeWeights point = shared_weights(run, weights);
       const Release release = run.release(
           "gradient",
           GradientPoint{.weights = point, .loss = Loss::kSquare, .prior = nullptr, .residual_norm = bound.front()});
@@ -148,21 +148,20 @@ class TargetRoundsMethod : public TrainingMethod {
         system->solve(step);
         for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= step[e];
       });
-      run.ranks().broadcast(weights);
       if (round < first) continue;
       for (std::size_t e = 0; e < weights.size(); ++e) {
         average[e] += weights[e] / static_cast<double>(rounds_ - first + 1);
       }
     }
     run.end_phase("rounds");
-    return scores_of(run, average);
+    return scores_of(run, std::move(average));
   }
 
  private:
   // At the coordinator. Collective.
   double bound_at(TrainingRun& run, const std::vector<double>& weights,
                   const std::optional<TargetRidge>& system) const {
-    const LatticeWeights point(weights, run.rows().lattice());
+    const LatticeWeights point = shared_weights(run, weights);
     const Release release = run.release("residual_sizes", GradientPoint{.weights = point, .loss = Loss::kSquare});
     if (!system) return 1.0;
     const double units = counts_units_ ? static_cast<double>(kWholeRow) : 1.0;

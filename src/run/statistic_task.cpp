@@ -32,9 +32,9 @@ class PointOfTask {
     if (const auto* balls = std::get_if<ClassBalls>(&task)) point_.emplace<ClassBalls>(*balls);
     const auto* gradient = std::get_if<TaskGradientPoint>(&task);
     if (gradient == nullptr) return;
-    weights_.emplace(weights_of(gradient->weights.values, gradient->weights.largest), lattice);
+    weights_.emplace(gradient->weights.values, gradient->weights.largest, lattice);
     if (gradient->directions) {
-      directions_.emplace(weights_of(gradient->directions->values, gradient->directions->largest), lattice);
+      directions_.emplace(gradient->directions->values, gradient->directions->largest, lattice);
       prior_.emplace(Prior{*directions_, gradient->features});
     }
     point_.emplace<GradientPoint>(

@@ -34,6 +34,9 @@ struct CostTerms {
   bool has_prior = false;          ///< rounds have a second head
 };
 
+/// A point is sent on the lattice: entries of 2 bytes.
+inline constexpr double kLatticeEntriesOfWord = 4.0;
+
 struct StatisticCost {
   double product_macs = 0.0;  ///< a row: of Gram matrices and digests
   double round_macs = 0.0;    ///< a row: of scores, residuals and gradients, or of distances from a center

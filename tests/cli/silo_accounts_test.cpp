@@ -165,9 +165,10 @@ TEST_F(SiloAccountsTest, WhereListsContradictNothingIsCharged) {
   }
 }
 
-// One silo is told other weights before the second round: the first one is charged, and no other.
+// One silo is told other weights before the second round, as the fourth message: the first one is charged, and no
+// other.
 TEST_F(SiloAccountsTest, WhereValuesContradictTheSumsBeforeAreCharged) {
-  run_silos(5, "--threshold 3 --method gd --rounds 3 --mu 1 --fault 0:equivocate@broadcast#2", 5);
+  run_silos(5, "--threshold 3 --method gd --rounds 3 --mu 1 --fault 0:equivocate@broadcast#4", 5);
   for (std::size_t silo = 1; silo <= 5; ++silo) {
     EXPECT_EQ(of_silo(silo).charges().size(), 1U);
     EXPECT_TRUE(of_silo(silo).open_runs().empty());

@@ -172,10 +172,10 @@ TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
             memory_of_rank(clipped.options, clipped.plan, kRows, 1));
 }
 
-TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {
+TEST(RunCost, ARoundSendsAGradientUpAndWeightsOnTheLatticeDown) {
   const PhaseWork sum = total(run_of("adam"), job_of(kRows));
   EXPECT_EQ(sum.words_up, 5.0 * kClasses * (kDim + 1));
-  EXPECT_EQ(sum.words_down, sum.words_up);
+  EXPECT_EQ(sum.words_down, sum.words_up / 4.0);
 }
 
 TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {

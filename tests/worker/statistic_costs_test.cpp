@@ -39,7 +39,7 @@ TEST(StatisticCosts, AGradientIsScoresAndASumAndScoresAgainWithASecondHead) {
   for (const char* name : {"gradient", "adaptive_gradient", "newton"}) {
     EXPECT_EQ(cost_of(name).round_macs, 2.0 * kWeights) << name;
     EXPECT_EQ(cost_of(name, {.has_prior = true}).round_macs, 3.0 * kWeights) << name;
-    EXPECT_EQ(cost_of(name).words_down, kWeights) << name;
+    EXPECT_EQ(cost_of(name).words_down, kWeights / 4.0) << name;
   }
   EXPECT_EQ(cost_of("newton").product_macs, 3.0 * kTriangle);
 }

@@ -202,7 +202,7 @@ Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& i
       const std::string& block_name = local.shape()[b].name;
       const std::span<std::int64_t> values = local.block(b);
       round_to_units(values, local.shape()[b].fraction_bits);
-      blocks.emplace_back(block_name, std::vector<std::int64_t>(values.begin(), values.end()),
+      blocks.emplace_back(block_name, local.take_block(b),
                           planned == nullptr ? 0.0 : sigma_of_sum(planned->block(block_name)));
     }
   }
@@ -244,8 +244,7 @@ Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {
         add_noise(stream_of, planned->block(block), block, fmt::format("{}", ranks_.rank()), values);
       }
       round_to_units(values, local.shape()[b].fraction_bits);
-      blocks.emplace_back(block, std::vector<std::int64_t>(values.begin(), values.end()),
-                          planned == nullptr ? 0.0 : planned->block(block).sigma);
+      blocks.emplace_back(block, local.take_block(b), planned == nullptr ? 0.0 : planned->block(block).sigma);
     }
   });
   return Release(std::move(blocks));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"
@@ -33,6 +34,10 @@ void round_in_units(std::span<const double> u, double units, std::int16_t* q) {
   });
 }
 
+double factor_of(double largest, const Lattice& lattice) {
+  return largest == 0.0 ? 0.0 : 1.0 / (lattice.scale() * (static_cast<double>(kLatticeNorm) / largest));
+}
+
 }  // namespace
 
 LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& lattice) : dim_(lattice.dim) {
@@ -44,15 +49,21 @@ LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& l
     const double largest = largest_of(row);
     if (!(largest <= kLargestWeight)) throw UsageError("weights grow without bound: the steps are too long");
     const double units = static_cast<double>(kLatticeNorm) / largest;
-    if (largest == 0.0 || !std::isfinite(units)) {
-      factors_.push_back(0.0);
-      largest_.push_back(0.0);
-      continue;
-    }
-    round_in_units(row, units, &values_[first]);
-    factors_.push_back(1.0 / (lattice.scale() * units));
-    largest_.push_back(largest);
+    const bool has_units = largest > 0.0 && std::isfinite(units);
+    if (has_units) round_in_units(row, units, &values_[first]);
+    largest_.push_back(has_units ? largest : 0.0);
+    factors_.push_back(factor_of(largest_.back(), lattice));
   }
+}
+
+LatticeWeights::LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest, const Lattice& lattice)
+    : dim_(lattice.dim), values_(std::move(values)), largest_(std::move(largest)) {
+  DPREDUCE_ASSERT(values_.size() == largest_.size() * dim_);
+  if (std::ranges::any_of(values_, [](std::int16_t value) { return value < -kLatticeNorm; }) ||
+      !std::ranges::all_of(largest_, [](double entry) { return entry >= 0.0 && entry <= kLargestWeight; })) {
+    throw UsageError("weights that came from another party are no weights; start the same version at all parties");
+  }
+  for (const double entry : largest_) factors_.push_back(factor_of(entry, lattice));
 }
 
 std::vector<double> weights_of(std::span<const std::int16_t> values, std::span<const double> largest) {

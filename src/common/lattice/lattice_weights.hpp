@@ -24,7 +24,11 @@ class LatticeWeights {
   /// is above 1e100 or no number.
   LatticeWeights(std::span<const double> weights, const Lattice& lattice);
 
-  std::size_t classes() const { return factors_.size(); }
+  /// The weights that have these values() and largest(), of K x d and K entries. Throws UsageError where a largest
+  /// entry is not within 0 and 1e100, or a value is below -S. Precondition (asserted): sizes are as said.
+  LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest, const Lattice& lattice);
+
+  std::size_t classes() const { return largest_.size(); }
   std::size_t dim() const { return dim_; }
   /// w, K x d, row-major.
   const std::int16_t* values() const { return values_.data(); }
@@ -36,8 +40,8 @@ class LatticeWeights {
  private:
   std::size_t dim_;
   std::vector<std::int16_t> values_;
-  std::vector<double> factors_;
   std::vector<double> largest_;
+  std::vector<double> factors_;
 };
 
 /// W_ca = w_ca largest_c / S, and exactly largest_c where |w_ca| = S: of values and largest() of lattice weights,

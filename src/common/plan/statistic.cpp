@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::size_t kMostElements = std::size_t{1} << 40;
 
-// A signed integer type may be read as its unsigned counterpart and back.
-std::int64_t* as_signed(std::uint64_t* words) {
-  return reinterpret_cast<std::int64_t*>(words);
-}
-const std::int64_t* as_signed(const std::uint64_t* words) {
-  return reinterpret_cast<const std::int64_t*>(words);
-}
-
 }  // namespace
 
 Statistic::Statistic(std::vector<BlockShape> shape) : shape_(std::move(shape)) {
@@ -31,10 +23,10 @@ Statistic::Statistic(std::vector<BlockShape> shape) : shape_(std::move(shape)) {
       throw UsageError("block " + block.name + " (" + std::to_string(block.elements) +
                        "): a statistic has at most 2^40 elements");
     }
-    first_word_.push_back(total);
+    first_element_.push_back(total);
     total += block.elements;
   }
-  words_.resize(total);
+  elements_.resize(total);
 }
 
 std::size_t Statistic::index_of(std::string_view name) const {
@@ -45,12 +37,27 @@ std::size_t Statistic::index_of(std::string_view name) const {
 
 std::span<std::int64_t> Statistic::block(std::size_t block) {
   DPREDUCE_ASSERT(block < shape_.size());
-  return {as_signed(words_.data() + first_word_[block]), shape_[block].elements};
+  return std::span(elements_).subspan(first_element_[block], shape_[block].elements);
 }
 
 std::span<const std::int64_t> Statistic::block(std::size_t block) const {
   DPREDUCE_ASSERT(block < shape_.size());
-  return {as_signed(words_.data() + first_word_[block]), shape_[block].elements};
+  return std::span(elements_).subspan(first_element_[block], shape_[block].elements);
+}
+
+std::vector<std::int64_t> Statistic::take_block(std::size_t block) {
+  if (shape_.size() == 1) return std::move(elements_);
+  const std::span<const std::int64_t> elements = this->block(block);
+  return {elements.begin(), elements.end()};
+}
+
+// A signed integer type may be read as its unsigned counterpart.
+std::span<std::uint64_t> Statistic::words() {
+  return {reinterpret_cast<std::uint64_t*>(elements_.data()), elements_.size()};
+}
+
+std::span<const std::uint64_t> Statistic::words() const {
+  return {reinterpret_cast<const std::uint64_t*>(elements_.data()), elements_.size()};
 }
 
 }  // namespace dpreduce

@@ -47,16 +47,19 @@ class Statistic {
   std::span<std::int64_t> block(std::size_t block);
   std::span<const std::int64_t> block(std::size_t block) const;
 
+  /// The elements of that block, which nobody may ask for again; those of an only block are not copied.
+  std::vector<std::int64_t> take_block(std::size_t block);
+
   /// All blocks, in the order of shape(), as words of the ring: what a reduction adds up.
-  std::span<std::uint64_t> words() { return words_; }
-  std::span<const std::uint64_t> words() const { return words_; }
+  std::span<std::uint64_t> words();
+  std::span<const std::uint64_t> words() const;
 
   friend std::ostream& operator<<(std::ostream&, const Statistic&) = delete;
 
  private:
   std::vector<BlockShape> shape_;
-  std::vector<std::size_t> first_word_;  // of each block
-  std::vector<std::uint64_t> words_;
+  std::vector<std::size_t> first_element_;  // of each block
+  std::vector<std::int64_t> elements_;
 };
 
 }  // namespace dpreduce

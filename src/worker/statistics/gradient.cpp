@@ -22,7 +22,7 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
 
 StatisticCost gradient_cost(const ReleaseRequest& request, const CostTerms& terms) {
   const double elements = elements_of(request.blocks.front());
-  return {.round_macs = (terms.has_prior ? 3.0 : 2.0) * elements, .words_down = elements};
+  return {.round_macs = (terms.has_prior ? 3.0 : 2.0) * elements, .words_down = elements / kLatticeEntriesOfWord};
 }
 
 namespace gradient_entry {

@@ -44,7 +44,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   const auto dim = static_cast<double>(request.dim);  // of each of few scores
-  return {.round_macs = dim, .words_down = dim};
+  return {.round_macs = dim, .words_down = dim / kLatticeEntriesOfWord};
 }
 
 }  // namespace residual_sizes_entry

@@ -64,6 +64,10 @@ TEST(LatticeWeights, AreRefusedWhereTheyAreNoNumbersOrNoRows) {
   EXPECT_THROW(LatticeWeights(std::vector<double>(7), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, std::nan("")), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, 1e101), {1.0, 4}), UsageError);
+  EXPECT_THROW(LatticeWeights({1, 2, -32768, 0}, {1.0}, {1.0, 4}), UsageError);
+  for (const double largest : {-1.0, 1e101, std::nan("")})
+    EXPECT_THROW(LatticeWeights({1, 2, 3, 4}, {largest}, {1.0, 4}), UsageError);
+  EXPECT_THROW(LatticeWeights({1, 2, 3}, {1.0}, {1.0, 4}), std::logic_error);
 }
 
 TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
@@ -86,6 +90,10 @@ TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
   EXPECT_TRUE(std::ranges::equal(once.factors(), twice.factors()));
   EXPECT_TRUE(std::ranges::equal(once.largest(), twice.largest()));
   EXPECT_EQ(weights_of({twice.values(), weights.size()}, twice.largest()), back);
+  const LatticeWeights of_parts({once.values(), once.values() + weights.size()},
+                                {once.largest().begin(), once.largest().end()}, lattice);
+  EXPECT_TRUE(std::equal(once.values(), once.values() + weights.size(), of_parts.values()));
+  EXPECT_TRUE(std::ranges::equal(once.factors(), of_parts.factors()));
   EXPECT_THROW(weights_of({once.values(), 5}, std::vector<double>{1.0, 2.0}), std::logic_error);
 }
 
