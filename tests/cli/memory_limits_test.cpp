@@ -63,7 +63,7 @@ TEST_F(MemoryLimitsTest, ALimitThatIsLargeEnoughIsNoMatter) {
 // Of the plan, once OpenBLAS has its own: rows and matrices of 2,000 features.
 TEST_F(MemoryLimitsTest, ThePlanKeepsToTheLimitsOfTheProcess) {
   write_npy(make_rows({20, 20, 20}, 2000), folder_ / "x.npy", folder_ / "y.npy");
-  const ProgramRun run = fit("-v 300000", "ls");
+  const ProgramRun run = fit("-v 450000", "ls");
   EXPECT_EQ(run.exit_code, 2) << run.out;
   EXPECT_THAT(run.out, HasSubstr("this process may take"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
@@ -80,7 +80,7 @@ TEST_F(MemoryLimitsTest, AnEvaluationKeepsToTheLimitsOfTheProcess) {
                     "ledger --overwrite")
                 .exit_code,
             0);
-  const ProgramRun refused = program("-v 400000", evaluate);
+  const ProgramRun refused = program("-v 460000", evaluate);
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   EXPECT_THAT(refused.out, HasSubstr("not enough memory"));
   EXPECT_THAT(refused.out, HasSubstr("test fewer rows at a time"));
