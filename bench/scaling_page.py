@@ -33,7 +33,8 @@ ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (whole(name, os.environ.get(name, usua
 METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds"]}
 FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold; calls before a place
 RECORDED = (16 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes
-FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases"]
+CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
+FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole"]
 # What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), and fc's eigenvectors in groups (fc.cpp).
 SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}"): -(-DIM // 384)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
@@ -83,7 +84,7 @@ class Charges:
 
     def __init__(self, method, folder, narrow, wide):
         self.method, self.folder, self.narrow, self.lengths = method, folder, narrow, {}
-        records = [self.record(FEW, data, 3) for data in (narrow, *wide)]
+        records = [self.record(FEW, data, FEW_ROUNDS) for data in (narrow, *wide)]
         for rank, calls in records[0].items():
             for place, (kind, length, _) in enumerate(calls):
                 at = [record[rank][place] for record in records]
@@ -109,7 +110,7 @@ class Charges:
     def record(self, ranks, data, rounds, times=2):
         best = None
         for _ in range(times):  # the faster one, call by call: other work makes a call slower, never faster
-            run([f"{BUILD}/bench/simulated_ranks", ranks, "100g", "--record", "record", "--", *fit(self.method, data, rounds=rounds)], self.folder)
+            self.simulated(ranks, "100g", data, rounds, "record")
             calls = calls_of(os.path.join(self.folder, "record"))
             best = calls if best is None else {rank: [(*one[:2], min(one[2], two[2])) for one, two in zip(best[rank], calls[rank])] for rank in calls}
         return best
@@ -117,25 +118,34 @@ class Charges:
     def names(self, calls):
         return [f"{kind}{self.lengths[kind, length]}" if (kind, length) in self.lengths else kind for kind, length, _ in calls]
 
-    def of_ranks(self, ranks):
+    def of_ranks(self, ranks, rounds=ROUNDS):
         """What so many ranks call, in order: of the coordinator, and of another rank."""
-        record = self.record(ranks, self.narrow, ROUNDS, times=1)
+        record = self.record(ranks, self.narrow, rounds, times=1)
         for kind, length, _ in record[1]:  # a sum of solutions is of as many classes as there are ranks
             if kind == "R" and length > 64 and length % (8 * (NARROW + 1)) == 0:
                 self.lengths.setdefault((kind, length), length // (NARROW + 1) * (DIM + 1))
         return [self.names(record[role]) for role in (0, 1)]
 
     def write(self, calls, rows_of_rank, ranks):
-        with open(os.path.join(self.folder, "charges"), "w", encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "charge"), "w", encoding="utf-8") as file:
             file.writelines(f"b {kind}{length} {full}\n" for (kind, length), full in self.lengths.items())
             for role, names in enumerate(calls):
                 for place in range(len(names)):
                     a, b = next((self.places[key] for key in keys(role, names, place) if key in self.places), (0.0, 0.0))
                     file.write(f"c {role} {(a + b * rows_of_rank) * share(role, names, place, ranks):.9f}\n")
 
-    def simulated(self, calls, rows_of_rank, ranks, network):
+    def scaled(self, calls, rows_of_rank, ranks, network, rounds=ROUNDS):
         self.write(calls, rows_of_rank, ranks)
-        return json.loads(run([f"{BUILD}/bench/simulated_ranks", ranks, network, "--charge", "charges", "--", *fit(self.method, self.narrow)], self.folder))
+        return self.simulated(ranks, network, self.narrow, rounds, "charge")
+
+    def simulated(self, ranks, network, data, rounds, what):
+        return json.loads(run([f"{BUILD}/bench/simulated_ranks", ranks, network, f"--{what}", what, "--", *fit(self.method, data, rounds=rounds)], self.folder))
+
+    def check(self, wide):
+        """A whole run, of more ranks than were recorded, and the scaled run that stands for it."""
+        whole = min(self.simulated(CHECKED, "100g", wide, FEW_ROUNDS, "record")["seconds"] for _ in range(2))
+        told = self.scaled(self.of_ranks(CHECKED, FEW_ROUNDS), RECORDED[1] / CHECKED, CHECKED, "100g", FEW_ROUNDS)
+        return {"source": "simulated", "scaling": "check", "method": self.method, "network": "100g", "ranks": CHECKED, "rows": RECORDED[1], "seconds": told["seconds"], "whole": whole}
 
 
 def keys(role, names, place):
@@ -161,13 +171,14 @@ def simulate(ranks, networks, scalings, methods, out):
         wide = [synth(folder, f"wide{count}", count, DIM) for count in RECORDED]
         for method in methods:
             charges = Charges(method, folder, narrow, wide)
+            yield charges.check(wide[1])
             for count in sorted({4, *ranks}):
                 calls = charges.of_ranks(count)
-                for scaling, network in ((s, n) for s in scalings for n in networks):
+                for network, scaling in ((n, s) for n in networks for s in scalings):
                     rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
-                    without_rows = charges.simulated(calls, 0, count, network)
-                    floor_phases = json.dumps(phases_of(folder))
-                    told = charges.simulated(calls, rows / count, count, network)
+                    if scaling == scalings[0]:
+                        without_rows, floor_phases = charges.scaled(calls, 0, count, network), json.dumps(phases_of(folder))
+                    told = charges.scaled(calls, rows / count, count, network)
                     formula = told["coordinator_computes"] + 2 * told["bytes"] / RATES[network] + 2 * LATENCY * math.log2(count) * told["calls"]
                     yield {"source": "simulated", "scaling": scaling, "method": method, "network": network, "ranks": count, "rows": rows,
                            "seconds": told["seconds"], "formula": formula, "coordinator": told["coordinator_computes"],
@@ -295,15 +306,16 @@ def draw(out, page=None, build=None):
     lines = sorted(known(out), key=lambda line: (line["source"], line["scaling"], list(METHODS).index(line["method"]), line["network"], int(line["ranks"])))
     for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "../assets/scaling.svg")] if page else [])]:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(picture([line for line in lines if line["scaling"] != "silos"]))
+            file.write(picture([line for line in lines if line["scaling"] in ("strong", "weak")]))
         print(path)
     if page:
         with open(os.path.join(ROOT, "bench/scaling.md"), encoding="utf-8") as file:
             text = file.read()
         tables = {scaling: table([line for line in lines if line["scaling"] == scaling], lines) for scaling in ("strong", "weak", "silos")}
+        checks = ", ".join(f"{line['method']} {float(line['whole']):.2f} and {float(line['seconds']):.2f}" for line in lines if line["scaling"] == "check")
         with open(page, "w", encoding="utf-8") as file:
             file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
-                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), **tables))
+                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), checked=CHECKED, few_rounds=FEW_ROUNDS, checks=checks, **tables))
         print(page)
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What launch/scaling makes of records and times: bench/scaling_page.py without a simulation."""
+import json
 import os
 import sys
 import tempfile
@@ -23,6 +24,7 @@ class Charges(unittest.TestCase):
             runs.append(data)
             with open(os.path.join(folder, "record"), "w", encoding="utf-8") as file:
                 file.writelines(f"{rank} {kind} {length} {seconds + slower}\n" for rank in (0, 1) for kind, length, seconds in calls_of_data[data])
+            return json.dumps({"seconds": 2.0 if "--charge" in command else 1.0 + slower})
         runs = []
         return mock.patch.object(scaling_page, "run", run)
 
@@ -33,12 +35,18 @@ class Charges(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, self.records(calls):
             charges = scaling_page.Charges("mean", folder, "narrow", ["one", "two"])
             charges.write([["A", "R80000"], ["A", "R80000"]], 100.0, 16)
-            with open(os.path.join(folder, "charges"), encoding="utf-8") as file:
+            with open(os.path.join(folder, "charge"), encoding="utf-8") as file:
                 told = file.read().splitlines()
         self.assertEqual(charges.lengths, {("R", 800): 80000})
         constant, slope = charges.places["1|A.R80000<"]
         self.assertAlmostEqual(slope, 0.001)
         self.assertEqual(told, ["b R800 80000", *(line for role in (0, 1) for line in (f"c {role} 0.250000000", f"c {role} {constant + 100.0 * slope:.9f}"))])
+
+    def test_a_whole_run_stands_beside_the_scaled_one(self):
+        calls = {data: [("A", 8, 0.25)] for data in ("narrow", "one", "two")}
+        with tempfile.TemporaryDirectory() as folder, self.records(calls):
+            checked = scaling_page.Charges("mean", folder, "narrow", ["one", "two"]).check("two")
+        self.assertEqual((checked["scaling"], checked["ranks"], checked["whole"], checked["seconds"]), ("check", scaling_page.CHECKED, 2.0, 2.0))
 
     def test_a_place_is_known_by_the_calls_around_it_and_parts_go_to_ranks(self):
         names = ["R", "A", "B", "A", "I"]
