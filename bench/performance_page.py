@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 
+from measured_machine import machine_with_load
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
 REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name, usual in [
@@ -112,14 +114,8 @@ def version(program):
     return os.environ.get("BEFORE_ID") or subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return f"{os.sysconf('SC_NPROCESSORS_ONLN')} cores of {models[0] if models else 'an unknown processor'}, load {os.getloadavg()[0]:.1f} when it began"
-
-
 def main(page, build):
-    told = machine()
+    told = machine_with_load()
     reduced = bench("reduce", "--elements", COUNT, ranks=2)["gigabytes_per_second"]
     text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), kept_rows=KEPT_ROWS, kept_dim=KEPT_DIM, rounds_by_classes=rounds_by_classes(),
                        before=f" `ms before` is an earlier build's, {version(BEFORE)}, in turn with this one's." if BEFORE else "", noise=noises(),

@@ -14,6 +14,8 @@ import sys
 
 import numpy as np
 
+from measured_machine import machine_with_load
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
 REPEATS = int(os.environ.get("REPEATS", 3))
@@ -102,14 +104,8 @@ def section(shape, folder):
     return f"## {rows:,} x {DIM}, {classes} classes\n\n`{options}`\n\n{table(head, lines)}"
 
 
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return f"{os.sysconf('SC_NPROCESSORS_ONLN')} cores of {models[0] if models else 'an unknown processor'}, load {os.getloadavg()[0]:.1f} when it began"
-
-
 def main(page, build, folder):
-    told = machine()
+    told = machine_with_load()
     os.makedirs(folder)
     try:
         tables = []

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """How fits scale: simulates or measures them, and draws what was found. launch/scaling starts this.
 
+    scaling_page.py OUT rates RANKS                                                OUT/scaling.csv, OUT/scaling.svg
     scaling_page.py OUT simulate|silos|measure RANKS NETWORKS SCALINGS METHODS     adds to OUT/fits.csv
     scaling_page.py OUT draw [PAGE BUILD]                                          OUT/fits.svg; PAGE: of the documentation
 
-simulate: by build/release/bench/simulated_ranks; silos: whole runs among so many silos; measure: the same runs on real
-ranks, by LAUNCHER (launch/local). Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
+rates: of Gram matrices and training rounds alone; simulate: whole fits by build/release/bench/simulated_ranks; silos:
+whole runs among so many silos; measure: the same runs on real ranks, as rates, by LAUNCHER (launch/local). Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
 
-ROWS, DIM, CLASSES (those of ImageNet), ROWS_A_RANK (100000, weak scaling) and ROUNDS (20) may be set.
+ROWS, DIM, CLASSES (those of ImageNet), ROWS_A_RANK (100000, weak scaling) and ROUNDS (20) may be set; of rates REPEATS (3) and THREADS (1) as well.
 """
 import csv
 import json
@@ -18,23 +19,31 @@ import sys
 import tempfile
 import time
 
+from measured_machine import machine
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build/release")
 
 
+def refuse(why):
+    print(f"launch/scaling: {why}", file=sys.stderr)
+    sys.exit(2)
+
+
 def whole(name, text):
     if not text.isdecimal() or int(text) == 0:
-        sys.exit(f"launch/scaling: {name} '{text}': must be a whole number, at least 1")
+        refuse(f"{name} '{text}': must be a whole number, at least 1")
     return int(text)
 
 
-ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS = (whole(name, os.environ.get(name, usual)) for name, usual in [
-    ("ROWS", "1281167"), ("DIM", "1664"), ("CLASSES", "1000"), ("ROWS_A_RANK", "100000"), ("ROUNDS", "20")])
+ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS, REPEATS, THREADS = (whole(name, os.environ.get(name, usual)) for name, usual in [
+    ("ROWS", "1281167"), ("DIM", "1664"), ("CLASSES", "1000"), ("ROWS_A_RANK", "100000"), ("ROUNDS", "20"), ("REPEATS", "3"), ("THREADS", "1")])
+LAUNCHER = os.path.abspath(os.environ.get("LAUNCHER", os.path.join(ROOT, "launch/local")))
 METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds"]}
 FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold; calls before a place
 RECORDED = (16 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
-FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole"]
+FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "machine"]
 # What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), and fc's eigenvectors in groups (fc.cpp).
 SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}"): -(-DIM // 384)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
@@ -48,7 +57,7 @@ def run(command, folder):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
     if done.returncode != 0:
         sys.exit(f"launch/scaling: {' '.join(map(str, command[:12]))} ...: exit {done.returncode}: {done.stderr.strip()[-500:]}")
-    return done.stdout.strip().splitlines()[-1]
+    return done.stdout
 
 
 def fit(method, data, classes=CLASSES, rounds=ROUNDS):
@@ -139,7 +148,7 @@ class Charges:
         return self.simulated(ranks, network, self.narrow, rounds, "charge")
 
     def simulated(self, ranks, network, data, rounds, what):
-        return json.loads(run([f"{BUILD}/bench/simulated_ranks", ranks, network, f"--{what}", what, "--", *fit(self.method, data, rounds=rounds)], self.folder))
+        return json.loads(run([f"{BUILD}/bench/simulated_ranks", ranks, network, f"--{what}", what, "--", *fit(self.method, data, rounds=rounds)], self.folder).splitlines()[-1])
 
     def check(self, wide):
         """A whole run, of more ranks than were recorded, and the scaled run that stands for it."""
@@ -195,23 +204,48 @@ def simulate_silos(silos, networks, _, methods, out):
             for method, network in ((m, n) for m in methods for n in networks):
                 words = [word.replace("train_x*", "train_x_{rank}").replace("train_y*", "train_y_{rank}") if isinstance(word, str) else word
                          for word in fit(method, f"silos{count}", SILO_CLASSES)]
-                told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count + 1, network, "--", *words, "--secure-aggregation"], folder))
+                told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count + 1, network, "--", *words, "--secure-aggregation"], folder).splitlines()[-1])
                 yield {"source": "simulated", "scaling": "silos", "method": method, "network": network, "ranks": count, "rows": count * SILO_ROWS,
                        "seconds": told["seconds"], "coordinator": told["coordinator_computes"], "others": told["others_compute"],
                        "phases": json.dumps(phases_of(folder))}
 
 
 def measure(ranks, _, scalings, methods, out):
-    launcher = os.environ.get("LAUNCHER", os.path.join(ROOT, "launch/local"))
     with tempfile.TemporaryDirectory(dir=out) as folder:
         for scaling, count in ((s, r) for s in scalings for r in ranks):
             rows = ROWS if scaling == "strong" else ROWS_A_RANK * count
             data = synth(folder, "rows", rows, DIM, count)
             for method in methods:
                 began = time.monotonic()
-                run([launcher, count, *fit(method, data)], folder)
+                run([LAUNCHER, count, *fit(method, data)], folder)
                 yield {"source": "measured", "scaling": scaling, "method": method, "network": "", "ranks": count, "rows": rows,
                        "seconds": time.monotonic() - began, "phases": json.dumps(phases_of(folder))}
+
+
+def measured_on():
+    told = subprocess.run([f"{BUILD}/dpreduce", "bench", "gram", "--rows", "256", "--dim", "64", "--format", "json"], check=True, capture_output=True, text=True)
+    return f"{machine()} (products: {json.loads(told.stdout)['kernel']})"
+
+
+def rates(ranks, out):
+    lines = []
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        for bench, scaling, count in ((b, s, r) for b in ("gram", "round") for s in ("strong", "weak") for r in ranks):
+            rows = ROWS if scaling == "strong" else ROWS * count
+            classes = CLASSES if bench == "round" else ""
+            told = json.loads(run([LAUNCHER, count, "bench", bench, "--rows", rows, "--dim", DIM, "--threads", THREADS, "--repeats", REPEATS, "--format", "json",
+                                   *(["--classes", classes] if classes else [])], folder))
+            lines.append({"source": "measured", "scaling": scaling, "method": bench, "network": "", "ranks": count, "threads": THREADS, "rows": rows, "dim": DIM,
+                          "classes": classes, "seconds": told["seconds"], "gmac_per_second": told["gmac_per_second"]})
+    with open(os.path.join(out, "scaling.csv"), "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["bench", "scaling", "ranks", "threads", "rows", "dim", "classes", "seconds", "gmac_per_second", "efficiency"])
+        for line in lines:
+            told = [line[field] for field in ("method", "scaling", "ranks", "threads", "rows", "dim", "classes", "seconds", "gmac_per_second")]
+            writer.writerow([*told, f"{efficiency(line, lines):.3f}"])
+    with open(os.path.join(out, "scaling.svg"), "w", encoding="utf-8") as file:
+        file.write(picture(lines, ("gram", "round"), ""))
+    print(os.path.join(out, "scaling.csv"), os.path.join(out, "scaling.svg"), sep="\n")
 
 
 def known(out):
@@ -222,9 +256,10 @@ def known(out):
         return list(csv.DictReader(file))
 
 
-def add(out, lines):
+def add(out, lines, measured_on=""):
     """Each line as it comes, so that what is interrupted keeps what it has. A newer line takes the place of an older."""
     for line in lines:
+        line["machine"] = measured_on
         key = [str(line[field]) for field in FIELDS[:5]]
         lines_so_far = [old for old in known(out) if [old[field] for field in FIELDS[:5]] != key] + [line]
         with open(os.path.join(out, "fits.csv.new"), "w", encoding="utf-8", newline="") as file:
@@ -243,15 +278,15 @@ def efficiency(line, lines):
     return float(first["seconds"]) / share / float(line["seconds"])
 
 
-def picture(lines):
-    """Efficiency by ranks, both scalings; lines are simulated, circles measured."""
+def picture(lines, names, network):
+    """Efficiency by ranks, both scalings; circles are measured."""
     left = {"strong": 50, "weak": 390}
     most = max((int(line["ranks"]) for line in lines), default=1)
-    colors = dict(zip(METHODS, ("#1b6ca8", "#c0392b", "#e59866", "#2e8b57")))
+    colors = dict(zip(names, ("#1b6ca8", "#c0392b", "#e59866", "#2e8b57")))
     at = lambda scaling, ranks, share: (left[scaling] + 290 * math.log2(max(ranks, 1)) / max(math.log2(most), 1), 260 - 220 * min(share, 1.1))
     svg = ['<svg xmlns="http://www.w3.org/2000/svg" width="720" height="320" font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
     for scaling in left:
-        svg.append(f'<text x="{left[scaling]}" y="20">{scaling} scaling, 100 Gb/s: efficiency by ranks</text>')
+        svg.append(f'<text x="{left[scaling]}" y="20">{scaling} scaling{network}: efficiency by ranks</text>')
         for share in (0, 0.5, 1):
             (x, y), (end, _) = at(scaling, 1, share), at(scaling, most, share)
             svg.append(f'<line x1="{x}" y1="{y}" x2="{end}" y2="{y}" stroke="#ccc"/><text x="{x - 25}" y="{y + 4}">{share}</text>')
@@ -262,7 +297,8 @@ def picture(lines):
         for scaling in left:
             of = sorted((line for line in lines if line["scaling"] == scaling and line["method"] == method), key=lambda line: int(line["ranks"]))
             points = [(line["source"], *at(scaling, int(line["ranks"]), efficiency(line, lines))) for line in of if line["network"] in ("100g", "")]
-            svg.append(f'<polyline fill="none" stroke="{color}" stroke-width="2" points="{" ".join(f"{x:.1f},{y:.1f}" for source, x, y in points if source == "simulated")}"/>')
+            for kind in ("simulated", "measured"):
+                svg.append(f'<polyline fill="none" stroke="{color}" stroke-width="2" points="{" ".join(f"{x:.1f},{y:.1f}" for source, x, y in points if source == kind)}"/>')
             svg += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="none" stroke="{color}"/>' for source, x, y in points if source == "measured"]
     return "\n".join([*svg, "</svg>"]) + "\n"
 
@@ -280,10 +316,11 @@ def bound(lines, ranks=256, asked=0.8):
     first = min(seconds)
     ideal = float(seconds[first]) * first / ranks
     of_ranks = next(line for line in lines if tuple(line[field] for field in FIELDS[:5]) == (*kind, str(ranks)))
-    return (f"On {ranks} ranks an efficiency of {asked} would need {ideal / asked:.2f} s, since {first} ranks take {float(seconds[first]):.1f} s. The rows alone\n"
-            f"take {ideal:.2f} s of that, which leaves {ideal / asked - ideal:.2f} s. Without rows the coordinator still computes {float(floor[ranks]):.2f} s,\n"
+    taken = float(of_ranks["seconds"])
+    return (f"On {ranks} ranks the rows alone take {ideal:.2f} s, since {first} ranks take {float(seconds[first]):.1f} s. An efficiency of {asked} leaves\n"
+            f"{ideal / asked - ideal:.2f} s beside them; {taken - ideal:.2f} s are taken, an efficiency of {ideal / taken:.2f}. Without rows the coordinator computes {float(floor[ranks]):.2f} s,\n"
             f"on a network without delay, too. Phases of such a run: {in_words(of_ranks['floor_phases'])}.\n"
-            f"Messages, and waiting for them, take {float(of_ranks['seconds']) - float(of_ranks['coordinator']):.2f} s: sums in segments beside computing could take off no more than that.")
+            f"Messages, and waiting for them, take {taken - float(of_ranks['coordinator']):.2f} s: sums in segments beside computing could take off no more than that.")
 
 
 def off_formula(lines, most=1.15):
@@ -306,7 +343,7 @@ def draw(out, page=None, build=None):
     lines = sorted(known(out), key=lambda line: (line["source"], line["scaling"], list(METHODS).index(line["method"]), line["network"], int(line["ranks"])))
     for path in [os.path.join(out, "fits.svg"), *([os.path.join(os.path.dirname(page), "../assets/scaling.svg")] if page else [])]:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(picture([line for line in lines if line["scaling"] in ("strong", "weak")]))
+            file.write(picture([line for line in lines if line["scaling"] in ("strong", "weak")], METHODS, ", 100 Gb/s"))
         print(path)
     if page:
         with open(os.path.join(ROOT, "bench/scaling.md"), encoding="utf-8") as file:
@@ -315,19 +352,23 @@ def draw(out, page=None, build=None):
         checks = ", ".join(f"{line['method']} {float(line['whole']):.2f} and {float(line['seconds']):.2f}" for line in lines if line["scaling"] == "check")
         with open(page, "w", encoding="utf-8") as file:
             file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
-                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), checked=CHECKED, few_rounds=FEW_ROUNDS, checks=checks, **tables))
+                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), checked=CHECKED, few_rounds=FEW_ROUNDS, checks=checks, machines=" and of ".join(sorted({line["machine"] for line in lines})), **tables))
         print(page)
 
 
 def main(out, what, *words):
+    out = os.path.abspath(out)
     if what == "draw":
         return draw(out, *words)
-    ranks, networks, scalings, methods = ([whole("RANKS", word) for word in words[0].split(",")], *(word.split(",") for word in words[1:]))
+    ranks, networks, scalings, methods = ([whole("RANKS", word) for word in words[0].split(",")], *([word.split(",") for word in words[1:]] or [[]] * 3))
     unknown = {"--network": set(networks) - {*RATES, ""}, "METHODS": set(methods) - set(METHODS), "SCALINGS": set(scalings) - {"strong", "weak", "silos"}}
     for name, values in unknown.items():
         if values:
-            sys.exit(f"launch/scaling: {name} {min(values)}: there is none; see launch/scaling --help")
-    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out))
+            refuse(f"{name} {min(values)}: there is none; see launch/scaling --help")
+    os.makedirs(out, exist_ok=True)
+    if what == "rates":
+        return rates(ranks, out)
+    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), measured_on())
 
 
 if __name__ == "__main__":

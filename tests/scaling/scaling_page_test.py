@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What launch/scaling makes of records and times: bench/scaling_page.py without a simulation."""
+import io
 import json
 import os
 import sys
@@ -64,8 +65,8 @@ class Charges(unittest.TestCase):
     def test_what_forbids_an_efficiency_is_told(self):
         lines = [{**line(4, 80.0), "floor": "0.5"}, {**line(256, 2.0), "floor": "0.75", "coordinator": "1.75", "floor_phases": '{"whiten": 0.4}'}]
         text = scaling_page.bound([{field: str(value) for field, value in each.items()} for each in lines])
-        self.assertIn("would need 1.56 s", text)
-        self.assertIn("which leaves 0.31 s. Without rows the coordinator still computes 0.75 s", text)
+        self.assertIn("the rows alone take 1.25 s", text)
+        self.assertIn("leaves\n0.31 s beside them; 0.75 s are taken, an efficiency of 0.62. Without rows the coordinator computes 0.75 s", text)
         self.assertIn("whiten 0.40.\nMessages, and waiting for them, take 0.25 s", text)
         self.assertEqual(scaling_page.bound([]), "")
 
@@ -82,12 +83,16 @@ class Lines(unittest.TestCase):
         weak = [line(4, 8.0, scaling="weak"), line(64, 10.0, scaling="weak")]
         self.assertEqual(scaling_page.efficiency(weak[1], weak), 0.8)
 
-    def test_an_unknown_network_is_refused_before_anything_is_measured(self):
-        with self.assertRaisesRegex(SystemExit, "--network 1g: there is none"):
-            scaling_page.main("absent", "simulate", "16", "100g,1g", "strong", "mean")
+    def test_wrong_arguments_are_refused_before_anything_is_measured(self):
+        def refused(*words):
+            with mock.patch("sys.stderr", io.StringIO()) as told, self.assertRaises(SystemExit) as ended:
+                scaling_page.main("absent", *words)
+            self.assertEqual(ended.exception.code, 2)
+            return told.getvalue()
+        self.assertIn("--network 1g: there is none", refused("simulate", "16", "100g,1g", "strong", "mean"))
         for ranks in ("16,x", "16,", "0", "1.5"):
-            with self.assertRaisesRegex(SystemExit, "RANKS '.*': must be a whole number, at least 1"):
-                scaling_page.main("absent", "simulate", ranks, "100g", "strong", "mean")
+            self.assertRegex(refused("simulate", ranks, "100g", "strong", "mean"), "RANKS '.*': must be a whole number, at least 1")
+            self.assertIn("RANKS", refused("rates", ranks))
 
     def test_a_folder_that_has_silos_alone_is_drawn(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
