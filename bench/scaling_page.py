@@ -286,7 +286,7 @@ def picture(lines, names, network):
     at = lambda scaling, ranks, share: (left[scaling] + 290 * math.log2(max(ranks, 1)) / max(math.log2(most), 1), 260 - 220 * min(share, 1.1))
     svg = ['<svg xmlns="http://www.w3.org/2000/svg" width="720" height="320" font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
     for scaling in left:
-        svg.append(f'<text x="{left[scaling]}" y="20">{scaling} scaling{network}: efficiency by ranks</text>')
+        svg.append(f'<text x="{left[scaling]}" y="12">{scaling} scaling{network}: efficiency by ranks</text>')
         for share in (0, 0.5, 1):
             (x, y), (end, _) = at(scaling, 1, share), at(scaling, most, share)
             svg.append(f'<line x1="{x}" y1="{y}" x2="{end}" y2="{y}" stroke="#ccc"/><text x="{x - 25}" y="{y + 4}">{share}</text>')
