@@ -6,9 +6,11 @@
     scaling_page.py OUT draw [PAGE BUILD]                                          OUT/fits.svg; PAGE: of the documentation
 
 rates: of Gram matrices and training rounds alone; simulate: whole fits by build/release/bench/simulated_ranks; silos:
-whole runs among so many silos; measure: the same runs on real ranks, as rates, by LAUNCHER (launch/local). Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
+whole runs among so many silos; measure: the fits on real ranks. LAUNCHER (launch/local) starts the ranks of rates and
+measure. Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
 
-ROWS, DIM, CLASSES (those of ImageNet), ROWS_A_RANK (100000, weak scaling) and ROUNDS (20) may be set; of rates REPEATS (3) and THREADS (1) as well.
+ROWS, DIM, CLASSES (those of ImageNet), ROWS_A_RANK (100000, weak scaling) and ROUNDS (20) may be set; of rates REPEATS
+(3) and THREADS (1) as well.
 """
 import csv
 import json

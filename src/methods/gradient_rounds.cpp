@@ -228,7 +228,6 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   }
   const Prior* const second_head = prior ? &*prior : nullptr;
   std::vector<double> residual_norm{1.0};
-  std::vector<double> gradient;  // of a round
   const Advance advance = [&](std::uint64_t round, std::vector<double>& weights) {
     const LatticeWeights point = shared_weights(run, weights);
     const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
@@ -237,8 +236,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       const ReleasedBlock& block = release.block("gradient");
-      gradient.resize(block.values().size());
-      in_units(block, unit, gradient);
+      const std::vector<double> gradient = in_units(block, unit);
       rule->step({round, gradient, block.sigma() / unit, release}, weights);
       residual_norm.front() = rule->residual_norm();
     });

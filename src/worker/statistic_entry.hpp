@@ -34,7 +34,7 @@ struct CostTerms {
   bool has_prior = false;          ///< rounds have a second head
 };
 
-/// A point is sent on the lattice: entries of 2 bytes.
+/// Weights are sent on the lattice: an entry takes 2 bytes, a word has 8.
 inline constexpr double kLatticeEntriesOfWord = 4.0;
 
 struct StatisticCost {

@@ -76,11 +76,11 @@ TEST_F(MemoryLimitsTest, AnEvaluationKeepsToTheLimitsOfTheProcess) {
   // A model of many classes beside a small limit: what it takes to score rows is planned.
   write_npy(make_rows({20, 20, 20}, 2000), folder_ / "x.npy", folder_ / "y.npy");
   ASSERT_EQ(program("-v unlimited",
-                    "fit --train-x x.npy --train-y y.npy --classes 2000 --mu 1 --method mean --out model --ledger "
+                    "fit --train-x x.npy --train-y y.npy --classes 4000 --mu 1 --method mean --out model --ledger "
                     "ledger --overwrite")
                 .exit_code,
             0);
-  const ProgramRun refused = program("-v 460000", evaluate);
+  const ProgramRun refused = program("-v 540000", evaluate);
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   EXPECT_THAT(refused.out, HasSubstr("not enough memory"));
   EXPECT_THAT(refused.out, HasSubstr("test fewer rows at a time"));

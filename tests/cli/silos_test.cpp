@@ -162,7 +162,7 @@ TEST_F(SilosTest, WhoRevealsAWrongShareIsNamedAndTheRunGoesOn) {
 TEST_F(SilosTest, ACoordinatorThatTellsContradictoryStoriesGetsNothing) {
   for (const std::string story :
        {"mean --fault 0:equivocate@delivery", "mean --fault 0:equivocate@unmask", "ls --fault 0:equivocate@broadcast",
-        "gd --rounds 3 --fault 0:equivocate@broadcast#2"}) {
+        "gd --rounds 3 --fault 0:equivocate@broadcast#4"}) {
     SCOPED_TRACE(story);
     run_silos(5, "--mu 1 --threshold 3 --log {rank}.log --method " + story, 5,
               {"0 of 5 silos are left, --threshold 3"});

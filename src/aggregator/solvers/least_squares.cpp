@@ -12,13 +12,9 @@ namespace dpreduce {
 
 std::vector<double> in_units(const ReleasedBlock& block, double unit) {
   std::vector<double> values(block.values().size());
-  in_units(block, unit, values);
-  return values;
-}
-
-void in_units(const ReleasedBlock& block, double unit, std::span<double> values) {
   std::transform(block.values().begin(), block.values().end(), values.begin(),
                  [unit](std::int64_t value) { return static_cast<double>(value) / unit; });
+  return values;
 }
 
 std::vector<std::vector<double>> solve_least_squares(const Release& release, const Lattice& lattice,

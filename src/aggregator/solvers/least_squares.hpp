@@ -25,9 +25,8 @@ std::vector<std::vector<double>> solve_least_squares(const Release& release, con
                                                      double ridge_in_radii, std::span<const double> factors,
                                                      std::size_t components = 0);
 
-/// A released block in units of its lattice: values / unit. Precondition of the second: `values` are as many.
+/// A released block in units of its lattice: values / unit.
 std::vector<double> in_units(const ReleasedBlock& block, double unit);
-void in_units(const ReleasedBlock& block, double unit, std::span<double> values);
 
 // Ridge regression of one class against all, from released Gram matrices of the class and of all rows.
 //

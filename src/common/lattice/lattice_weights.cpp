@@ -61,7 +61,7 @@ LatticeWeights::LatticeWeights(std::vector<std::int16_t> values, std::vector<dou
   DPREDUCE_ASSERT(values_.size() == largest_.size() * dim_);
   if (std::ranges::any_of(values_, [](std::int16_t value) { return value < -kLatticeNorm; }) ||
       !std::ranges::all_of(largest_, [](double entry) { return entry >= 0.0 && entry <= kLargestWeight; })) {
-    throw UsageError("weights that came from another party are no weights; start the same version at all parties");
+    throw AggregationAborted("the coordinator's weights are out of range");  // silos need not trust it
   }
   for (const double entry : largest_) factors_.push_back(factor_of(entry, lattice));
 }

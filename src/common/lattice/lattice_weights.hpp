@@ -24,8 +24,9 @@ class LatticeWeights {
   /// is above 1e100 or no number.
   LatticeWeights(std::span<const double> weights, const Lattice& lattice);
 
-  /// The weights that have these values() and largest(), of K x d and K entries. Throws UsageError where a largest
-  /// entry is not within 0 and 1e100, or a value is below -S. Precondition (asserted): sizes are as said.
+  /// The weights that have these values() and largest(), of K x d and K entries, as the coordinator sends them. Throws
+  /// AggregationAborted where a largest entry is not within 0 and 1e100, or a value is below -S. Precondition
+  /// (asserted): sizes are as said.
   LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest, const Lattice& lattice);
 
   std::size_t classes() const { return largest_.size(); }

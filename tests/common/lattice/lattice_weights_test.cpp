@@ -64,9 +64,9 @@ TEST(LatticeWeights, AreRefusedWhereTheyAreNoNumbersOrNoRows) {
   EXPECT_THROW(LatticeWeights(std::vector<double>(7), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, std::nan("")), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, 1e101), {1.0, 4}), UsageError);
-  EXPECT_THROW(LatticeWeights({1, 2, -32768, 0}, {1.0}, {1.0, 4}), UsageError);
+  EXPECT_THROW(LatticeWeights({1, 2, -32768, 0}, {1.0}, {1.0, 4}), AggregationAborted);
   for (const double largest : {-1.0, 1e101, std::nan("")})
-    EXPECT_THROW(LatticeWeights({1, 2, 3, 4}, {largest}, {1.0, 4}), UsageError);
+    EXPECT_THROW(LatticeWeights({1, 2, 3, 4}, {largest}, {1.0, 4}), AggregationAborted);
   EXPECT_THROW(LatticeWeights({1, 2, 3}, {1.0}, {1.0, 4}), std::logic_error);
 }
 
