@@ -45,7 +45,7 @@ METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--round
 FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold; calls before a place
 RECORDED = (16 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
-FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "machine"]
+FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine"]
 # What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), and fc's eigenvectors in groups (fc.cpp).
 SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}"): -(-DIM // 384)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
@@ -132,10 +132,11 @@ class Charges:
     def of_ranks(self, ranks, rounds=ROUNDS):
         """What so many ranks call, in order: of the coordinator, and of another rank."""
         record = self.record(ranks, self.narrow, rounds, times=1)
-        for kind, length, _ in record[1]:  # a sum of solutions is of as many classes as there are ranks
+        other = min(1, max(record))  # of one rank: itself
+        for kind, length, _ in record[other]:  # a sum of solutions is of as many classes as there are ranks
             if kind == "R" and length > 64 and length % (8 * (NARROW + 1)) == 0:
                 self.lengths.setdefault((kind, length), length // (NARROW + 1) * (DIM + 1))
-        return [self.names(record[role]) for role in (0, 1)]
+        return [self.names(record[role]) for role in (0, other)]
 
     def write(self, calls, rows_of_rank, ranks):
         with open(os.path.join(self.folder, "charge"), "w", encoding="utf-8") as file:
@@ -153,10 +154,15 @@ class Charges:
         return json.loads(run([f"{BUILD}/bench/simulated_ranks", ranks, network, f"--{what}", what, "--", *fit(self.method, data, rounds=rounds)], self.folder).splitlines()[-1])
 
     def check(self, wide):
-        """A whole run, of more ranks than were recorded, and the scaled run that stands for it."""
-        whole = min(self.simulated(CHECKED, "100g", wide, FEW_ROUNDS, "record")["seconds"] for _ in range(2))
+        """A whole run, of more ranks than were recorded; the same where no rank computes longer than another; and the scaled run that stands for it."""
+        whole = self.simulated(CHECKED, "100g", wide, FEW_ROUNDS, "record")["seconds"]
+        calls = calls_of(os.path.join(self.folder, "record"))
+        with open(os.path.join(self.folder, "charge"), "w", encoding="utf-8") as file:
+            file.writelines(f"c 0 {call[2]:.9f}\n" for call in calls[0])
+            file.writelines(f"c 1 {sum(call[2] for call in same) / len(same):.9f}\n" for same in zip(*(calls[rank] for rank in calls if rank > 0)))
+        even = self.simulated(CHECKED, "100g", wide, FEW_ROUNDS, "charge")["seconds"]
         told = self.scaled(self.of_ranks(CHECKED, FEW_ROUNDS), RECORDED[1] / CHECKED, CHECKED, "100g", FEW_ROUNDS)
-        return {"source": "simulated", "scaling": "check", "method": self.method, "network": "100g", "ranks": CHECKED, "rows": RECORDED[1], "seconds": told["seconds"], "whole": whole}
+        return {"source": "simulated", "scaling": "check", "method": self.method, "network": "100g", "ranks": CHECKED, "rows": RECORDED[1], "seconds": told["seconds"], "whole": whole, "even": even}
 
 
 def keys(role, names, place):
@@ -351,7 +357,7 @@ def draw(out, page=None, build=None):
         with open(os.path.join(ROOT, "bench/scaling.md"), encoding="utf-8") as file:
             text = file.read()
         tables = {scaling: table([line for line in lines if line["scaling"] == scaling], lines) for scaling in ("strong", "weak", "silos")}
-        checks = ", ".join(f"{line['method']} {float(line['whole']):.2f} and {float(line['seconds']):.2f}" for line in lines if line["scaling"] == "check")
+        checks = "; ".join(f"{line['method']} {float(line['whole']):.2f}, {float(line['even']):.2f} and {float(line['seconds']):.2f}" for line in lines if line["scaling"] == "check")
         with open(page, "w", encoding="utf-8") as file:
             file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
                                    one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), checked=CHECKED, few_rounds=FEW_ROUNDS, checks=checks, machines=" and of ".join(sorted({line["machine"] for line in lines})), **tables))

@@ -8,17 +8,19 @@
 //
 // All ranks are actors of one process, and one runs at a time. Between two calls of MPI a rank computes: its clock goes
 // on by the CPU time which that takes here. --record writes it, call by call, of the first eight ranks. With --charge
-// the program runs as well, on narrow rows that many ranks have room for, but a call takes the time of a message as
-// long as FILE says ("b KIND BYTES BYTES"), and computation before it what FILE says ("c ROLE SECONDS", call by call;
-// role 0 is the coordinator): what bench/scaling_page.py makes of records of few ranks with whole rows.
+// computation before a call takes what FILE says ("c ROLE SECONDS", call by call; role 0 is the coordinator). Where
+// FILE also says how long messages are ("b KIND BYTES BYTES"), the program runs on narrow rows that many ranks have
+// room for: what bench/scaling_page.py makes of records of few ranks with whole rows.
 //
-// Short messages go along binomial trees: SMPI's usual collectives are flat, and take it N^2 seconds on N ranks.
+// What collectives bring goes through memory, which all ranks share here; their time is that of Passage's messages.
+// Other calls are SMPI's.
 //
 // Left out: sums that go on while a rank computes (MPI_Ireduce is summed where it is waited for); failures of ranks;
 // memory; of silos, relays: parties speak MPI themselves.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <deque>
 #include <fstream>
@@ -42,6 +44,7 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 constexpr int kRecordedRanks = 8;
+constexpr double kLong = 65536;  // bytes, from which on messages go in parts
 
 std::vector<std::string> words;  // of the program
 bool is_running = false;
@@ -58,12 +61,15 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A sum that has begun, of which SMPI does not know yet.
-struct BegunSum {
+constexpr int kAll = -1;
+
+// A sum for one rank, or for all.
+struct Sum {
   const void* send;
   void* values;
   int count, root;
-  MPI_Comm comm;
+
+  const void* own() const { return send == MPI_IN_PLACE ? values : send; }
 };
 
 struct Rank {
@@ -71,7 +77,8 @@ struct Rank {
   double computed = 0.0;
   std::size_t bytes = 0;  // of its collectives
   std::size_t count = 0;  // of these
-  std::map<MPI_Request, std::shared_ptr<BegunSum>> begun;
+  std::size_t meetings = 0;
+  std::map<MPI_Request, std::shared_ptr<Sum>> begun;
 };
 std::vector<Rank> all;
 
@@ -85,16 +92,29 @@ Rank& own() {
 double charged(const Rank& rank, double measured) {
   const std::vector<double>& of_role = charges[own_number() == 0 ? 0 : 1];
   const double seconds = rank.count < of_role.size() ? of_role[rank.count] : 0.0;
-  // Some of the coordinator's work grows with the number of ranks.
-  return own_number() == 0 ? std::max(seconds, measured) : seconds;
+  // Of scaled runs some of the coordinator's work grows with the number of ranks.
+  return own_number() == 0 && !full_bytes.empty() ? std::max(seconds, measured) : seconds;
 }
 
-// The way of a long message whose bytes do not exist: a sum by halves, then gathered at the root (Rabenseifner); a
-// broadcast as scattered parts, then gathered everywhere. So MPI libraries do at such lengths. Of P ranks those beyond
-// the largest power of two hand their part to another, or get it from there.
-class LongMessage {
+// What all ranks bring to one collective call. They call them in one order, and have one memory.
+struct Meeting {
+  std::vector<std::byte> values;
+  std::size_t over = 0;  // ranks for which it is
+
+  void bring(const void* own, std::size_t bytes, std::size_t at = 0) {
+    values.resize(std::max(values.size(), at + bytes));
+    std::memcpy(values.data() + at, own, bytes);
+  }
+};
+std::map<std::size_t, Meeting> meetings;
+
+// The time that a collective's messages take. Short ones go along binomial trees, and by recursive doubling where all
+// ranks get the sum. Long ones go in parts: a sum by halves, then gathered at the root (Rabenseifner); a broadcast as
+// scattered parts, then gathered everywhere. So MPI libraries do. Of P ranks those beyond the largest power of two hand
+// theirs to another, or get it from there.
+class Passage {
  public:
-  LongMessage(int root, double bytes)
+  Passage(int root, double bytes)
       : root_(root),
         ranks_(static_cast<int>(all.size())),
         bytes_(bytes),
@@ -102,45 +122,61 @@ class LongMessage {
     while (2 * power_ <= ranks_) power_ *= 2;
   }
 
-  void pass(bool is_sum) const { is_sum ? sum() : broadcast(); }
-
- private:
   void sum() const {
     if (place_ >= power_) return send(place_ - power_, bytes_);
     if (place_ + power_ < ranks_) receive(place_ + power_, bytes_);
     double part = bytes_;
-    for (int step = power_ / 2; step > 0; step /= 2) exchange(place_ ^ step, part /= 2);
-    for (int step = 1; step < power_; step *= 2, part *= 2) {
+    for (int step = power_ / 2; is_long() && step > 0; step /= 2) exchange(place_ ^ step, part /= 2);
+    for (int step = 1; step < power_; step *= 2) {
       if ((place_ & step) != 0) return send(place_ - step, part);
-      receive(place_ + step, 0.0);
+      receive(place_ + step, is_long() ? 0.0 : part);
+      if (is_long()) part *= 2;
     }
   }
 
   void broadcast() const {
     double part = bytes_;
     for (int step = power_ / 2; step > 0; step /= 2) {
-      part /= 2;
+      if (is_long()) part /= 2;
       if (place_ < power_ && place_ % (2 * step) == 0) send(place_ + step, part);
-      if (place_ < power_ && place_ % (2 * step) == step) receive(place_ - step, 0.0);
+      if (place_ < power_ && place_ % (2 * step) == step) receive(place_ - step);
     }
-    for (int step = 1; step < power_ && place_ < power_; step *= 2, part *= 2) exchange(place_ ^ step, part, 0.0);
+    for (int step = 1; is_long() && step < power_ && place_ < power_; step *= 2, part *= 2) {
+      exchange(place_ ^ step, part, 0.0);
+    }
     if (place_ + power_ < ranks_ && place_ < power_) send(place_ + power_, bytes_);
-    if (place_ >= power_) receive(place_ - power_, 0.0);
+    if (place_ >= power_) receive(place_ - power_);
   }
 
+  void sum_for_all() const {
+    if (is_long()) {
+      sum();
+      return broadcast();
+    }
+    if (place_ >= power_) {
+      send(place_ - power_, bytes_);
+      return receive(place_ - power_);
+    }
+    if (place_ + power_ < ranks_) receive(place_ + power_, bytes_);
+    for (int step = 1; step < power_; step *= 2) exchange(place_ ^ step, bytes_);
+    if (place_ + power_ < ranks_) send(place_ + power_, bytes_);
+  }
+
+ private:
+  bool is_long() const { return bytes_ >= kLong; }
   s4u::Mailbox* line(int from, int to) const {
     return s4u::Mailbox::by_name(fmt::format("{}>{}", (from + root_) % ranks_, (to + root_) % ranks_));
   }
   void send(int to, double bytes) const {
-    line(place_, to)->put(const_cast<LongMessage*>(this), static_cast<std::uint64_t>(bytes));
+    line(place_, to)->put(const_cast<Passage*>(this), static_cast<std::uint64_t>(bytes));
   }
-  void receive(int from, double added) const {
-    line(from, place_)->get<LongMessage>();
+  void receive(int from, double added = 0.0) const {
+    line(from, place_)->get<Passage>();
     if (added > 0.0) smpi_execute(added / bytes_added);
   }
   void exchange(int with, double bytes, double added) const {
     const s4u::CommPtr sent =
-        line(place_, with)->put_async(const_cast<LongMessage*>(this), static_cast<std::uint64_t>(bytes));
+        line(place_, with)->put_async(const_cast<Passage*>(this), static_cast<std::uint64_t>(bytes));
     receive(with, added);
     sent->wait();
   }
@@ -156,7 +192,7 @@ class LongMessage {
 // A rank's call: what it computed before goes by first.
 class Call {
  public:
-  explicit Call(char kind, std::size_t bytes = 0) : rank_(own()), bytes_(bytes), narrow_(bytes) {
+  explicit Call(char kind, std::size_t bytes = 0) : rank_(own()), bytes_(bytes) {
     double seconds = cpu_seconds() - rank_.resumed;
     const bool is_collective = kind != 'p';
     if (const auto found = full_bytes.find({kind, bytes}); found != full_bytes.end()) bytes_ = found->second;
@@ -175,17 +211,11 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  bool is_full() const { return bytes_ != narrow_; }
-
-  // After the message itself, which is short, one of its full length.
-  void send_full(bool is_sum, int root) const {
-    if (is_full()) LongMessage(root, static_cast<double>(bytes_)).pass(is_sum);
-  }
+  Passage passage(int root) const { return {root, static_cast<double>(bytes_)}; }
 
  private:
   Rank& rank_;
   std::size_t bytes_;
-  std::size_t narrow_;
 };
 
 std::size_t bytes_of(int count, MPI_Datatype type) {
@@ -194,11 +224,29 @@ std::size_t bytes_of(int count, MPI_Datatype type) {
   return static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
 }
 
-int reduce(char kind, const BegunSum& sum, MPI_Datatype type, MPI_Op op) {
-  const Call call(kind, bytes_of(sum.count, type));
-  const int status = PMPI_Reduce(sum.send, sum.values, sum.count, type, op, sum.root, sum.comm);
-  call.send_full(true, sum.root);
-  return status;
+// This rank's next collective. `pass` lets its time go by, between what the rank brings and what it takes.
+void meet(const auto& bring, const auto& pass, const auto& take) {
+  const std::size_t number = own().meetings++;
+  bring(meetings[number]);
+  pass();
+  Meeting& met = meetings[number];
+  take(met.values);
+  if (++met.over == all.size()) meetings.erase(number);
+}
+
+int reduce(char kind, const Sum& sum, MPI_Datatype type, MPI_Op op) {
+  const std::size_t bytes = bytes_of(sum.count, type);
+  const Call call(kind, bytes);
+  meet(
+      [&](Meeting& met) {
+        if (met.values.empty()) return met.bring(sum.own(), bytes);
+        PMPI_Reduce_local(sum.own(), met.values.data(), sum.count, type, op);
+      },
+      [&] { sum.root == kAll ? call.passage(0).sum_for_all() : call.passage(sum.root).sum(); },
+      [&](const std::vector<std::byte>& values) {
+        if (sum.root == kAll || sum.root == own_number()) std::memcpy(sum.values, values.data(), bytes);
+      });
+  return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -216,25 +264,29 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 
 // The calls that the program makes, in place of SMPI's of that name.
 extern "C" {
-int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  const Call call('A', bytes_of(count, type));
-  const int status = PMPI_Allreduce(send, receive, count, type, op, comm);
-  call.send_full(true, 0);
-  call.send_full(false, 0);
-  return status;
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm) {
+  return reduce('A', {send, receive, count, kAll}, type, op);
 }
-int MPI_Bcast(void* values, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  const Call call('B', bytes_of(count, type));
-  const int status = PMPI_Bcast(values, count, type, root, comm);
-  call.send_full(false, root);
-  return status;
+int MPI_Bcast(void* values, int count, MPI_Datatype type, int root, MPI_Comm) {
+  const std::size_t bytes = bytes_of(count, type);
+  const Call call('B', bytes);
+  const bool is_root = root == own_number();
+  meet(
+      [&](Meeting& met) {
+        if (is_root) met.bring(values, bytes);
+      },
+      [&] { call.passage(root).broadcast(); },
+      [&](const std::vector<std::byte>& brought) {
+        if (!is_root) std::memcpy(values, brought.data(), bytes);
+      });
+  return MPI_SUCCESS;
 }
-int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
-  return reduce('R', {send, receive, count, root, comm}, type, op);
+int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm) {
+  return reduce('R', {send, receive, count, root}, type, op);
 }
-int MPI_Ireduce(const void* send, void* receive, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm comm,
+int MPI_Ireduce(const void* send, void* receive, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm,
                 MPI_Request* request) {
-  auto sum = std::make_shared<BegunSum>(BegunSum{send, receive, count, root, comm});
+  auto sum = std::make_shared<Sum>(Sum{send, receive, count, root});
   *request = reinterpret_cast<MPI_Request>(sum.get());
   own().begun[*request] = std::move(sum);
   return MPI_SUCCESS;
@@ -263,10 +315,14 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* is_there, MPI_Status* st
   const Call call('p');
   return PMPI_Iprobe(source, tag, comm, is_there, status);
 }
-int MPI_Gather(const void* send, int count, MPI_Datatype type, void* receive, int each, MPI_Datatype other, int root,
-               MPI_Comm comm) {
+int MPI_Gather(const void* send, int count, MPI_Datatype type, void* receive, int, MPI_Datatype, int root, MPI_Comm) {
+  const std::size_t bytes = bytes_of(count, type), at = bytes * static_cast<std::size_t>(own_number());
   const Call call('G');
-  return PMPI_Gather(send, count, type, receive, each, other, root, comm);
+  meet([&](Meeting& met) { met.bring(send, bytes, at); }, [&] { Passage(root, 0.0).sum(); },
+       [&](const auto& values) {
+         if (root == own_number()) std::memcpy(receive, values.data(), values.size());
+       });
+  return MPI_SUCCESS;
 }
 int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int each, MPI_Datatype other,
                  MPI_Comm comm) {
@@ -445,9 +501,7 @@ int main(int argc, char** argv) {
     s4u::Engine::set_config(setting);
   }
   smpi_init_options();
-  for (const char* setting : {"smpi/gather:ompi_binomial", "smpi/reduce:binomial", "smpi/allreduce:rdb"}) {
-    s4u::Engine::set_config(setting);
-  }
+  s4u::Engine::set_config("smpi/send-is-detached-thresh:0");  // SimGrid looks through all that are, with each message
   SMPI_init();
   for (const char* setting : {"smpi/privatization:no", "smpi/simulate-computation:no", "smpi/host-speed:1Gf"}) {
     s4u::Engine::set_config(setting);

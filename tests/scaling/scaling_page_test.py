@@ -18,14 +18,17 @@ def line(ranks, seconds, source="simulated", scaling="strong"):
 
 class Charges(unittest.TestCase):
     def records(self, calls_of_data):
-        """Runs whose records have these calls, each twice, the second time slower."""
+        """Runs whose records have these calls, each time slower. A charged run takes what it charges a rank."""
         def run(command, folder):
+            if "--charge" in command:
+                with open(os.path.join(folder, "charge"), encoding="utf-8") as file:
+                    return json.dumps({"seconds": sum(float(line.split()[2]) for line in file if line.startswith("c 1"))})
             data = command[command.index("--train-x") + 1].split("/")[0]
             slower = 0.5 * runs.count(data)
             runs.append(data)
             with open(os.path.join(folder, "record"), "w", encoding="utf-8") as file:
                 file.writelines(f"{rank} {kind} {length} {seconds + slower}\n" for rank in (0, 1) for kind, length, seconds in calls_of_data[data])
-            return json.dumps({"seconds": 2.0 if "--charge" in command else 1.0 + slower})
+            return json.dumps({"seconds": 1.0 + slower})
         runs = []
         return mock.patch.object(scaling_page, "run", run)
 
@@ -43,11 +46,11 @@ class Charges(unittest.TestCase):
         self.assertAlmostEqual(slope, 0.001)
         self.assertEqual(told, ["b R800 80000", *(line for role in (0, 1) for line in (f"c {role} 0.250000000", f"c {role} {constant + 100.0 * slope:.9f}"))])
 
-    def test_a_whole_run_stands_beside_the_scaled_one(self):
+    def test_whole_runs_stand_beside_the_scaled_one(self):
         calls = {data: [("A", 8, 0.25)] for data in ("narrow", "one", "two")}
         with tempfile.TemporaryDirectory() as folder, self.records(calls):
             checked = scaling_page.Charges("mean", folder, "narrow", ["one", "two"]).check("two")
-        self.assertEqual((checked["scaling"], checked["ranks"], checked["whole"], checked["seconds"]), ("check", scaling_page.CHECKED, 2.0, 2.0))
+        self.assertEqual((checked["scaling"], checked["ranks"], checked["whole"], checked["even"], checked["seconds"]), ("check", scaling_page.CHECKED, 2.0, 1.25, 0.25))
 
     def test_a_place_is_known_by_the_calls_around_it_and_parts_go_to_ranks(self):
         names = ["R", "A", "B", "A", "I"]
