@@ -75,12 +75,18 @@ void declare_help(CLI::App& app, const OptionTable& table) {
   }
 }
 
-void declare(CLI::App& app, const CommandEntry& command, NamedLists& lists) {
+// Commands without a word of their name in `arguments` are known by name alone: their options are many, and not read.
+void declare(CLI::App& app, const CommandEntry& command, const std::vector<std::string>& arguments, NamedLists& lists) {
   declare_help(app, command.options);
   declare_options(app, command.options, lists);
   app.footer(command.footer);
   if (!command.commands.empty()) app.require_subcommand(command.needs_command ? 1 : 0, 1);
-  for (const CommandEntry& own : command.commands) declare(*app.add_subcommand(own.name, own.help), own, lists);
+  for (const CommandEntry& own : command.commands) {
+    CLI::App& added = *app.add_subcommand(own.name, own.help);
+    if (std::find(arguments.begin(), arguments.end(), own.name) != arguments.end()) {
+      declare(added, own, arguments, lists);
+    }
+  }
 }
 
 // Writes what was given into the options of the command that was named, and of the commands around it. Returns that
@@ -202,7 +208,7 @@ std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, 
                                                             NamedLists& lists) {
   CLI::App app{root.help, root.name};
   app.set_version_flag("--version", version());
-  declare(app, root, lists);
+  declare(app, root, arguments, lists);
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes arguments from the back
     app.parse(arguments);
