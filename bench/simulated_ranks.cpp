@@ -75,9 +75,9 @@ struct Sum {
 struct Rank {
   double resumed = 0.0;  // CPU time at which the last call returned
   double computed = 0.0;
-  std::size_t bytes = 0;  // of its collectives
-  std::size_t count = 0;  // of these
-  std::size_t meetings = 0;
+  std::size_t bytes = 0;     // of its collectives
+  std::size_t count = 0;     // of these
+  std::size_t meetings = 0;  // that it has come to
   std::map<MPI_Request, std::shared_ptr<Sum>> begun;
 };
 std::vector<Rank> all;
@@ -99,7 +99,7 @@ double charged(const Rank& rank, double measured) {
 // What all ranks bring to one collective call. They call them in one order, and have one memory.
 struct Meeting {
   std::vector<std::byte> values;
-  std::size_t over = 0;  // ranks for which it is
+  std::size_t left = 0;  // ranks that have what they came for
 
   void bring(const void* own, std::size_t bytes, std::size_t at = 0) {
     values.resize(std::max(values.size(), at + bytes));
@@ -231,7 +231,7 @@ void meet(const auto& bring, const auto& pass, const auto& take) {
   pass();
   Meeting& met = meetings[number];
   take(met.values);
-  if (++met.over == all.size()) meetings.erase(number);
+  if (++met.left == all.size()) meetings.erase(number);
 }
 
 int reduce(char kind, const Sum& sum, MPI_Datatype type, MPI_Op op) {
@@ -501,7 +501,7 @@ int main(int argc, char** argv) {
     s4u::Engine::set_config(setting);
   }
   smpi_init_options();
-  s4u::Engine::set_config("smpi/send-is-detached-thresh:0");  // SimGrid looks through all that are, with each message
+  s4u::Engine::set_config("smpi/send-is-detached-thresh:0");  // SimGrid searches a list of these with each message
   SMPI_init();
   for (const char* setting : {"smpi/privatization:no", "smpi/simulate-computation:no", "smpi/host-speed:1Gf"}) {
     s4u::Engine::set_config(setting);

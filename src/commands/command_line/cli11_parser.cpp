@@ -75,7 +75,7 @@ void declare_help(CLI::App& app, const OptionTable& table) {
   }
 }
 
-// Commands without a word of their name in `arguments` are known by name alone: their options are many, and not read.
+// A command whose name is not among `arguments` is declared without its options, which are many and would not be read.
 void declare(CLI::App& app, const CommandEntry& command, const std::vector<std::string>& arguments, NamedLists& lists) {
   declare_help(app, command.options);
   declare_options(app, command.options, lists);
