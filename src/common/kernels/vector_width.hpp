@@ -13,19 +13,109 @@
 
 namespace dpreduce {
 
-/// What a loop takes at a time, in as many registers as that needs; sums that must not depend on anything are kept in
-/// such lanes.
-using EightDoubles [[gnu::vector_size(8 * sizeof(double))]] = double;
+/// Eight doubles in vectors of `width`: what a loop takes at a time. Sums whose bits must not depend on the width are
+/// kept in such lanes. One vector of eight would be slow where registers hold less: GCC (12) keeps it in memory, and
+/// compares one entry after the other.
+template <std::size_t width>
+struct EightDoubles {
+  using Part [[gnu::vector_size(width * sizeof(double))]] = double;
+  static constexpr std::size_t kParts = 8 / width;
 
-/// The next eight, from anywhere.
-inline void load(const double* from, EightDoubles& lanes) {
-  std::memcpy(&lanes, from, sizeof(lanes));
-}
+  EightDoubles() = default;
+  [[gnu::always_inline]] EightDoubles(double value) {  // NOLINT(google-explicit-constructor): as any arithmetic type
+    for_each_part([&](std::size_t p) { parts[p] = Part{} + value; });
+  }
+  /// The next eight, from anywhere.
+  [[gnu::always_inline]] explicit EightDoubles(const double* from) {
+    for_each_part([&](std::size_t p) { std::memcpy(&parts[p], from + p * width, sizeof(Part)); });
+  }
+  [[gnu::always_inline]] void store(double* to) const {
+    for_each_part([&](std::size_t p) { std::memcpy(to + p * width, &parts[p], sizeof(Part)); });
+  }
 
-/// Sums of a row's entries by their place mod 8, added up pairwise.
-inline double sum_of_lanes(const EightDoubles& sums) {
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
-}
+  [[gnu::always_inline]] double operator[](std::size_t lane) const { return parts[lane / width][lane % width]; }
+  [[gnu::always_inline]] void set(std::size_t lane, double value) { parts[lane / width][lane % width] = value; }
+
+  /// work(p) for each part, unrolled.
+  template <typename Work>
+  [[gnu::always_inline]] static void for_each_part(const Work& work) {
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < kParts; ++p) work(p);
+  }
+
+  template <typename Other>
+  [[gnu::always_inline]] EightDoubles& operator+=(const Other& b) {
+    for_each_part([&](std::size_t p) { parts[p] += part_of(b, p); });
+    return *this;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] friend EightDoubles operator+(const EightDoubles& a, const Other& b) {
+    return EightDoubles(a) += b;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] EightDoubles& operator-=(const Other& b) {
+    for_each_part([&](std::size_t p) { parts[p] -= part_of(b, p); });
+    return *this;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] friend EightDoubles operator-(const EightDoubles& a, const Other& b) {
+    return EightDoubles(a) -= b;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] EightDoubles& operator*=(const Other& b) {
+    for_each_part([&](std::size_t p) { parts[p] *= part_of(b, p); });
+    return *this;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] friend EightDoubles operator*(const EightDoubles& a, const Other& b) {
+    return EightDoubles(a) *= b;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] EightDoubles& operator/=(const Other& b) {
+    for_each_part([&](std::size_t p) { parts[p] /= part_of(b, p); });
+    return *this;
+  }
+  template <typename Other>
+  [[gnu::always_inline]] friend EightDoubles operator/(const EightDoubles& a, const Other& b) {
+    return EightDoubles(a) /= b;
+  }
+
+  /// In each lane a < b ? x : y.
+  [[gnu::always_inline]] static EightDoubles where_less(const EightDoubles& a, const EightDoubles& b,
+                                                        const EightDoubles& x, const EightDoubles& y) {
+    EightDoubles chosen;
+    for_each_part([&](std::size_t p) { chosen.parts[p] = a.parts[p] < b.parts[p] ? x.parts[p] : y.parts[p]; });
+    return chosen;
+  }
+  [[gnu::always_inline]] EightDoubles at_least(const EightDoubles& b) const {
+    return where_less(*this, b, b, *this);
+  }
+  [[gnu::always_inline]] EightDoubles at_most(const EightDoubles& b) const {
+    return where_less(b, *this, b, *this);
+  }
+
+  /// Rounded to integers, ties to even, for |entries| < 2^51: adding and subtracting 1.5 * 2^52 rounds.
+  [[gnu::always_inline]] EightDoubles rounded() const {
+    constexpr double kRoundToInteger = 6755399441055744.0;
+    return (*this + kRoundToInteger) - kRoundToInteger;
+  }
+
+  /// Sums of a row's entries by their place mod 8, added up pairwise.
+  [[gnu::always_inline]] double sum() const {
+    const EightDoubles& s = *this;
+    return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+  }
+
+  Part parts[kParts];
+
+ private:
+  static const Part& part_of(const EightDoubles& eight, std::size_t p) {
+    return eight.parts[p];
+  }
+  static const double& part_of(const double& value, std::size_t) {
+    return value;
+  }
+};
 
 /// How many doubles a vector holds, for the compiler.
 template <std::size_t count>

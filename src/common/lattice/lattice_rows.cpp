@@ -24,39 +24,48 @@ constexpr std::size_t kPagesAhead = 32;
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
 constexpr std::size_t kLanes = 8;
-using EightIntegers [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
-using EightEntries [[gnu::vector_size(kLanes * sizeof(std::int16_t))]] = std::int16_t;
 
-// Rounds values and adds their squares to `squares`. Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to
-// even, for |value| < 2^51: the same bits in vectors of any width.
-void round_entries(const EightDoubles& values, EightDoubles& squares, EightEntries& q) {
-  constexpr double kRoundToInteger = 6755399441055744.0;
-  constexpr EightDoubles kMost = EightDoubles{} + double{kLatticeNorm};
-  EightDoubles rounded = (values + kRoundToInteger) - kRoundToInteger;
-  rounded = rounded < -kMost ? -kMost : rounded;
-  rounded = rounded > kMost ? kMost : rounded;
-  squares += rounded * rounded;
-  q = __builtin_convertvector(__builtin_convertvector(rounded, EightIntegers), EightEntries);
+// Integers from -2^15 to 2^15 - 1 as such.
+template <std::size_t width>
+inline void store_integers(const EightDoubles<width>& values, std::int16_t* q) {
+  using FourIntegers [[gnu::vector_size(4 * sizeof(std::int32_t))]] = std::int32_t;
+  using EightIntegers [[gnu::vector_size(8 * sizeof(std::int32_t))]] = std::int32_t;
+  using EightEntries [[gnu::vector_size(8 * sizeof(std::int16_t))]] = std::int16_t;
+  EightIntegers integers;
+  if constexpr (width == 8) {
+    integers = __builtin_convertvector(values.parts[0], EightIntegers);
+  } else if constexpr (width == 4) {
+    const FourIntegers low = __builtin_convertvector(values.parts[0], FourIntegers);
+    const FourIntegers high = __builtin_convertvector(values.parts[1], FourIntegers);
+    integers = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+  } else {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) q[lane] = static_cast<std::int16_t>(values[lane]);
+    return;
+  }
+  const EightEntries entries = __builtin_convertvector(integers, EightEntries);
+  std::memcpy(q, &entries, sizeof(entries));
 }
 
 // q = round(u * factor), and sum_a q_a^2. The sum is exact: integers below d 2^30 < 2^53, in double.
+template <std::size_t width>
 double round_scaled(std::span<const double> u, double factor, std::span<std::int16_t> q) {
-  EightDoubles squares{};
-  EightDoubles values;
-  EightEntries entries;
+  constexpr double kMost{kLatticeNorm};
+  EightDoubles<width> squares(0.0);
+  const auto round = [&](const double* from, std::int16_t* to) {
+    const EightDoubles<width> entries = (EightDoubles<width>(from) * factor).rounded().at_least(-kMost).at_most(kMost);
+    squares += entries * entries;
+    store_integers(entries, to);
+  };
   std::size_t a = 0;
-  for (; a + kLanes <= u.size(); a += kLanes) {
-    load(&u[a], values);
-    round_entries(values * factor, squares, entries);
-    std::memcpy(&q[a], &entries, sizeof(entries));
+  for (; a + kLanes <= u.size(); a += kLanes) round(&u[a], &q[a]);
+  if (a < u.size()) {
+    std::array<double, kLanes> rest{};
+    std::array<std::int16_t, kLanes> of_rest;
+    std::copy(u.begin() + static_cast<std::ptrdiff_t>(a), u.end(), rest.begin());
+    round(rest.data(), of_rest.data());
+    std::copy_n(of_rest.begin(), u.size() - a, q.begin() + static_cast<std::ptrdiff_t>(a));
   }
-  if (const std::size_t left = u.size() - a; left > 0) {
-    values = EightDoubles{};
-    std::memcpy(&values, &u[a], left * sizeof(double));
-    round_entries(values * factor, squares, entries);
-    std::memcpy(&q[a], &entries, left * sizeof(std::int16_t));
-  }
-  return sum_of_lanes(squares);
+  return squares.sum();
 }
 
 // quantize_row to the lattice of this scale, and the squared norm of what it writes.
@@ -66,7 +75,7 @@ std::pair<bool, std::uint32_t> quantized(std::span<const double> u, double scale
   double factor = scale;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     double squared_norm = 0.0;
-    run_at_full_width([&](auto) { squared_norm = round_scaled(u, factor, q); });
+    run_at_full_width([&]<std::size_t width>(Doubles<width>) { squared_norm = round_scaled<width>(u, factor, q); });
     if (squared_norm <= kSquaredNorm) return {true, static_cast<std::uint32_t>(squared_norm)};
     factor *= 1.0 - 1.0 / 1024.0;
   }

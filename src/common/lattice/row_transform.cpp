@@ -1,6 +1,7 @@
 #include "common/lattice/row_transform.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -20,16 +21,14 @@ constexpr std::size_t kRowsInCache = 16;
 
 // A sum of v_a * 0 is 0 for finite entries and NaN otherwise: one test a row. A mean of floats is finite where they
 // are.
+template <std::size_t width>
 bool is_finite_row(std::span<const double> v) {
-  EightDoubles sums{};
-  EightDoubles entries;
+  EightDoubles<width> sums(0.0);
+  double rest = 0.0;
   std::size_t a = 0;
-  for (; a + kNormLanes <= v.size(); a += kNormLanes) {
-    load(&v[a], entries);
-    sums += entries * 0.0;
-  }
-  for (; a < v.size(); ++a) sums[0] += v[a] * 0.0;
-  return sum_of_lanes(sums) == 0.0;
+  for (; a + kNormLanes <= v.size(); a += kNormLanes) sums += EightDoubles<width>(&v[a]) * 0.0;
+  for (; a < v.size(); ++a) rest += v[a] * 0.0;
+  return sums.sum() + rest == 0.0;
 }
 
 // v <- v * C / ||v|| (L2), or v * min(1, C / ||v||) (none).
@@ -41,6 +40,7 @@ void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_no
 }
 
 // v = the row, pooled, scaled and centered; zeros and false where it is not finite.
+template <std::size_t width>
 bool center(const Preprocessing& p, std::span<const float> row, std::span<double> v) {
   if (p.pool == 1) {
     std::copy(row.begin(), row.end(), v.begin());
@@ -53,7 +53,7 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
       v[group] = sum / static_cast<double>(last - first);
     }
   }
-  if (!is_finite_row(v)) {
+  if (!is_finite_row<width>(v)) {
     std::fill(v.begin(), v.end(), 0.0);
     return false;
   }
@@ -176,17 +176,20 @@ double center_factor_of(std::span<const double> center, Normalize normalize, dou
 }
 
 double squared_norm(std::span<const double> v) {
-  EightDoubles sums{};
-  run_at_full_width([&](auto) {
-    EightDoubles entries;
+  double squared = 0.0;
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    EightDoubles<width> sums(0.0);
+    const auto add = [&](const EightDoubles<width>& entries) { sums += entries * entries; };
     std::size_t a = 0;
-    for (; a + kNormLanes <= v.size(); a += kNormLanes) {
-      load(&v[a], entries);
-      sums += entries * entries;
+    for (; a + kNormLanes <= v.size(); a += kNormLanes) add(EightDoubles<width>(&v[a]));
+    if (a < v.size()) {
+      std::array<double, kNormLanes> rest{};
+      std::copy(v.begin() + static_cast<std::ptrdiff_t>(a), v.end(), rest.begin());
+      add(EightDoubles<width>(rest.data()));
     }
-    for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+    squared = sums.sum();
   });
-  return sum_of_lanes(sums);
+  return squared;
 }
 
 RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::move(preprocessing)) {
@@ -309,8 +312,9 @@ void RowTransform::operator()(std::span<const float> rows, std::span<double> out
   for (std::size_t row = 0; row < count; ++row) {
     const std::span<double> transformed = out.subspan(row * p.output_dim(), p.output_dim());
     const std::span<double> v = projection_ ? room(centered, dim) : place_of_w(transformed);
-    run_at_full_width(
-        [&](auto) { is_finite[row] = center(p, rows.subspan(row * p.input_dim, p.input_dim), v) ? 1 : 0; });
+    run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+      is_finite[row] = center<width>(p, rows.subspan(row * p.input_dim, p.input_dim), v) ? 1 : 0;
+    });
     if (projection_) {
       quantize_row(v, Lattice{p.clip_norm, dim}, q.subspan(row * dim, dim));
     } else {

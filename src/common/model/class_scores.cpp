@@ -15,14 +15,14 @@ constexpr std::size_t kTile = 8;
 
 // scores_r = sum_a rows_ra tile_a, one lane a class: rows share each load of the tile, and no sum is ever taken over
 // lanes.
-template <std::size_t count>
+template <std::size_t count, std::size_t width>
 void tile_sums(const std::array<const double*, count>& rows, const double* tile, std::size_t dim,
-               std::array<EightDoubles, count>& scores) {
-  std::array<EightDoubles, count> sums{};
+               std::array<EightDoubles<width>, count>& scores) {
+  std::array<EightDoubles<width>, count> sums;
+  sums.fill(0.0);
   for (std::size_t a = 0; a < dim; ++a) {
-    EightDoubles weights;
-    load(tile + a * kTile, weights);
-    for (std::size_t row = 0; row < count; ++row) sums[row] += rows[row][a] * weights;
+    const EightDoubles<width> weights(tile + a * kTile);
+    for (std::size_t row = 0; row < count; ++row) sums[row] += weights * rows[row][a];
   }
   scores = sums;
 }
@@ -42,18 +42,20 @@ void ClassScores::operator()(std::span<const double> rows, std::span<double> sco
   const std::size_t n = rows.size() / dim_;
   DPREDUCE_ASSERT(rows.size() == n * dim_ && scores.size() == n * classes_);
   // A tile stays in cache while all rows of the chunk pass it, as many together as keep eight registers of sums busy.
-  run_at_full_width([&](auto doubles) {
-    constexpr std::size_t kTogether = decltype(doubles)::value;
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    constexpr std::size_t kTogether = width;
     for (std::size_t begin = 0; begin < classes_; begin += kTile) {
-      const std::size_t width = std::min(kTile, classes_ - begin);
+      const std::size_t classes = std::min(kTile, classes_ - begin);
       for (std::size_t row = 0; row < n; row += kTogether) {
         // Beyond the last row it is computed again, and written once.
         std::array<const double*, kTogether> together;
         for (std::size_t i = 0; i < kTogether; ++i) together[i] = rows.data() + std::min(row + i, n - 1) * dim_;
-        std::array<EightDoubles, kTogether> sums;
+        std::array<EightDoubles<width>, kTogether> sums;
         tile_sums(together, tiles_.data() + begin * dim_, dim_, sums);
         for (std::size_t i = 0; i < std::min(kTogether, n - row); ++i) {
-          std::memcpy(&scores[(row + i) * classes_ + begin], &sums[i], width * sizeof(double));
+          std::array<double, kTile> of_row;
+          sums[i].store(of_row.data());
+          std::copy_n(of_row.begin(), classes, &scores[(row + i) * classes_ + begin]);
         }
       }
     }

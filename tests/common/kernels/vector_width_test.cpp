@@ -10,7 +10,8 @@ std::vector<std::uint64_t> bits_at(std::size_t width, const std::vector<std::int
                                    const std::vector<float>& features) {
   std::vector<double> values(integers.size());
   std::array<double, 8> sums{};
-  run_at_width(width, [&](auto) {
+  double sum_of_eights = 0.0;
+  run_at_width(width, [&]<std::size_t doubles>(Doubles<doubles>) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double wide = static_cast<double>(integers[i]) * 1e-9;
       const double mixed = wide * wide + static_cast<double>(features[i]);
@@ -19,10 +20,20 @@ std::vector<std::uint64_t> bits_at(std::size_t width, const std::vector<std::int
     for (std::size_t i = 0; i + sums.size() <= values.size(); i += sums.size()) {
       for (std::size_t lane = 0; lane < sums.size(); ++lane) sums[lane] += values[i + lane] * values[i + lane];
     }
+    using Eight = EightDoubles<doubles>;
+    Eight total(0.0);
+    for (std::size_t i = 0; i + 8 <= values.size(); i += 8) {
+      const Eight eight(&values[i]);
+      total += Eight::where_less(eight, 0.3, (eight * 1e6).rounded() / 7.0, eight.at_most(0.9).at_least(0.4) - total);
+      total.set(i / 8 % 8, total[i % 7] * 0.5);
+      total.store(&values[i]);
+    }
+    sum_of_eights = total.sum();
   });
   std::vector<std::uint64_t> bits;
   for (const double value : values) bits.push_back(std::bit_cast<std::uint64_t>(value));
   for (const double sum : sums) bits.push_back(std::bit_cast<std::uint64_t>(sum));
+  bits.push_back(std::bit_cast<std::uint64_t>(sum_of_eights));
   return bits;
 }
 
