@@ -122,18 +122,42 @@ DPREDUCE_AVX2 inline std::int64_t sum_across(__m256i sums) {
   return ring_sum(_mm_cvtsi128_si64(two), _mm_extract_epi64(two, 1));
 }
 
+// The sums over whole vectors. What is left is not added here: with it GCC (12) keeps sums in memory.
 template <std::size_t rows, std::size_t others>
-DPREDUCE_AVX2 inline void add_vector(__m256i (&sums)[rows][others], const std::int16_t* a, std::size_t a_stride,
-                                     const std::int16_t* panel, std::size_t count) {
-  __m256i right[others];
-#pragma GCC unroll 8
-  for (std::size_t o = 0; o < others; ++o) right[o] = load_values(panel + o * kValues, kValues);
+DPREDUCE_AVX2 inline void add_dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel,
+                                   std::size_t vectors, std::int64_t* c, std::size_t c_stride) {
+  __m256i sums[rows][others];
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
-    const __m256i left = load_values(a + r * a_stride, count);
+#pragma GCC unroll 8
+    for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm256_setzero_si256();
+  }
+  for (; vectors > 0; --vectors, a += kValues, panel += others * kValues) {
+    __m256i left[rows];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < rows; ++r) left[r] = load_values(a + r * a_stride, kValues);
 #pragma GCC unroll 8
     for (std::size_t o = 0; o < others; ++o) {
-      sums[r][o] = _mm256_add_epi32(sums[r][o], _mm256_madd_epi16(left, right[o]));
+      const __m256i right = load_values(panel + o * kValues, kValues);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < rows; ++r) {
+        sums[r][o] = _mm256_add_epi32(sums[r][o], _mm256_madd_epi16(left[r], right));
+      }
+    }
+  }
+  alignas(32) std::array<std::int32_t, rows * others * kLanes> totals;
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+    for (std::size_t o = 0; o < others; ++o) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(&totals[(r * others + o) * kLanes]), sums[r][o]);
+    }
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t o = 0; o < others; ++o) {
+      std::int64_t& target = c[r * c_stride + o];
+      target = ring_sum(
+          target, sum_across(_mm256_load_si256(reinterpret_cast<const __m256i*>(&totals[(r * others + o) * kLanes]))));
     }
   }
 }
@@ -141,25 +165,13 @@ DPREDUCE_AVX2 inline void add_vector(__m256i (&sums)[rows][others], const std::i
 template <std::size_t rows, std::size_t others>
 DPREDUCE_AVX2 void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel, std::size_t count,
                         std::int64_t* c, std::size_t c_stride) {
-  __m256i sums[rows][others];
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 8
-    for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm256_setzero_si256();
-  }
-  std::size_t k = 0;
-  for (; k + kValues <= count; k += kValues, panel += others * kValues) {
-    add_vector<rows, others>(sums, a + k, a_stride, panel, kValues);
-  }
-  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, panel, count - k);
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 8
-    for (std::size_t o = 0; o < others; ++o) {
-      std::int64_t& target = c[r * c_stride + o];
-      target = ring_sum(target, sum_across(sums[r][o]));
-    }
-  }
+  const std::size_t vectors = count / kValues;
+  add_dots<rows, others>(a, a_stride, panel, vectors, c, c_stride);
+  const std::size_t done = vectors * kValues;
+  if (done == count) return;
+  std::array<std::int16_t, rows * kValues> rest{};
+  for (std::size_t r = 0; r < rows; ++r) std::copy_n(a + r * a_stride + done, count - done, &rest[r * kValues]);
+  add_dots<rows, others>(rest.data(), kValues, panel + done * others, 1, c, c_stride);
 }
 
 template <std::size_t others>
