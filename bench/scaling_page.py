@@ -46,8 +46,9 @@ FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whol
 RECORDED = (16 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
 FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine"]
-# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), and fc's eigenvectors in groups (fc.cpp).
-SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}"): -(-DIM // 384)}
+# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), fc's eigenvectors and regressions of ls in groups (shared_rows.cpp).
+SPECTRUM = (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}")
+SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), SPECTRUM: -(-DIM // 192), (*SPECTRUM, f"B{8 * DIM}"): -(-CLASSES // 192)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
 RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "aggregator/solvers/shared_rows.hpp"
 #include "common/lattice/cosine_clip.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -52,6 +53,12 @@ bool whitens(const StatisticCost& cost, const FitOptions& options) {
   return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
 }
 
+// Whether ridge regressions of all classes have one noised Gram matrix, whose eigenvectors they are solved by.
+bool solves_for_all_classes(const ReleaseRequest& request, const FitOptions& options) {
+  return request.name == "least_squares" && options.method.name == "ls" && !options.data.has_targets() &&
+         !options.privacy.budget.non_private;
+}
+
 // Whether rows in rounds are made of those that were kept for the Gram matrix (PreparedRows::keep_to_project).
 bool projects_kept_rows(const FitOptions& options) {
   return method_entry(options.method).whitens_rows && options.rows.pca == 0 && options.rows.select == 0;
@@ -74,11 +81,18 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   work.product_macs = rounds * rows_used * cost.product_macs;
   work.round_macs = rounds * rows_used * cost.round_macs;
   work.words_down = sums * cost.words_down;
+  const int owners = options.silos.secure_aggregation ? 1 : job.ranks;
   if (whitens(cost, options)) {
     const auto matrix = static_cast<double>(plan.projection_elements);
-    const bool is_shared = job.ranks > 1 && !options.silos.secure_aggregation;  // its eigenvectors (fc.cpp)
+    const bool is_shared = RowGroups(plan.dim).are_shared_by(owners);  // its eigenvectors (fc.cpp)
     work.words_up += is_shared ? matrix : 0.0;
     work.words_down += is_shared ? 3.0 * matrix : matrix;
+  }
+  if (solves_for_all_classes(request, options) && RowGroups(options.data.classes).are_shared_by(owners)) {
+    const auto sums_of_classes = static_cast<double>(options.data.classes * plan.dim);
+    const double solutions = sums_of_classes * static_cast<double>(method.candidates());
+    work.words_up += solutions;
+    work.words_down += sums_of_classes + solutions + 2.0 * static_cast<double>(plan.dim * plan.dim);
   }
   for (const BlockRequest& block : request.blocks) {
     work.words_up += sums * static_cast<double>(block.elements);

@@ -38,6 +38,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
+#include "aggregator/solvers/shared_rows.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/means_by_rounds.hpp"
 #include "methods/registry.hpp"
@@ -68,7 +69,7 @@ class WhitenedStep : public StepRule {
  public:
   WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, const RoundSettings& settings, std::size_t classes,
                Normalize normalize)
-      : spectrum_(gram, lattice, GramSpectrum::Basis::kTridiagonal),
+      : spectrum_(gram, lattice),
         clip_norm_(lattice.clip_norm),
         rounds_(settings.rounds),
         step_(step_length(settings.loss, classes)),
@@ -151,32 +152,19 @@ class WhitenedStep : public StepRule {
   double intercept_squares_ = 0.0;  // of gradients so far, without their noise
 };
 
-// rows <- Q x for each of d rows x, d entries, as the coordinator has both; known to every rank. Ranks that trust each
-// other share them by groups that do not depend on their number, and so do no bits. Collective.
+// rows <- Q x for each of d rows x, d entries, as the coordinator has both; known to every rank. Collective.
 void reflect_on_ranks(Communicator& ranks, Reflections& reflections, std::vector<double>& rows, std::size_t dim) {
-  constexpr std::size_t kMostRowsAtOnce = 384;  // with fewer, reflections take up to twice as long
-  const std::size_t groups = (dim + kMostRowsAtOnce - 1) / kMostRowsAtOnce;
-  const bool is_shared = ranks.owners() > 1;
+  const RowGroups groups(dim);
+  const auto reflect = [&](std::size_t, std::span<double> group) { reflections.apply(group); };
   rows.resize(dim * dim);
-  if (is_shared) {
-    reflections.vectors.resize(dim * dim);
-    reflections.factors.resize(dim - 1);
-    ranks.broadcast(reflections.vectors);
-    ranks.broadcast(reflections.factors);
+  if (groups.are_shared_by(ranks.owners())) {
+    reflections.broadcast(ranks, dim);
     ranks.broadcast(rows);
+    return groups.make_on_ranks(ranks, rows, reflect);
   }
   ranks.together([&] {
-    for (std::size_t group = 0; group < groups; ++group) {
-      const std::size_t first = dim * group / groups;
-      const std::span<double> part = std::span(rows).subspan(first * dim, (dim * (group + 1) / groups - first) * dim);
-      if (static_cast<int>(group % static_cast<std::size_t>(ranks.owners())) == ranks.rank()) {
-        reflections.apply(part);
-      } else {
-        std::ranges::fill(part, 0.0);
-      }
-    }
+    if (ranks.is_coordinator()) groups.make_all(rows, reflect);
   });
-  if (is_shared) return ranks.sum_everywhere(std::span<double>(rows));  // exact: one summand is not 0
   ranks.broadcast(rows);
 }
 

@@ -53,12 +53,11 @@ class LeastSquaresMethod : public TrainingMethod {
     run.rows().set_intercept(intercept_);
     const Release release = run.release("least_squares");
     run.end_phase("sums");
-    std::vector<Candidate> candidates(factors_.size());
-    if (run.ranks().is_coordinator()) {
-      auto solutions = solve_least_squares(release, run.rows().lattice(), kSharedRidgeInRadii, factors_);
-      for (std::size_t m = 0; m < factors_.size(); ++m) {
-        candidates[m] = {fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])};
-      }
+    auto solutions = solve_least_squares(run.ranks(), release, run.rows().lattice(), run.rows().classes(),
+                                         kSharedRidgeInRadii, factors_);
+    std::vector<Candidate> candidates;
+    for (std::size_t m = 0; m < factors_.size(); ++m) {
+      candidates.push_back({fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])});
     }
     return fold_intercept(run.choices().choose(std::move(candidates)).weights, run.rows().preprocessing());
   }

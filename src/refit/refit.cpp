@@ -11,6 +11,7 @@
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,8 +65,11 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
     factor = best->ridge / usual;
   }
   made.ridge = factor * usual;
+  Communicator here = Communicator::alone();
   const std::vector<double> weights =
-      solve_least_squares(release, lattice, kSharedRidgeInRadii, {&factor, 1}, options.components).front();
+      solve_least_squares(here, release, lattice, release.block("class_sums").values().size() / lattice.dim,
+                          kSharedRidgeInRadii, {&factor, 1}, options.components)
+          .front();
   return fold_intercept(scattered(weights, columns, statistics.lattice().dim), statistics.of_rows.preprocessing);
 }
 

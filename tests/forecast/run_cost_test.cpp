@@ -20,7 +20,7 @@ struct CostedFit {
 };
 
 CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
-                 std::uint64_t rounds = 5) {
+                 std::uint64_t rounds = 5, std::size_t dim = kDim) {
   FitOptions options;
   options.data.classes = classes;
   options.method.name = method;
@@ -29,8 +29,8 @@ CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t
   options.privacy.budget.mu = 1.0;
   options.machine.memory_mib = memory_mib;
   if (method != "ls" && method != "mean") options.method.rounds = rounds;
-  options = resolved(options, kDim);
-  return {options, make_fit_plan(options, kDim)};
+  options = resolved(options, dim);
+  return {options, make_fit_plan(options, dim)};
 }
 
 PhaseWork total(const CostedFit& run, const JobShape& job) {
@@ -70,12 +70,19 @@ TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
   EXPECT_EQ(total(run_of("adam", kClasses, 64, 11), job_of(kRows)).round_macs, 11.0 * counted);
 }
 
-TEST(RunCost, EigenvectorsAreSharedByRanksAndCostWords) {
-  const CostedFit run = run_of("fc");
+// By ranks beside those of one rank: words up and down.
+std::pair<double, double> words_of_sharing(const CostedFit& run) {
   const PhaseWork alone = total(run, job_of(kRows));
   const PhaseWork shared = total(run, job_of(kRows, 2));
-  EXPECT_EQ(shared.words_up - alone.words_up, kDim * kDim);
-  EXPECT_EQ(shared.words_down - alone.words_down, 2.0 * kDim * kDim);
+  return {shared.words_up - alone.words_up, shared.words_down - alone.words_down};
+}
+
+TEST(RunCost, WhatRanksShareCostsWords) {
+  constexpr double kWide = 193.0;  // one more than what a rank makes at once
+  EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{0.0, 0.0}));
+  EXPECT_EQ(words_of_sharing(run_of("fc", kClasses, 64, 5, 193)), (std::pair{kWide * kWide, 2.0 * kWide * kWide}));
+  EXPECT_EQ(words_of_sharing(run_of("ls")), (std::pair{0.0, 0.0}));
+  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), (std::pair{kWide * kDim, 2.0 * kWide * kDim + 2.0 * kDim * kDim}));
 }
 
 TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {

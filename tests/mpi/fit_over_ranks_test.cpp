@@ -54,8 +54,9 @@ TEST(FitOverRanks, GivesTheModelOfOneRank) {
   }
 }
 
-// Eigenvectors of 800 features are three groups, and their Gram matrix has five pieces of noise: ranks share both.
-TEST(FitOverRanks, SharedEigenvectorsAndNoiseAreThoseOfOneRank) {
+// Ranks share eigenvectors of 800 features (three groups), their Gram matrix's noise (five pieces), and regressions of
+// 300 classes (three groups), which without noise are the coordinator's.
+TEST(FitOverRanks, WhatRanksShareIsThatOfOneRank) {
   constexpr std::size_t kWide = 800;
   std::mt19937 engine(6);
   std::normal_distribution<float> normal;
@@ -69,16 +70,27 @@ TEST(FitOverRanks, SharedEigenvectorsAndNoiseAreThoseOfOneRank) {
   };
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
-  const TemporaryFolder folder;
-  FitOptions options = seeded_fit("fc", folder);
-  options.method.rounds = 2;
-  FittedRun over_ranks =
-      fit(options, rows(kRows * rank / size, kRows * (rank + 1) / size), test_ranks(), Accounts::kElsewhere);
-  over_ranks.finish();
-  Communicator alone = Communicator::alone();
-  FittedRun by_one = fit(options, rows(0, kRows), alone, Accounts::kElsewhere);
-  by_one.finish();
-  EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+  for (const std::string what : {"fc", "ls", "ls without noise"}) {
+    SCOPED_TRACE(what);
+    const TemporaryFolder folder;
+    FitOptions options = seeded_fit(what.substr(0, 2), folder);
+    if (what == "fc") options.method.rounds = 2;
+    if (what != "fc") {
+      options.method.shared_gram = true;
+      options.data.classes = 300;
+    }
+    if (what == "ls without noise") {
+      options.privacy.budget = {};
+      options.privacy.budget.non_private = true;
+    }
+    FittedRun over_ranks =
+        fit(options, rows(kRows * rank / size, kRows * (rank + 1) / size), test_ranks(), Accounts::kElsewhere);
+    over_ranks.finish();
+    Communicator alone = Communicator::alone();
+    FittedRun by_one = fit(options, rows(0, kRows), alone, Accounts::kElsewhere);
+    by_one.finish();
+    EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+  }
 }
 
 // What only some ranks were asked for would leave the others waiting, or clip rows by a norm that no noise is made for.

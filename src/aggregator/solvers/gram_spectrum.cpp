@@ -72,6 +72,34 @@ std::vector<double> eigenvalues_of(std::vector<double> matrix, std::size_t dim) 
   return eigenvalues;
 }
 
+// rows <- rows of Q ('N') or Q^T ('T') times each of them.
+void multiply(const Reflections& reflections, char transposed, std::span<double> rows) {
+  const std::size_t dim = reflections.factors.size() + 1;
+  const auto order = static_cast<lapack_int>(dim);
+  const std::size_t count = rows.size() / dim;
+  DPREDUCE_ASSERT(rows.size() % dim == 0);
+  use_one_blas_thread();
+  // Room for blocks of LAPACK's largest size. It asks for less, and takes reflections one by one where rows are few.
+  constexpr std::size_t kBlock = 64;
+  std::vector<double> work(kBlock * (count + kBlock + 1));
+  // Without LAPACKE's search for NaN, which reads all reflections again for a few rows.
+  const lapack_int info = LAPACKE_dormtr_work(
+      LAPACK_COL_MAJOR, 'L', 'L', transposed, order, static_cast<lapack_int>(count), reflections.vectors.data(), order,
+      reflections.factors.data(), rows.data(), order, work.data(), static_cast<lapack_int>(work.size()));
+  DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
+}
+
+// rows <- rows Z ('N') or rows Z^T ('T'), d entries each.
+std::vector<double> product(std::span<const double> rows, std::span<const double> square, CBLAS_TRANSPOSE transposed,
+                            std::size_t dim) {
+  const auto order = static_cast<int>(dim);
+  std::vector<double> result(rows.size());
+  use_one_blas_thread();
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed, static_cast<int>(rows.size() / dim), order, order, 1.0,
+              rows.data(), order, square.data(), order, 0.0, result.data(), order);
+  return result;
+}
+
 }  // namespace
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
@@ -98,28 +126,26 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
 }
 
 void Reflections::apply(std::span<double> rows) const {
-  const auto order = static_cast<lapack_int>(factors.size() + 1);
-  const auto count = static_cast<lapack_int>(rows.size() / (factors.size() + 1));
-  DPREDUCE_ASSERT(rows.size() % (factors.size() + 1) == 0);
-  use_one_blas_thread();
-  // Without LAPACKE's search for NaN, which reads all reflections again for a few rows.
-  std::vector<double> work(1);
-  for (const bool asks_for_size : {true, false}) {
-    const auto size = static_cast<lapack_int>(work.size());
-    const lapack_int info =
-        LAPACKE_dormtr_work(LAPACK_COL_MAJOR, 'L', 'L', 'N', order, count, vectors.data(), order, factors.data(),
-                            rows.data(), order, work.data(), asks_for_size ? -1 : size);
-    DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
-    if (asks_for_size) work.resize(static_cast<std::size_t>(work.front()));
-  }
+  multiply(*this, 'N', rows);
   for (double& entry : rows) entry += 0.0;
 }
 
-GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice, Basis basis)
-    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale()), basis,
+void Reflections::apply_inverse(std::span<double> rows) const {
+  multiply(*this, 'T', rows);
+}
+
+void Reflections::broadcast(Communicator& ranks, std::size_t dim) {
+  vectors.resize(dim * dim);
+  factors.resize(dim - 1);
+  ranks.broadcast(vectors);
+  ranks.broadcast(factors);
+}
+
+GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
+    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale()),
                    &gram.known_eigenvalues()) {}
 
-GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, Basis basis, std::vector<double>* found) {
+GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found) {
   const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(matrix.size()))));
   DPREDUCE_ASSERT(dim > 0 && matrix.size() == dim * dim);
   noise_radius_ = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
@@ -135,12 +161,20 @@ GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, Basis basis
                                      eigenvalues_.data(), beside_diagonal.data(), reflections_.factors.data()));
   require_convergence(LAPACKE_dstedc(LAPACK_COL_MAJOR, 'I', order, eigenvalues_.data(), beside_diagonal.data(),
                                      eigenvectors_.data(), order));
-  if (basis == Basis::kFeatures) {
-    reflections_.apply(eigenvectors_);
-    reflections_ = {};
-  }
   if (found != nullptr) *found = eigenvalues_;
   eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
+}
+
+GramSpectrum GramSpectrum::broadcast(Communicator& ranks, std::optional<GramSpectrum> own, std::size_t dim) {
+  GramSpectrum spectrum = own ? std::move(*own) : GramSpectrum();
+  spectrum.eigenvalues_.resize(dim);
+  spectrum.eigenvectors_.resize(dim * dim);
+  ranks.broadcast(std::span(&spectrum.noise_radius_, 1));
+  ranks.broadcast(std::span(&spectrum.trace_, 1));
+  spectrum.reflections_.broadcast(ranks, dim);
+  ranks.broadcast(spectrum.eigenvectors_);
+  ranks.broadcast(spectrum.eigenvalues_);
+  return spectrum;
 }
 
 std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
@@ -150,37 +184,35 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
     const auto vector = std::span(eigenvectors_).subspan((dim() - 1 - component) * dim(), dim());
     std::copy(vector.begin(), vector.end(), top.begin() + static_cast<std::ptrdiff_t>(component * dim()));
   }
+  reflections_.apply(top);
   return top;
 }
 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
   DPREDUCE_ASSERT(rows.size() % dim() == 0);
-  const auto order = static_cast<int>(dim());
-  use_one_blas_thread();
-  std::vector<double> coordinates(rows.size());
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows.size() / dim()), order, order, 1.0,
-              rows.data(), order, eigenvectors_.data(), order, 0.0, coordinates.data(), order);
-  return coordinates;
+  std::vector<double> turned(rows.begin(), rows.end());
+  reflections_.apply_inverse(turned);
+  return product(turned, eigenvectors_, CblasTrans, dim());
 }
 
-void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
-  DPREDUCE_ASSERT(factors.size() == dim());
-  const auto order = static_cast<int>(dim());
-  const std::size_t count = rows.size() / dim();
-  std::vector<double> scaled = coordinates(rows);
-  for (std::size_t row = 0; row < count; ++row) {
-    for (std::size_t j = 0; j < dim(); ++j) scaled[row * dim() + j] *= factors[j];
-  }
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, scaled.data(),
-              order, eigenvectors_.data(), order, 0.0, rows.data(), order);
+std::vector<double> GramSpectrum::rows_of(std::vector<double> coordinates, std::span<const double> factors) const {
+  DPREDUCE_ASSERT(factors.size() == dim() && coordinates.size() % dim() == 0);
+  for (std::size_t e = 0; e < coordinates.size(); ++e) coordinates[e] *= factors[e % dim()];
+  std::vector<double> rows = product(coordinates, eigenvectors_, CblasNoTrans, dim());
+  reflections_.apply(rows);
+  return rows;
 }
 
-void GramSpectrum::solve(std::span<double> rows, double ridge, std::size_t components) const {
+std::vector<double> GramSpectrum::inverse_factors(double ridge, std::size_t components) const {
   DPREDUCE_ASSERT(ridge > 0.0 && components <= dim());
   std::vector<double> factors = eigenvalues_;
   for (double& factor : factors) factor = 1.0 / (factor + ridge);
   if (components > 0) std::fill_n(factors.begin(), dim() - components, 0.0);
-  scale_coordinates(rows, factors);
+  return factors;
+}
+
+void GramSpectrum::solve(std::span<double> rows, double ridge) const {
+  std::ranges::copy(rows_of(coordinates(rows), inverse_factors(ridge)), rows.begin());
 }
 
 std::vector<double> GramSpectrum::take_whitening(double ridge) {

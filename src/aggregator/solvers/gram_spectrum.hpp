@@ -15,12 +15,14 @@
 // the v. For large d it is the estimator of [bun2016a].
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/released_block.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 
@@ -43,22 +45,26 @@ struct Reflections {
   /// x <- Q x for each of `rows`, of d entries each. Its bits may depend on which rows are passed together, but no zero
   /// of the result has a sign. Precondition (asserted): whole rows. Cost: 2 d^2 flops a row.
   void apply(std::span<double> rows) const;
+  /// x <- Q^T x, otherwise as apply.
+  void apply_inverse(std::span<double> rows) const;
+
+  /// Those of the coordinator, of d dimensions, known to every rank. Collective.
+  void broadcast(Communicator& ranks, std::size_t dim);
 };
 
+/// V = Z Q^T: Q leads from the basis in which G + N is tridiagonal, where Z's rows are the eigenvectors, to that of
+/// features. Few rows are multiplied by Q^T and Z^T for less than V costs, which is 2 d^3 flops.
 class GramSpectrum {
  public:
-  /// The basis that eigenvectors are in: that of features or, a third of the work less, the one in which G + N is
-  /// tridiagonal; reflections() leads from there to features.
-  enum class Basis { kFeatures, kTridiagonal };
-
-  /// Takes a released upper triangle, as gram_in_units does. Cost: about 9 d^3 flops, on one thread, so that
-  /// its bits do not depend on the number of threads. Throws
-  /// std::runtime_error where LAPACK does not converge.
-  GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice, Basis basis = Basis::kFeatures);
+  /// Takes a released upper triangle, as gram_in_units does. Cost: about 5 d^3 flops, on one thread, so that its bits
+  /// do not depend on the number of threads. Throws std::runtime_error where LAPACK does not converge.
+  GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
   /// The same of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its
   /// diagonal. `found` gets the l_i.
-  GramSpectrum(std::vector<double> matrix, double sigma, Basis basis = Basis::kFeatures,
-               std::vector<double>* found = nullptr);
+  GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found = nullptr);
+
+  /// The coordinator's spectrum of d dimensions, known to every rank. Collective.
+  static GramSpectrum broadcast(Communicator& ranks, std::optional<GramSpectrum> own, std::size_t dim);
 
   std::size_t dim() const { return eigenvalues_.size(); }
   /// w, in units of feature^2.
@@ -66,7 +72,7 @@ class GramSpectrum {
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
-  /// From the tridiagonal basis to features; nobody has them afterwards. Precondition: eigenvectors are in that basis.
+  /// Q; nobody has it afterwards.
   Reflections take_reflections() { return std::exchange(reflections_, {}); }
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
@@ -77,28 +83,33 @@ class GramSpectrum {
   /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
   double trace() const { return trace_; }
 
-  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 2 K d^2 flops.
+  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 4 K d^2 flops.
   std::vector<double> coordinates(std::span<const double> rows) const;
 
-  /// rows <- rows f(G): each row's coordinate along eigenvector j times factors[j].
-  /// Shapes: rows K x d, row-major; factors d, as eigenvalues(). Cost: 4 K d^2 flops.
-  void scale_coordinates(std::span<double> rows, std::span<const double> factors) const;
+  /// From such coordinates to rows again, each times factors[j] along eigenvector j. Shapes: K x d, row-major; factors
+  /// d, as eigenvalues(). Cost: 4 K d^2 flops.
+  std::vector<double> rows_of(std::vector<double> coordinates, std::span<const double> factors) const;
 
-  /// rows <- rows (G + ridge I)^-1; with `components` in the span of the eigenvectors of so many largest eigenvalues,
-  /// and 0 beside it. Preconditions (asserted): ridge > 0; components <= d. Otherwise as scale_coordinates.
-  void solve(std::span<double> rows, double ridge, std::size_t components = 0) const;
+  /// 1 / (g_j + ridge); with `components` so many largest eigenvalues have that, and others 0. Preconditions
+  /// (asserted): ridge > 0; components <= d.
+  std::vector<double> inverse_factors(double ridge, std::size_t components = 0) const;
 
-  /// M = diag(g_j + ridge)^(-1/2) V, d x d, eigenvectors being the rows of V: rows x of second moment G + ridge I
-  /// become rows M x of second moment I, along the eigenvectors. It takes the eigenvectors' place: nobody has them
-  /// afterwards. Preconditions (asserted): ridge > 0.
+  /// rows <- rows (G + ridge I)^-1, K x d. Cost: 8 K d^2 flops. Precondition (asserted): ridge > 0.
+  void solve(std::span<double> rows, double ridge) const;
+
+  /// M Q = diag(g_j + ridge)^(-1/2) Z, d x d: rows x of second moment G + ridge I become rows M x of second moment I,
+  /// along the eigenvectors. It takes the eigenvectors' place: nobody has them afterwards. Precondition (asserted):
+  /// ridge > 0.
   std::vector<double> take_whitening(double ridge);
 
  private:
-  double noise_radius_;
+  GramSpectrum() = default;
+
+  double noise_radius_ = 0.0;
   double trace_ = 0.0;
   std::vector<double> eigenvalues_;
-  std::vector<double> eigenvectors_;  // d x d, one eigenvector a row
-  Reflections reflections_;           // none where eigenvectors are in the basis of features
+  std::vector<double> eigenvectors_;  // Z, d x d
+  Reflections reflections_;
 };
 
 }  // namespace dpreduce

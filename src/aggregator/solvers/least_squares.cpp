@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
+#include "aggregator/solvers/shared_rows.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/triangle.hpp"
 
@@ -17,23 +20,78 @@ std::vector<double> in_units(const ReleasedBlock& block, double unit) {
   return values;
 }
 
-std::vector<std::vector<double>> solve_least_squares(const Release& release, const Lattice& lattice,
-                                                     double ridge_in_radii, std::span<const double> factors,
-                                                     std::size_t components) {
-  const ReleasedBlock& gram = release.block("gram");
-  const std::vector<double> class_sums = in_units(release.block("class_sums"), lattice.scale());
-  std::vector<std::vector<double>> solutions(factors.size(), class_sums);
-  const double one_row = lattice.clip_norm * lattice.clip_norm;
-  if (gram.sigma() == 0.0) {
-    for (std::size_t m = 0; m < factors.size(); ++m) {
-      std::vector<double> matrix = gram_in_units(gram, lattice);
-      solve_exact_ridge(matrix, factors[m] * one_row, solutions[m]);
+namespace {
+
+// Ridge regressions of K classes on one Gram matrix with noise, for each of several ridges.
+struct SpectralRidges {
+  std::optional<GramSpectrum> spectrum{};
+  std::vector<double> class_sums{};  // B, K x d
+  std::vector<double> ridges{};
+  std::size_t components = 0;
+
+  // All of them for classes from `first` on: of each class one after the other.
+  void solve(std::size_t first, std::span<double> solutions) const {
+    const std::size_t dim = spectrum->dim();
+    const std::size_t length = ridges.size() * dim;
+    const std::size_t count = solutions.size() / length;
+    const auto coordinates = spectrum->coordinates(std::span(class_sums).subspan(first * dim, count * dim));
+    for (std::size_t m = 0; m < ridges.size(); ++m) {
+      const auto rows = spectrum->rows_of(coordinates, spectrum->inverse_factors(ridges[m], components));
+      for (std::size_t c = 0; c < count; ++c) std::copy_n(&rows[c * dim], dim, &solutions[c * length + m * dim]);
     }
-    return solutions;
   }
-  const GramSpectrum spectrum(gram, lattice);
-  const double ridge = ridge_in_radii * spectrum.noise_radius() + one_row;
-  for (std::size_t m = 0; m < factors.size(); ++m) spectrum.solve(solutions[m], factors[m] * ridge, components);
+
+  // The coordinator's, known to every rank.
+  void broadcast(Communicator& ranks, std::size_t classes, std::size_t dim) {
+    class_sums.resize(classes * dim);
+    ranks.broadcast(class_sums);
+    spectrum = GramSpectrum::broadcast(ranks, std::move(spectrum), dim);
+  }
+};
+
+}  // namespace
+
+std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const Release& release,
+                                                     const Lattice& lattice, std::size_t classes, double ridge_in_radii,
+                                                     std::span<const double> factors, std::size_t components) {
+  const RowGroups groups(classes);
+  const std::size_t dim = lattice.dim;
+  const double one_row = lattice.clip_norm * lattice.clip_norm;
+  std::vector<std::vector<double>> solutions(factors.size());
+  SpectralRidges problem{.ridges = std::vector<double>(factors.size()), .components = components};
+  std::vector<double> by_class;
+  const auto solve = [&](std::size_t first, std::span<double> group) { problem.solve(first, group); };
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const ReleasedBlock& gram = release.block("gram");
+    problem.class_sums = in_units(release.block("class_sums"), lattice.scale());
+    DPREDUCE_ASSERT(problem.class_sums.size() == classes * dim);
+    for (std::size_t m = 0; gram.sigma() == 0.0 && m < factors.size(); ++m) {
+      std::vector<double> matrix = gram_in_units(gram, lattice);
+      solve_exact_ridge(matrix, factors[m] * one_row, solutions[m] = problem.class_sums);
+    }
+    if (gram.sigma() == 0.0) return;
+    problem.spectrum.emplace(gram, lattice);
+    for (std::size_t m = 0; m < factors.size(); ++m) {
+      problem.ridges[m] = factors[m] * (ridge_in_radii * problem.spectrum->noise_radius() + one_row);
+    }
+    if (groups.are_shared_by(ranks.owners())) return;
+    by_class.resize(classes * factors.size() * dim);
+    groups.make_all(by_class, solve);
+  });
+  if (groups.are_shared_by(ranks.owners())) {
+    ranks.broadcast(problem.ridges);
+    if (problem.ridges.front() == 0.0) return solutions;  // no noise
+    problem.broadcast(ranks, classes, dim);
+    by_class.resize(classes * factors.size() * dim);
+    groups.make_on_ranks(ranks, by_class, solve);
+  }
+  for (auto row = by_class.begin(); row != by_class.end();) {
+    for (std::vector<double>& solution : solutions) {
+      solution.insert(solution.end(), row, row + static_cast<std::ptrdiff_t>(dim));
+      row += static_cast<std::ptrdiff_t>(dim);
+    }
+  }
   return solutions;
 }
 

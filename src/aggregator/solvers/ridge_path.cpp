@@ -19,21 +19,16 @@ constexpr double kFission = 0.5;
 
 // A release by its eigenvectors: eigenvalues, and class sums along them.
 struct SplitRelease {
-  SplitRelease(const Release& release, const Lattice& lattice, std::size_t components)
+  SplitRelease(const Release& release, const Lattice& lattice, std::size_t most_components)
       : spectrum(release.block("gram"), lattice),
         sums(spectrum.coordinates(in_units(release.block("class_sums"), lattice.scale()))),
-        first(components == 0 ? 0 : lattice.dim - components) {}
+        components(most_components) {}
 
-  // 1 / (g_j + R), or 0 beside the components.
-  std::vector<double> factors(double ridge) const {
-    std::vector<double> factors(spectrum.dim(), 0.0);
-    for (std::size_t j = first; j < factors.size(); ++j) factors[j] = 1.0 / (spectrum.eigenvalues()[j] + ridge);
-    return factors;
-  }
+  std::vector<double> factors(double ridge) const { return spectrum.inverse_factors(ridge, components); }
 
   GramSpectrum spectrum;
   std::vector<double> sums;  // C = B V^T, K x d
-  std::size_t first;         // eigenvector that W may have a part of
+  std::size_t components;    // that W may have a part of; 0: all
 };
 
 // sum_c C_cj D_cj for each j.

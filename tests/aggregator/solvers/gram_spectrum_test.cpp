@@ -102,6 +102,27 @@ TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
                std::logic_error);
 }
 
+// Rows are multiplied by parts of V, and by V^T's, one after the other: as by V itself.
+TEST(GramSpectrum, CoordinatesAreThoseAlongItsEigenvectors) {
+  std::mt19937 engine(11);
+  const GramSpectrum spectrum(released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5), kSpectrumLattice);
+  std::vector<double> top = spectrum.top_eigenvectors(kSpectrumDim);
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const RowMajor vectors = Eigen::Map<const RowMajor>(top.data(), kSpectrumDim, kSpectrumDim).colwise().reverse();
+  const RowMajor rows = RowMajor::Random(5, kSpectrumDim);
+  const std::vector<double> coordinates = spectrum.coordinates(std::span(rows.data(), 5 * kSpectrumDim));
+  const RowMajor expected = rows * vectors.transpose();
+  EXPECT_LT((Eigen::Map<const RowMajor>(coordinates.data(), 5, kSpectrumDim) - expected).norm(), 1e-12);
+
+  const std::vector<double> factors = spectrum.inverse_factors(0.7, 4);
+  EXPECT_EQ(std::ranges::count(factors, 0.0), static_cast<std::ptrdiff_t>(kSpectrumDim - 4));
+  EXPECT_EQ(factors.back(), 1.0 / (spectrum.eigenvalues().back() + 0.7));
+  const std::vector<double> solved = spectrum.rows_of(coordinates, factors);
+  const Eigen::Map<const Eigen::VectorXd> diagonal(factors.data(), kSpectrumDim);
+  const RowMajor expected_rows = expected * diagonal.asDiagonal() * vectors;
+  EXPECT_LT((Eigen::Map<const RowMajor>(solved.data(), 5, kSpectrumDim) - expected_rows).norm(), 1e-12);
+}
+
 TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
   std::mt19937 engine(2);
   std::normal_distribution<double> normal;
