@@ -84,7 +84,7 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   const int owners = options.silos.secure_aggregation ? 1 : job.ranks;
   if (whitens(cost, options)) {
     const auto matrix = static_cast<double>(plan.projection_elements);
-    const bool is_shared = RowGroups(plan.dim).are_shared_by(owners);  // its eigenvectors (fc.cpp)
+    const bool is_shared = owners > 1;  // its eigenvectors (fc.cpp)
     work.words_up += is_shared ? matrix : 0.0;
     work.words_down += is_shared ? 3.0 * matrix : matrix;
   }

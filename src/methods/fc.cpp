@@ -157,7 +157,7 @@ void reflect_on_ranks(Communicator& ranks, Reflections& reflections, std::vector
   const RowGroups groups(dim);
   const auto reflect = [&](std::size_t, std::span<double> group) { reflections.apply(group); };
   rows.resize(dim * dim);
-  if (groups.are_shared_by(ranks.owners())) {
+  if (ranks.owners() > 1) {  // also of one group: what is sent does not depend on d
     reflections.broadcast(ranks, dim);
     ranks.broadcast(rows);
     return groups.make_on_ranks(ranks, rows, reflect);

@@ -20,7 +20,7 @@ struct CostedFit {
 };
 
 CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
-                 std::uint64_t rounds = 5, std::size_t dim = kDim) {
+                 std::uint64_t rounds = 5) {
   FitOptions options;
   options.data.classes = classes;
   options.method.name = method;
@@ -29,8 +29,8 @@ CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t
   options.privacy.budget.mu = 1.0;
   options.machine.memory_mib = memory_mib;
   if (method != "ls" && method != "mean") options.method.rounds = rounds;
-  options = resolved(options, dim);
-  return {options, make_fit_plan(options, dim)};
+  options = resolved(options, kDim);
+  return {options, make_fit_plan(options, kDim)};
 }
 
 PhaseWork total(const CostedFit& run, const JobShape& job) {
@@ -78,11 +78,11 @@ std::pair<double, double> words_of_sharing(const CostedFit& run) {
 }
 
 TEST(RunCost, WhatRanksShareCostsWords) {
-  constexpr double kWide = 193.0;  // one more than what a rank makes at once
-  EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{0.0, 0.0}));
-  EXPECT_EQ(words_of_sharing(run_of("fc", kClasses, 64, 5, 193)), (std::pair{kWide * kWide, 2.0 * kWide * kWide}));
+  constexpr double kMany = 193.0;  // classes: one more than what a rank makes at once
+  constexpr double kSquare = kDim * kDim;
+  EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{kSquare, 2.0 * kSquare}));
   EXPECT_EQ(words_of_sharing(run_of("ls")), (std::pair{0.0, 0.0}));
-  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), (std::pair{kWide * kDim, 2.0 * kWide * kDim + 2.0 * kDim * kDim}));
+  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), (std::pair{kMany * kDim, 2.0 * kMany * kDim + 2.0 * kSquare}));
 }
 
 TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
