@@ -43,7 +43,7 @@ ROWS, DIM, CLASSES, ROWS_A_RANK, ROUNDS, REPEATS, THREADS = (whole(name, os.envi
 LAUNCHER = os.path.abspath(os.environ.get("LAUNCHER", os.path.join(ROOT, "launch/local")))
 METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--rounds"]}
 FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold; calls before a place
-RECORDED = (16 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes
+RECORDED = (2 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes: about as few a rank as thousands of ranks have, and many
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
 FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine"]
 # What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), fc's eigenvectors and regressions of ls in groups (shared_rows.cpp).
