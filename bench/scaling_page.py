@@ -45,8 +45,8 @@ METHODS = {"mean": [], "ls": [], "ls-shared": ["--shared-gram"], "fc": ["--round
 FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whole rows; features of the rows that many ranks hold; calls before a place
 RECORDED = (2 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes: about as few a rank as thousands of ranks have, and many
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
-FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine"]
-# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), fc's eigenvectors and regressions of ls in groups (shared_rows.cpp).
+FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine", "build"]
+# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), fc's eigenvectors and regressions of ls in groups (row_groups.cpp).
 SPECTRUM = (f"B{8 * DIM * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}")
 SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), SPECTRUM: -(-DIM // 192), (*SPECTRUM, f"B{8 * DIM}"): -(-CLASSES // 192)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
@@ -236,6 +236,10 @@ def measured_on():
     return f"{machine()} (products: {json.loads(told.stdout)['kernel']})"
 
 
+def built():
+    return subprocess.run([os.path.join(ROOT, "launch/build-id")], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def rates(ranks, out):
     lines = []
     with tempfile.TemporaryDirectory(dir=out) as folder:
@@ -265,10 +269,10 @@ def known(out):
         return list(csv.DictReader(file))
 
 
-def add(out, lines, measured_on=""):
+def add(out, lines, measured_on="", build=""):
     """Each line as it comes, so that what is interrupted keeps what it has. A newer line takes the place of an older."""
     for line in lines:
-        line["machine"] = measured_on
+        line["machine"], line["build"] = measured_on, build
         key = [str(line[field]) for field in FIELDS[:5]]
         lines_so_far = [old for old in known(out) if [old[field] for field in FIELDS[:5]] != key] + [line]
         with open(os.path.join(out, "fits.csv.new"), "w", encoding="utf-8", newline="") as file:
@@ -339,12 +343,12 @@ def off_formula(lines, most=1.15):
 
 
 def table(lines, every):
-    head = ["method", "network", "ranks", "seconds", "efficiency", "formula", "coordinator computes", "of that without rows", "others compute", "MB a rank", "phases (s)"]
+    head = ["method", "network", "ranks", "seconds", "efficiency", "formula", "coordinator computes", "of that without rows", "others compute", "MB a rank", "phases (s)", "build"]
     cells = []
     for line in lines:
         number = lambda field, digits, scale=1: f"{float(line[field]) / scale:.{digits}f}" if line.get(field) else ""
         cells.append([line["method"], line["network"], line["ranks"], number("seconds", 2), f"{efficiency(line, every):.2f}", number("formula", 2),
-                      number("coordinator", 2), number("floor", 2), number("others", 2), number("bytes", 0, 1e6), in_words(line["phases"])])
+                      number("coordinator", 2), number("floor", 2), number("others", 2), number("bytes", 0, 1e6), in_words(line["phases"]), line.get("build", "").rpartition("(")[2].rstrip(")")])
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *cells])
 
 
@@ -377,7 +381,7 @@ def main(out, what, *words):
     os.makedirs(out, exist_ok=True)
     if what == "rates":
         return rates(ranks, out)
-    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), measured_on())
+    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), measured_on(), built())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "aggregator/solvers/shared_rows.hpp"
+#include "aggregator/solvers/row_groups.hpp"
 #include "common/lattice/cosine_clip.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ranks/lifetime.hpp"

@@ -38,7 +38,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
-#include "aggregator/solvers/shared_rows.hpp"
+#include "aggregator/solvers/row_groups.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/means_by_rounds.hpp"
 #include "methods/registry.hpp"

@@ -14,14 +14,12 @@
 namespace dpreduce {
 namespace {
 
-// An exponential of our own: one fixed sequence of IEEE double operations, the same bits at every width of vectors.
-
 // How many go through exponentials() together at the best: a step of one waits for the step before.
 template <std::size_t width>
 constexpr std::size_t kTogether = width / 2;
 
-// x_v <- exp(x_v) for entries <= 0, within 4e-16 relative; 0 below -700. No branch, no table, no library call. The
-// same bits for any `count`.
+// x_v <- exp(x_v) for entries <= 0, within 4e-16 relative; 0 below -700. No branch, no table, no library call: one
+// fixed sequence of IEEE double operations, with the same bits for any `count` and width.
 //
 // x = k ln 2 + r, |r| <= ln(2)/2, and exp(r) by its Taylor polynomial of degree 13: remainder below 2^-57.
 template <std::size_t count, std::size_t width>

@@ -7,7 +7,7 @@
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
-#include "aggregator/solvers/shared_rows.hpp"
+#include "aggregator/solvers/row_groups.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/triangle.hpp"
 
@@ -66,11 +66,14 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
     const ReleasedBlock& gram = release.block("gram");
     problem.class_sums = in_units(release.block("class_sums"), lattice.scale());
     DPREDUCE_ASSERT(problem.class_sums.size() == classes * dim);
-    for (std::size_t m = 0; gram.sigma() == 0.0 && m < factors.size(); ++m) {
-      std::vector<double> matrix = gram_in_units(gram, lattice);
-      solve_exact_ridge(matrix, factors[m] * one_row, solutions[m] = problem.class_sums);
+    if (gram.sigma() == 0.0) {
+      for (std::size_t m = 0; m < factors.size(); ++m) {
+        std::vector<double> matrix = gram_in_units(gram, lattice);
+        solutions[m] = problem.class_sums;
+        solve_exact_ridge(matrix, factors[m] * one_row, solutions[m]);
+      }
+      return;
     }
-    if (gram.sigma() == 0.0) return;
     problem.spectrum.emplace(gram, lattice);
     for (std::size_t m = 0; m < factors.size(); ++m) {
       problem.ridges[m] = factors[m] * (ridge_in_radii * problem.spectrum->noise_radius() + one_row);

@@ -21,8 +21,8 @@ inline constexpr double kSharedRidgeInRadii = 0.5;
 /// For each of `factors` W, K x d, in units of 1 / feature, where `release` is known: on the coordinator. ridge =
 /// factor (ridge_in_radii * w + C^2), w the noise's radius: with factor 1 as much as noise alone makes of a direction
 /// that no row has, and one row. With `components`, within the span of so many eigenvectors of G
-/// (GramSpectrum::inverse_factors). Ranks share many classes. Collective. Preconditions: `release` has gram and
-/// class_sums of `classes`; ridge_in_radii >= 0; factors > 0; with components, noise.
+/// (GramSpectrum::inverse_factors). Ranks share several groups of classes (row_groups.hpp). Collective. Preconditions:
+/// `release` has gram and class_sums of `classes`; ridge_in_radii >= 0; factors > 0; with components, noise.
 std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const Release& release,
                                                      const Lattice& lattice, std::size_t classes, double ridge_in_radii,
                                                      std::span<const double> factors, std::size_t components = 0);

@@ -1,4 +1,4 @@
-#include "aggregator/solvers/shared_rows.hpp"
+#include "aggregator/solvers/row_groups.hpp"
 
 #include <algorithm>
 
