@@ -52,7 +52,7 @@ void require_public_dim(const WorkerRows& rows, const FitOptions& options, std::
 }
 
 // Rows that every rank holds, of which it reads an even share.
-WorkerRows row_groups(const ArrayView& x, const std::optional<ArrayView>& y, const std::string& x_name,
+WorkerRows shared_rows(const ArrayView& x, const std::optional<ArrayView>& y, const std::string& x_name,
                        const std::string& y_name, Communicator& ranks) {
   std::optional<WorkerRows> rows;
   ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, y_name)); });
@@ -152,7 +152,7 @@ std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_
     return std::nullopt;
   const std::vector<std::string>& files = options.data.public_x;
   WorkerRows rows = memory != nullptr
-                        ? row_groups(*memory->public_x, {}, files.front(), {}, ranks)
+                        ? shared_rows(*memory->public_x, {}, files.front(), {}, ranks)
                         : open_ranked_rows({files, {}, options.data.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
   ranks.together([&] { require_public_dim(rows, options, dim); });
   return rows;
@@ -191,7 +191,7 @@ std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::s
   std::optional<WorkerRows> rows;
   if (memory != nullptr) {
     rows.emplace(
-        row_groups(*memory->validation_x, memory->validation_y, validation.x.front(), validation.y.front(), ranks));
+        shared_rows(*memory->validation_x, memory->validation_y, validation.x.front(), validation.y.front(), ranks));
   }
   ranks.together([&] {
     if (memory == nullptr) rows.emplace(open_rows_of_rank(validation, dim, ranks));
