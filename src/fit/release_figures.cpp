@@ -1,19 +1,32 @@
 #include "fit/release_figures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "common/plan/triangle.hpp"
 
 namespace dpreduce {
 namespace {
 
 double norm_of(const ReleasedBlock& block) {
+  const std::span<const std::int64_t> values = block.values();
   double sum = 0.0;
-  for (const std::int64_t value : block.values()) sum += static_cast<double>(value) * static_cast<double>(value);
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    EightDoubles<width> squares(0.0);
+    std::size_t e = 0;
+    for (; e + 8 <= values.size(); e += 8) {
+      std::array<double, 8> entries;
+      for (std::size_t lane = 0; lane < 8; ++lane) entries[lane] = to_double<width>(values[e + lane]);
+      squares += EightDoubles<width>(entries.data()) * EightDoubles<width>(entries.data());
+    }
+    sum = squares.sum();
+    for (; e < values.size(); ++e) sum += to_double<width>(values[e]) * to_double<width>(values[e]);
+  });
   return std::sqrt(sum);
 }
 

@@ -31,12 +31,13 @@ class AdamStep : public StepRule {
       : rate_(rate), rounds_(rounds), clip_norm_(clip_norm), first_(entries, 0.0), second_(entries, 0.0) {}
 
   void step(const NoisedRound& round, std::span<double> weights) override {
-    const double noise = round.sigma * round.sigma;
-    const double floor = rate_ * curvature_of_noise(round.sigma, rounds_, clip_norm_);
+    const std::vector<double> gradient = round.gradient();
+    const double noise = round.sigma() * round.sigma();
+    const double floor = rate_ * curvature_of_noise(round.sigma(), rounds_, clip_norm_);
     first_left_ *= kFirstDecay;
     second_left_ *= kSecondDecay;
     for (std::size_t e = 0; e < weights.size(); ++e) {
-      const double g = round.gradient[e];
+      const double g = gradient[e];
       first_[e] = kFirstDecay * first_[e] + (1.0 - kFirstDecay) * g;
       second_[e] = kSecondDecay * second_[e] + (1.0 - kSecondDecay) * g * g;
       const double mean = first_[e] / (1.0 - first_left_);

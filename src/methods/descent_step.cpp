@@ -33,14 +33,15 @@ void DescentStep::adapt(std::span<const std::int64_t> sides) {
 
 void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
   if (settings_.bound == Bound::kAdaptive) adapt(round.release.block("sides").values());
-  const double noise = static_cast<double>(round.gradient.size()) * round.sigma * round.sigma;
-  squares_ += std::max(squared_norm(round.gradient) - noise, 0.0);
-  const double averaged_sigma = round.sigma / std::sqrt(static_cast<double>(settings_.averaged));
+  const std::vector<double> gradient = round.gradient();
+  const double noise = static_cast<double>(gradient.size()) * round.sigma() * round.sigma();
+  squares_ += std::max(squared_norm(gradient) - noise, 0.0);
+  const double averaged_sigma = round.sigma() / std::sqrt(static_cast<double>(settings_.averaged));
   const double curvature =
       std::hypot(curvature_of_noise(averaged_sigma, rounds_, clip_norm_), std::sqrt(squares_) / reach_);
   if (curvature == 0.0) return;  // no rows and no noise
   const double rate = settings_.learning_rate.value_or(1.0 / curvature);
-  for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= rate * round.gradient[e];
+  for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= rate * gradient[e];
   if (!settings_.radius) return;
   const double norm = std::sqrt(squared_norm(weights));
   if (norm <= *settings_.radius) return;

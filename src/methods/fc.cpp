@@ -39,6 +39,7 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/row_groups.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/means_by_rounds.hpp"
 #include "methods/registry.hpp"
@@ -105,14 +106,19 @@ class WhitenedStep : public StepRule {
 
   void step(const NoisedRound& round, std::span<double> weights) override {
     const std::size_t dim = spectrum_.dim();
-    const double ridge = step_ * curvature_of_noise(round.sigma, rounds_, clip_norm_) + one_row();
+    const double ridge = step_ * curvature_of_noise(round.sigma(), rounds_, clip_norm_) + one_row();
     std::vector<double> factors = curvature_;
     for (double& factor : factors) factor = step_ / (factor + ridge);
     const double intercept_curvature = intercept_curvature_of(round) + ridge;
     factors.push_back(step_ / intercept_curvature);
-    for (std::size_t first = 0; first < weights.size(); first += dim + 1) {
-      for (std::size_t j = 0; j <= dim; ++j) weights[first + j] -= factors[j] * round.gradient[first + j];
-    }
+    const std::span<const std::int64_t> gradient = round.block().values();
+    run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+      for (std::size_t first = 0; first < weights.size(); first += dim + 1) {
+        for (std::size_t j = 0; j <= dim; ++j) {
+          weights[first + j] -= factors[j] * (to_double<width>(gradient[first + j]) / round.unit);
+        }
+      }
+    });
   }
 
  private:
@@ -121,8 +127,10 @@ class WhitenedStep : public StepRule {
   // e of the intercept.
   double intercept_curvature_of(const NoisedRound& round) {
     if (normalize_ == Normalize::kL2) return intercept_curvature_;
-    for (std::size_t e = spectrum_.dim(); e < round.gradient.size(); e += spectrum_.dim() + 1) {
-      intercept_squares_ += round.gradient[e] * round.gradient[e] - round.sigma * round.sigma;
+    const std::span<const std::int64_t> gradient = round.block().values();
+    for (std::size_t e = spectrum_.dim(); e < gradient.size(); e += spectrum_.dim() + 1) {
+      const double entry = static_cast<double>(gradient[e]) / round.unit;
+      intercept_squares_ += entry * entry - round.sigma() * round.sigma();
     }
     return std::max(intercept_curvature_, std::sqrt(std::max(intercept_squares_, 0.0)) / intercept_reach_);
   }

@@ -45,7 +45,7 @@ class CovarianceStep : public StepRule {
                               lattice.clip_norm * lattice.clip_norm)) {}
 
   void step(const NoisedRound& round, std::span<double> weights) override {
-    std::vector<double> direction(round.gradient.begin(), round.gradient.end());
+    std::vector<double> direction = round.gradient();
     spectrum_.solve(direction, ridge_);
     for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= direction[e];
   }

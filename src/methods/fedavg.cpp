@@ -100,11 +100,7 @@ class FederatedAveragingMethod : public RoundsMethod {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone
         run.ranks().together([&] { at.emplace(weights, lattice); });
         const Release release = run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss});
-        run.ranks().together([&] {
-          const ReleasedBlock& block = release.block("gradient");
-          const std::vector<double> gradient = in_units(block, unit);
-          rule.step({(round - 1) * local_steps_ + step, gradient, block.sigma() / unit, release}, weights);
-        });
+        run.ranks().together([&] { rule.step({(round - 1) * local_steps_ + step, release, unit}, weights); });
       }
       average_over_ranks(weights, lattice.clip_norm, run.ranks());
     });

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 
@@ -175,13 +174,16 @@ nlohmann::json RoundsMethod::settings() const {
 
 LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights) {
   const Lattice lattice = run.rows().lattice();
-  std::vector<std::int16_t> values(run.rows().classes() * lattice.dim);
-  std::vector<double> largest(run.rows().classes());
+  std::vector<std::int16_t> values;
+  std::vector<double> largest;
   run.ranks().together([&] {
-    if (!run.ranks().is_coordinator()) return;
-    const LatticeWeights own(weights, lattice);
-    std::copy_n(own.values(), values.size(), values.begin());
-    std::ranges::copy(own.largest(), largest.begin());
+    if (run.ranks().is_coordinator()) {
+      LatticeWeights own(weights, lattice);
+      largest.assign(own.largest().begin(), own.largest().end());
+      values = own.take_values();
+    }
+    largest.resize(run.rows().classes());
+    values.resize(largest.size() * lattice.dim);
   });
   run.ranks().broadcast(std::as_writable_bytes(std::span(values)));
   run.ranks().broadcast(largest);
@@ -235,9 +237,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     const Release release = run.release(settings.release, at);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
-      const ReleasedBlock& block = release.block("gradient");
-      const std::vector<double> gradient = in_units(block, unit);
-      rule->step({round, gradient, block.sigma() / unit, release}, weights);
+      rule->step({round, release, unit}, weights);
       residual_norm.front() = rule->residual_norm();
     });
     run.ranks().broadcast(residual_norm);

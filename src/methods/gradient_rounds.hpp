@@ -21,6 +21,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/link.hpp"
 #include "common/plan/loss.hpp"
@@ -46,10 +47,15 @@ inline double score_reach(Loss loss, double usual = kScoreReach) {
 
 /// A round, as its step rule sees it.
 struct NoisedRound {
-  std::uint64_t round;               ///< t, from 1
-  std::span<const double> gradient;  ///< K x d, in feature units; estimates the sum over all rows
-  double sigma;                      ///< s: of the noise of each of its entries; 0 without noise
-  const Release& release;            ///< all that the round released
+  std::uint64_t round;     ///< t, from 1
+  const Release& release;  ///< all that the round released: a block "gradient", K x d, estimates the sum over all rows
+  double unit;             ///< of the block's entries
+
+  const ReleasedBlock& block() const { return release.block("gradient"); }
+  /// The block in feature units.
+  std::vector<double> gradient() const { return in_units(block(), unit); }
+  /// s: of the noise of each entry of gradient(); 0 without noise.
+  double sigma() const { return block().sigma() / unit; }
 };
 
 /// h = s sqrt(T) C / 0.9. Steps of length 1 / h let the noise of all T rounds together move a row's scores by 0.9

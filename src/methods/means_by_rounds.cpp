@@ -17,12 +17,13 @@ class ClassMeansStep : public StepRule {
       : rounds_(settings.rounds), count_(count), rows_(std::move(rows)) {}
 
   void step(const NoisedRound& round, std::span<double> weights) override {
-    sum_.resize(round.gradient.size(), 0.0);
-    for (std::size_t e = 0; e < sum_.size(); ++e) sum_[e] += round.gradient[e];
+    const std::vector<double> gradient = round.gradient();
+    sum_.resize(gradient.size(), 0.0);
+    for (std::size_t e = 0; e < sum_.size(); ++e) sum_[e] += gradient[e];
     if (round.round < rounds_) return;
     const auto rounds = static_cast<double>(rounds_);
     for (double& entry : sum_) entry /= rounds;
-    std::ranges::copy(scores_of_class_means(sum_, round.sigma / std::sqrt(rounds), count_, rows_), weights.begin());
+    std::ranges::copy(scores_of_class_means(sum_, round.sigma() / std::sqrt(rounds), count_, rows_), weights.begin());
   }
 
  private:

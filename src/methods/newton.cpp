@@ -41,11 +41,12 @@ class NewtonStep : public StepRule {
 
   void step(const NoisedRound& round, std::span<double> weights) override {
     const ReleasedBlock& hessians = round.release.block("hessians");
+    const std::vector<double> gradient = round.gradient();
     const std::size_t elements = triangle_elements(lattice_.dim);
     for (std::size_t c = 0; c < classes_; ++c) {
       const auto triangle = hessians.values().subspan(c * elements, elements);
       const GramSpectrum spectrum({hessians.name(), {triangle.begin(), triangle.end()}, hessians.sigma()}, lattice_);
-      const auto of_class = round.gradient.subspan(c * lattice_.dim, lattice_.dim);
+      const auto of_class = std::span(gradient).subspan(c * lattice_.dim, lattice_.dim);
       std::vector<double> direction(of_class.begin(), of_class.end());
       spectrum.solve(direction,
                      kNewtonRidgeInRadii * spectrum.noise_radius() + lattice_.clip_norm * lattice_.clip_norm);

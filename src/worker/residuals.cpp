@@ -146,7 +146,7 @@ double exp_of_nonpositive(double x) {
 void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
                          std::span<double> p) {
   run_at_full_width([&]<std::size_t width>(Doubles<width>) {
-    for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * static_cast<double>(products[c]);
+    for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * to_double<width>(products[c]);
     if (loss == Loss::kSoftmax) softmax<width>(p);
     if (loss == Loss::kSigmoid) sigmoid<width>(p);
   });
@@ -157,7 +157,7 @@ void prior_probabilities(std::span<const std::int64_t> products, double row_leng
   run_at_full_width([&]<std::size_t width>(Doubles<width>) {
     for (std::size_t c = 0; c < u.size(); ++c) {
       const double lengths = row_length * direction_lengths[c];
-      u[c] = lengths > 0.0 ? static_cast<double>(products[c]) / lengths : 0.0;
+      u[c] = lengths > 0.0 ? to_double<width>(products[c]) / lengths : 0.0;
     }
     softmax<width>(u);
   });
@@ -277,7 +277,7 @@ inline void load_scores(const std::int64_t* products, std::size_t count, const d
   }
   for (; c < classes; ++c) {
     std::array<double, kRowsAcross> values{};
-    for (std::size_t lane = 0; lane < count; ++lane) values[lane] = static_cast<double>(products[lane * classes + c]);
+    for (std::size_t lane = 0; lane < count; ++lane) values[lane] = to_double<width>(products[lane * classes + c]);
     rows.entries[c] = EightDoubles<width>(values.data()) * factors[c];
   }
 }

@@ -36,8 +36,8 @@ Uint128 in_units_of(Uint128 r, unsigned bits) {
   return reduced((r >> bits) + ((r & ((Uint128{1} << bits) - 1)) << (127 - bits)));
 }
 
-// sum_e r_e v_e, r_e coefficients of 127 bits, v_e integers of 64 bits with sign, reduced mod p at its end: v is taken
-// as unsigned, and 2^64 r is taken off again where it is below 0.
+// sum_e r_e v_e, r_e coefficients of 127 bits, v_e integers of 64 bits with sign, reduced mod p at its end: all v are
+// taken 2^63 larger, so that none is below 0, and 2^63 sum_e r_e is taken off again.
 class SumOfProducts {
  public:
   /// The next |values| coefficients: one block of the stream each.
@@ -46,26 +46,28 @@ class SumOfProducts {
     while (!values.empty()) {
       const std::size_t count = std::min(values.size(), blocks.size());
       coefficients.take_blocks(std::span(blocks).first(count));
+      Sums sums = sums_;  // in registers
       for (std::size_t e = 0; e < count; ++e) {
         std::array<std::uint64_t, 2> words;
         std::memcpy(words.data(), &blocks[e], sizeof words);
-        const auto v = static_cast<std::uint64_t>(values[e]);
-        const std::uint64_t negative = 0 - (v >> 63);
+        const std::uint64_t v = static_cast<std::uint64_t>(values[e]) ^ (std::uint64_t{1} << 63);
         const std::uint64_t high = words[0] & kLow63;
-        low_.add(Uint128{words[1]} * v);
-        high_.add(Uint128{high} * v);
-        low_of_negative_ += words[1] & negative;
-        high_of_negative_ += high & negative;
+        sums.low.add(Uint128{words[1]} * v);
+        sums.high.add(Uint128{high} * v);
+        sums.low_coefficients += words[1];
+        sums.high_coefficients += high;
       }
+      sums_ = sums;
       values = values.subspan(count);
     }
     cleanse(blocks.data(), sizeof blocks);
   }
 
   Uint128 reduced_sum() const {
-    const Uint128 sum = reduced(low_.value() + times_2_64(high_.value()));
-    const Uint128 negative = reduced(reduced(low_of_negative_) + times_2_64(reduced(high_of_negative_)));
-    return reduced(sum + kPrime - times_2_64(negative));
+    const Uint128 sum = reduced(sums_.low.value() + times_2_64(sums_.high.value()));
+    const Uint128 of_coefficients =
+        reduced(reduced(sums_.low_coefficients) + times_2_64(reduced(sums_.high_coefficients)));
+    return reduced(sum + kPrime - product(of_coefficients, std::uint64_t{1} << 63));
   }
 
  private:
@@ -74,10 +76,7 @@ class SumOfProducts {
   // A sum of up to 2^64 numbers of 128 bits.
   class Wide {
    public:
-    void add(Uint128 x) {
-      sum_ += x;
-      carries_ += sum_ < x ? 1 : 0;
-    }
+    void add(Uint128 x) { carries_ += __builtin_add_overflow(sum_, x, &sum_) ? 1 : 0; }
     // 2^128 = 2 mod p
     Uint128 value() const { return reduced(reduced(sum_) + 2 * Uint128{carries_}); }
 
@@ -86,12 +85,17 @@ class SumOfProducts {
     std::uint64_t carries_ = 0;
   };
 
+  // With r = r1 2^64 + r0: of r0 v and r0, and of r1 v and r1.
+  struct Sums {
+    Wide low;
+    Wide high;
+    Uint128 low_coefficients = 0;
+    Uint128 high_coefficients = 0;
+  };
+
   static constexpr std::size_t kBlocksAtOnce = 1024;
 
-  Wide low_;
-  Wide high_;
-  Uint128 low_of_negative_ = 0;
-  Uint128 high_of_negative_ = 0;
+  Sums sums_;
 };
 
 FingerprintPart digits_of(Uint128 sum) {

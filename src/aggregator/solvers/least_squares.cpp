@@ -9,15 +9,18 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/row_groups.hpp"
 #include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "common/plan/triangle.hpp"
 
 namespace dpreduce {
 
 std::vector<double> in_units(const ReleasedBlock& block, double unit) {
-  std::vector<double> values(block.values().size());
-  std::transform(block.values().begin(), block.values().end(), values.begin(),
-                 [unit](std::int64_t value) { return static_cast<double>(value) / unit; });
-  return values;
+  const std::span<const std::int64_t> values = block.values();
+  std::vector<double> in_units(values.size());
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    for (std::size_t e = 0; e < values.size(); ++e) in_units[e] = to_double<width>(values[e]) / unit;
+  });
+  return in_units;
 }
 
 namespace {

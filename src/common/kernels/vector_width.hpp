@@ -6,7 +6,9 @@
 // bits.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -116,6 +118,19 @@ struct EightDoubles {
     return value;
   }
 };
+
+/// The double next to `value`, ties to even, as a conversion has it. Vectors of fewer than eight doubles have no such
+/// conversion (AVX-512 DQ is the first that does): they add halves that are exact doubles, and round once.
+template <std::size_t width>
+[[gnu::always_inline]] inline double to_double(std::int64_t value) {
+  if constexpr (width == 8) return static_cast<double>(value);
+  constexpr std::uint64_t kBitsOf2To52 = 0x4330000000000000;  // the lowest bit of a number from here on counts 1,
+  constexpr std::uint64_t kBitsOf2To84 = 0x4530000000000000;  // and from here on 2^32
+  const auto bits = static_cast<std::uint64_t>(value);
+  const auto low = std::bit_cast<double>((bits & 0xffffffff) | kBitsOf2To52);
+  const auto high = std::bit_cast<double>((bits >> 32) ^ (kBitsOf2To84 | 0x80000000));  // 2^63 more
+  return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
+}
 
 /// How many doubles a vector holds, for the compiler.
 template <std::size_t count>

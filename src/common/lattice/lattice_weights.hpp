@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
@@ -33,6 +34,8 @@ class LatticeWeights {
   std::size_t dim() const { return dim_; }
   /// w, K x d, row-major.
   const std::int16_t* values() const { return values_.data(); }
+  /// The same, which nobody may ask for again.
+  std::vector<std::int16_t> take_values() { return std::move(values_); }
   /// factor_c; 0 for a class whose weights are all 0.
   std::span<const double> factors() const { return factors_; }
   /// max_a |W_ca|; 0 for a class whose factor is.

@@ -13,7 +13,7 @@ std::vector<std::uint64_t> bits_at(std::size_t width, const std::vector<std::int
   double sum_of_eights = 0.0;
   run_at_width(width, [&]<std::size_t doubles>(Doubles<doubles>) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const double wide = static_cast<double>(integers[i]) * 1e-9;
+      const double wide = to_double<doubles>(integers[i]) * 1e-9;
       const double mixed = wide * wide + static_cast<double>(features[i]);
       values[i] = mixed < 0.5 ? mixed / 3.0 : std::sqrt(mixed);
     }
@@ -46,6 +46,30 @@ TEST(VectorWidth, EveryWidthHasTheSameBits) {
     for (auto& feature : features) feature = std::ldexp(static_cast<float>(engine() >> 40), -24);
     const auto plain = bits_at(2, integers, features);
     for (const std::size_t width : vector_widths()) EXPECT_EQ(bits_at(width, integers, features), plain) << width;
+  }
+}
+
+// Of exact ones, of halves that are rounded to even, of the largest and the smallest, and of any.
+TEST(VectorWidth, IntegersBecomeTheDoublesOfAConversion) {
+  std::vector<std::int64_t> integers{0, 1, -1, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+  for (int bit = 1; bit < 63; ++bit) {
+    for (const std::int64_t beside : {-3, -1, 0, 1, 3}) {
+      integers.push_back((std::int64_t{1} << bit) + beside);
+      integers.push_back(-integers.back());
+    }
+  }
+  std::mt19937_64 engine(1);
+  for (int i = 0; i < 100'000; ++i) integers.push_back(static_cast<std::int64_t>(engine()) >> (engine() % 63));
+  for (const std::size_t width : vector_widths()) {
+    std::vector<double> doubles(integers.size());
+    run_at_width(width, [&]<std::size_t of_vector>(Doubles<of_vector>) {
+      for (std::size_t i = 0; i < integers.size(); ++i) doubles[i] = to_double<of_vector>(integers[i]);
+    });
+    for (std::size_t i = 0; i < integers.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(doubles[i]),
+                std::bit_cast<std::uint64_t>(static_cast<double>(integers[i])))
+          << integers[i] << " at width " << width;
+    }
   }
 }
 
