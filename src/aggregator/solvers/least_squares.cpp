@@ -16,11 +16,11 @@ namespace dpreduce {
 
 std::vector<double> in_units(const ReleasedBlock& block, double unit) {
   const std::span<const std::int64_t> values = block.values();
-  std::vector<double> in_units(values.size());
+  std::vector<double> scaled(values.size());
   run_at_full_width([&]<std::size_t width>(Doubles<width>) {
-    for (std::size_t e = 0; e < values.size(); ++e) in_units[e] = to_double<width>(values[e]) / unit;
+    for (std::size_t e = 0; e < values.size(); ++e) scaled[e] = to_double<width>(values[e]) / unit;
   });
-  return in_units;
+  return scaled;
 }
 
 namespace {
