@@ -49,7 +49,7 @@ inline double score_reach(Loss loss, double usual = kScoreReach) {
 struct NoisedRound {
   std::uint64_t round;     ///< t, from 1
   const Release& release;  ///< all that the round released: a block "gradient", K x d, estimates the sum over all rows
-  double unit;             ///< of the block's entries
+  double unit;             ///< what an entry of the block is divided by, to be in feature units
 
   const ReleasedBlock& block() const { return release.block("gradient"); }
   /// The block in feature units.

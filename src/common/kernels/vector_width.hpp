@@ -124,11 +124,11 @@ struct EightDoubles {
 template <std::size_t width>
 [[gnu::always_inline]] inline double to_double(std::int64_t value) {
   if constexpr (width == 8) return static_cast<double>(value);
-  constexpr std::uint64_t kBitsOf2To52 = 0x4330000000000000;  // the lowest bit of a number from here on counts 1,
-  constexpr std::uint64_t kBitsOf2To84 = 0x4530000000000000;  // and from here on 2^32
+  constexpr std::uint64_t kBitsOf2To52 = 0x4330000000000000;  // the lowest bit of its fraction counts 1
+  constexpr std::uint64_t kBitsOf2To84 = 0x4530000000000000;  // and that of this one 2^32
   const auto bits = static_cast<std::uint64_t>(value);
   const auto low = std::bit_cast<double>((bits & 0xffffffff) | kBitsOf2To52);
-  const auto high = std::bit_cast<double>((bits >> 32) ^ (kBitsOf2To84 | 0x80000000));  // 2^63 more
+  const auto high = std::bit_cast<double>((bits >> 32) ^ (kBitsOf2To84 | 0x80000000));  // 2^84 + 2^63 too large
   return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
 }
 
