@@ -85,14 +85,15 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   if (whitens(cost, options)) {
     const auto matrix = static_cast<double>(plan.projection_elements);
     const bool is_shared = owners > 1;  // its eigenvectors (fc.cpp)
-    work.words_up += is_shared ? matrix : 0.0;
-    work.words_down += is_shared ? 3.0 * matrix : matrix;
+    work.words_up += is_shared ? 1.5 * matrix : 0.0;
+    work.words_down += is_shared ? 2.5 * matrix : matrix;
   }
   if (solves_for_all_classes(request, options) && RowGroups(options.data.classes).are_shared_by(owners)) {
     const auto sums_of_classes = static_cast<double>(options.data.classes * plan.dim);
     const double solutions = sums_of_classes * static_cast<double>(method.candidates());
-    work.words_up += solutions;
-    work.words_down += sums_of_classes + solutions + 2.0 * static_cast<double>(plan.dim * plan.dim);
+    const auto square = static_cast<double>(plan.dim * plan.dim);
+    work.words_up += solutions + square / 2.0;
+    work.words_down += sums_of_classes + solutions + 1.5 * square;
   }
   for (const BlockRequest& block : request.blocks) {
     work.words_up += sums * static_cast<double>(block.elements);

@@ -68,44 +68,41 @@ double step_length(Loss loss, std::size_t classes) {
 
 class WhitenedStep : public StepRule {
  public:
-  WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, const RoundSettings& settings, std::size_t classes,
+  WhitenedStep(const GramSpectrum& spectrum, const Lattice& lattice, const RoundSettings& settings, std::size_t classes,
                Normalize normalize)
-      : spectrum_(gram, lattice),
+      : dim_(lattice.dim),
         clip_norm_(lattice.clip_norm),
         rounds_(settings.rounds),
         step_(step_length(settings.loss, classes)),
         normalize_(normalize) {
-    const std::span<const double> eigenvalues = spectrum_.eigenvalues();
+    const std::span<const double> eigenvalues = spectrum.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
-    const double trace = std::max(spectrum_.trace(), one_row());
+    const double trace = std::max(spectrum.trace(), one_row());
     const double radii = classes < kManyClasses ? kFcRidgeInRadii : kRidgeInRadiiManyClasses;
-    ridge_ = radii * spectrum_.noise_radius() + trace / dim + one_row();
+    const double ridge = radii * spectrum.noise_radius() + trace / dim + one_row();
+    whitening_ = spectrum.whitening_factors(ridge);
+    if (normalize_ != Normalize::kL2) {
+      const double factor = factor_that_keeps_lengths(spectrum, ridge);
+      for (double& entry : whitening_) entry *= factor;
+    }
     double sum = 0.0;
     for (const double eigenvalue : eigenvalues) {
       const double own = std::max(eigenvalue, one_row() / dim);
-      sum += own / (own + ridge_);
+      sum += own / (own + ridge);
       // Mixed with its neighbors', a direction may have more curvature than its own, by up to 2 w. Probabilities
       // forgive a step that is too long there; squares, whose curvature is the same wherever W is, do not.
-      const double most = settings.loss == Loss::kSquare ? std::max(own, 2.0 * spectrum_.noise_radius()) : own;
-      curvature_.push_back(most / (own + ridge_));
+      const double most = settings.loss == Loss::kSquare ? std::max(own, 2.0 * spectrum.noise_radius()) : own;
+      curvature_.push_back(most / (own + ridge));
     }
     for (double& entry : curvature_) entry *= (1.0 - settings.intercept_share) * trace / sum;
     intercept_curvature_ = settings.intercept_share * trace;
     intercept_reach_ = kInterceptReach / (step_ * std::sqrt(settings.intercept_share) * clip_norm_);
   }
 
-  // M Q, d x d; and Q; each once.
-  Reflections take_reflections() { return spectrum_.take_reflections(); }
-  std::vector<double> take_whitening() {
-    std::vector<double> matrix = spectrum_.take_whitening(ridge_);
-    if (normalize_ == Normalize::kL2) return matrix;
-    const double factor = factor_that_keeps_lengths();
-    for (double& entry : matrix) entry *= factor;
-    return matrix;
-  }
+  // M's rows are the eigenvectors times these.
+  const std::vector<double>& whitening() const { return whitening_; }
 
   void step(const NoisedRound& round, std::span<double> weights) override {
-    const std::size_t dim = spectrum_.dim();
     const double ridge = step_ * curvature_of_noise(round.sigma(), rounds_, clip_norm_) + one_row();
     std::vector<double> factors = curvature_;
     for (double& factor : factors) factor = step_ / (factor + ridge);
@@ -113,8 +110,8 @@ class WhitenedStep : public StepRule {
     factors.push_back(step_ / intercept_curvature);
     const std::span<const std::int64_t> gradient = round.block().values();
     run_at_full_width([&]<std::size_t width>(Doubles<width>) {
-      for (std::size_t first = 0; first < weights.size(); first += dim + 1) {
-        for (std::size_t j = 0; j <= dim; ++j) {
+      for (std::size_t first = 0; first < weights.size(); first += dim_ + 1) {
+        for (std::size_t j = 0; j <= dim_; ++j) {
           weights[first + j] -= factors[j] * (to_double<width>(gradient[first + j]) / round.unit);
         }
       }
@@ -128,7 +125,7 @@ class WhitenedStep : public StepRule {
   double intercept_curvature_of(const NoisedRound& round) {
     if (normalize_ == Normalize::kL2) return intercept_curvature_;
     const std::span<const std::int64_t> gradient = round.block().values();
-    for (std::size_t e = spectrum_.dim(); e < gradient.size(); e += spectrum_.dim() + 1) {
+    for (std::size_t e = dim_; e < gradient.size(); e += dim_ + 1) {
       const double entry = static_cast<double>(gradient[e]) / round.unit;
       intercept_squares_ += entry * entry - round.sigma() * round.sigma();
     }
@@ -136,45 +133,27 @@ class WhitenedStep : public StepRule {
   }
 
   // f of sum_i |f M x_i|^2 = sum_i |x_i|^2 = t. What of t is in no eigenvalue is spread over all of them.
-  double factor_that_keeps_lengths() const {
-    const double trace = std::max(spectrum_.trace(), one_row());
+  double factor_that_keeps_lengths(const GramSpectrum& spectrum, double ridge) const {
+    const double trace = std::max(spectrum.trace(), one_row());
     double found = 0.0;
-    for (const double eigenvalue : spectrum_.eigenvalues()) found += eigenvalue;
-    const double rest = std::max(trace - found, 0.0) / static_cast<double>(spectrum_.dim());
+    for (const double eigenvalue : spectrum.eigenvalues()) found += eigenvalue;
+    const double rest = std::max(trace - found, 0.0) / static_cast<double>(dim_);
     double whitened = 0.0;
-    for (const double eigenvalue : spectrum_.eigenvalues()) {
-      whitened += (eigenvalue + rest) / (eigenvalue + ridge_);
-    }
+    for (const double eigenvalue : spectrum.eigenvalues()) whitened += (eigenvalue + rest) / (eigenvalue + ridge);
     return std::sqrt(std::max(trace, found) / whitened);
   }
 
-  GramSpectrum spectrum_;
+  std::size_t dim_;
   double clip_norm_;
   std::uint64_t rounds_;
   double step_;
   Normalize normalize_;
-  double ridge_ = 0.0;
+  std::vector<double> whitening_;
   std::vector<double> curvature_;  // e, along eigenvectors
   double intercept_curvature_ = 0.0;
   double intercept_reach_ = 0.0;
   double intercept_squares_ = 0.0;  // of gradients so far, without their noise
 };
-
-// rows <- Q x for each of d rows x, d entries, as the coordinator has both; known to every rank. Collective.
-void reflect_on_ranks(Communicator& ranks, Reflections& reflections, std::vector<double>& rows, std::size_t dim) {
-  const RowGroups groups(dim);
-  const auto reflect = [&](std::size_t, std::span<double> group) { reflections.apply(group); };
-  rows.resize(dim * dim);
-  if (ranks.owners() > 1) {  // also of one group: what is sent does not depend on d
-    reflections.broadcast(ranks, dim);
-    ranks.broadcast(rows);
-    return groups.make_on_ranks(ranks, rows, reflect);
-  }
-  ranks.together([&] {
-    if (ranks.is_coordinator()) groups.make_all(rows, reflect);
-  });
-  ranks.broadcast(rows);
-}
 
 class WhitenedDescentMethod : public RoundsMethod {
  public:
@@ -214,26 +193,38 @@ class WhitenedDescentMethod : public RoundsMethod {
         return train_by_means(run, settings_, *rows);
       }
     }
-    const Lattice lattice = run.rows().lattice();
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;
-    std::vector<double> matrix;
-    Reflections reflections;
-    run.ranks().together([&] {
-      if (!run.ranks().is_coordinator()) return;
-      rule.emplace(gram.block("gram"), lattice, settings_, run.rows().classes(), run.rows().preprocessing().normalize);
-      matrix = rule->take_whitening();
-      reflections = rule->take_reflections();
-    });
-    reflect_on_ranks(run.ranks(), reflections, matrix, lattice.dim);
-    run.rows().project(std::move(matrix));
+    run.rows().project(whiten(run, gram, rule));
     run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");
     return train_in_rounds(run, settings_, rule ? &*rule : nullptr);
   }
 
  private:
+  // M, d x d, known to every rank; and the coordinator's rule.
+  std::vector<double> whiten(TrainingRun& run, const Release& gram, std::optional<WhitenedStep>& rule) const {
+    Communicator& ranks = run.ranks();
+    const Lattice lattice = run.rows().lattice();
+    const RowGroups groups(lattice.dim);
+    const auto spectrum =
+        GramSpectrum::of_owners(ranks, ranks.is_coordinator() ? &gram.block("gram") : nullptr, lattice);
+    std::vector<double> factors(lattice.dim);
+    std::vector<double> matrix(lattice.dim * lattice.dim);
+    ranks.together([&] {
+      if (!ranks.is_coordinator()) return;
+      const Normalize normalize = run.rows().preprocessing().normalize;
+      factors = rule.emplace(*spectrum, lattice, settings_, run.rows().classes(), normalize).whitening();
+    });
+    if (ranks.owners() > 1) ranks.broadcast(factors);
+    groups.make_on_ranks(ranks, matrix, [&](std::size_t first, std::span<double> rows) {
+      const auto own = std::span(factors).subspan(first, rows.size() / lattice.dim);
+      std::ranges::copy(spectrum->eigenvectors(first, own), rows.begin());
+    });
+    return matrix;
+  }
+
   double gram_share_;
   std::optional<double> isotropy_share_;
 };

@@ -80,9 +80,9 @@ std::pair<double, double> words_of_sharing(const CostedFit& run) {
 TEST(RunCost, WhatRanksShareCostsWords) {
   constexpr double kMany = 193.0;  // classes: one more than what a rank makes at once
   constexpr double kSquare = kDim * kDim;
-  EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{kSquare, 2.0 * kSquare}));
+  EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{1.5 * kSquare, 1.5 * kSquare}));
   EXPECT_EQ(words_of_sharing(run_of("ls")), (std::pair{0.0, 0.0}));
-  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), (std::pair{kMany * kDim, 2.0 * kMany * kDim + 2.0 * kSquare}));
+  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), (std::pair{kMany * kDim + 0.5 * kSquare, 2.0 * kMany * kDim + 1.5 * kSquare}));
 }
 
 TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {

@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 #include <cblas.h>
 #include <fmt/format.h>
+#include <lapacke.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,6 +48,11 @@ const char* kernels_of_processor() {
 
 void use_one_blas_thread() {
   openblas_set_num_threads(1);
+}
+
+void require_lapack(int info) {
+  if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();
+  if (info != 0) throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
 }
 
 KeptBlasThreads::KeptBlasThreads() {

@@ -7,6 +7,10 @@ namespace dpreduce {
 /// how many there are.
 void use_one_blas_thread();
 
+/// Throws where LAPACK has not succeeded: std::bad_alloc without memory, else std::runtime_error, since eigenvalues did
+/// not converge.
+void require_lapack(int info);
+
 /// While one lives, use_one_blas_thread holds; after the last of them, in whatever order threads drop theirs, BLAS
 /// works on as many threads again as before the first. For programs that have uses of BLAS of their own.
 class KeptBlasThreads {

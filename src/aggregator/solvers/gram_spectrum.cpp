@@ -1,16 +1,16 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <new>
-#include <stdexcept>
+#include <numeric>
 
-#include <cblas.h>
 #include <lapacke.h>
 
 #include "aggregator/solvers/blas.hpp"
 #include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "common/plan/triangle.hpp"
 
 namespace dpreduce {
@@ -44,22 +44,24 @@ void make_isotonic(std::span<double> values) {
 std::vector<double> cleaned(std::span<const double> eigenvalues, double variance) {
   const double tie = std::numeric_limits<double>::epsilon() * std::max(-eigenvalues.front(), eigenvalues.back());
   std::vector<double> values(eigenvalues.begin(), eigenvalues.end());
-  for (double& value : values) {
-    double repulsion = 0.0;
-    for (const double other : eigenvalues) {
-      const double distance = value - other;
-      repulsion += std::abs(distance) <= tie ? 0.0 : 1.0 / distance;
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    for (double& value : values) {
+      std::array<double, 8> repulsion{};  // by every eighth other: the same bits at each width
+      const auto add = [&](std::size_t lane, double other) {
+        const double distance = value - other;
+        repulsion[lane] += 1.0 / (std::abs(distance) <= tie ? std::numeric_limits<double>::infinity() : distance);
+      };
+      std::size_t next = 0;
+      for (; next + repulsion.size() <= eigenvalues.size(); next += repulsion.size()) {
+        for (std::size_t lane = 0; lane < repulsion.size(); ++lane) add(lane, eigenvalues[next + lane]);
+      }
+      for (; next < eigenvalues.size(); ++next) add(0, eigenvalues[next]);
+      value -= variance * std::accumulate(repulsion.begin(), repulsion.end(), 0.0);
     }
-    value -= variance * repulsion;
-  }
+  });
   make_isotonic(values);
   for (double& value : values) value = std::max(value, 0.0);
   return values;
-}
-
-void require_convergence(lapack_int info) {
-  if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();
-  if (info != 0) throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
 }
 
 // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
@@ -68,8 +70,17 @@ std::vector<double> eigenvalues_of(std::vector<double> matrix, std::size_t dim) 
   use_one_blas_thread();
   std::vector<double> eigenvalues(dim);
   const auto order = static_cast<lapack_int>(dim);
-  require_convergence(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', order, matrix.data(), order, eigenvalues.data()));
+  require_lapack(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', order, matrix.data(), order, eigenvalues.data()));
   return eigenvalues;
+}
+
+double sigma_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
+  return gram.sigma() / (lattice.scale() * lattice.scale());
+}
+
+TridiagonalSpectrum alone(const std::vector<double>& diagonal, const std::vector<double>& beside_diagonal) {
+  Communicator ranks = Communicator::alone();
+  return {ranks, diagonal, beside_diagonal};
 }
 
 // rows <- rows of Q ('N') or Q^T ('T') times each of them.
@@ -89,17 +100,6 @@ void multiply(const Reflections& reflections, char transposed, std::span<double>
   DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
 }
 
-// rows <- rows Z ('N') or rows Z^T ('T'), d entries each.
-std::vector<double> product(std::span<const double> rows, std::span<const double> square, CBLAS_TRANSPOSE transposed,
-                            std::size_t dim) {
-  const auto order = static_cast<int>(dim);
-  std::vector<double> result(rows.size());
-  use_one_blas_thread();
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed, static_cast<int>(rows.size() / dim), order, order, 1.0,
-              rows.data(), order, square.data(), order, 0.0, result.data(), order);
-  return result;
-}
-
 }  // namespace
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
@@ -115,7 +115,7 @@ std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& latt
 }
 
 double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice) {
-  return gram.sigma() / (lattice.scale() * lattice.scale()) * std::sqrt(static_cast<double>(lattice.dim) / 2.0);
+  return sigma_in_units(gram, lattice) * std::sqrt(static_cast<double>(lattice.dim) / 2.0);
 }
 
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice) {
@@ -134,71 +134,92 @@ void Reflections::apply_inverse(std::span<double> rows) const {
   multiply(*this, 'T', rows);
 }
 
-void Reflections::broadcast(Communicator& ranks, std::size_t dim) {
-  vectors.resize(dim * dim);
-  factors.resize(dim - 1);
-  ranks.broadcast(vectors);
-  ranks.broadcast(factors);
-}
-
-GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
-    : GramSpectrum(gram_in_units(gram, lattice), gram.sigma() / (lattice.scale() * lattice.scale()),
-                   &gram.known_eigenvalues()) {}
-
-GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found) {
+GramSpectrum::Form GramSpectrum::form_of(std::vector<double> matrix, double sigma) {
   const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(matrix.size()))));
   DPREDUCE_ASSERT(dim > 0 && matrix.size() == dim * dim);
-  noise_radius_ = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
-  for (std::size_t i = 0; i < dim; ++i) trace_ += matrix[i * dim + i];
-
   use_one_blas_thread();
   const auto order = static_cast<lapack_int>(dim);
-  eigenvalues_.resize(dim);
-  eigenvectors_.resize(dim * dim);
-  std::vector<double> beside_diagonal(dim);
-  reflections_ = {std::move(matrix), std::vector<double>(dim - 1)};
-  require_convergence(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, reflections_.vectors.data(), order,
-                                     eigenvalues_.data(), beside_diagonal.data(), reflections_.factors.data()));
-  require_convergence(LAPACKE_dstedc(LAPACK_COL_MAJOR, 'I', order, eigenvalues_.data(), beside_diagonal.data(),
-                                     eigenvectors_.data(), order));
-  if (found != nullptr) *found = eigenvalues_;
-  eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
+  Form form{.noise_radius = sigma * std::sqrt(static_cast<double>(dim) / 2.0),
+            .diagonal = std::vector<double>(dim),
+            .beside_diagonal = std::vector<double>(dim - 1),
+            .reflections = {std::move(matrix), std::vector<double>(dim - 1)}};
+  require_lapack(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, form.reflections.vectors.data(), order,
+                                form.diagonal.data(), form.beside_diagonal.data(), form.reflections.factors.data()));
+  return form;
 }
 
-GramSpectrum GramSpectrum::broadcast(Communicator& ranks, std::optional<GramSpectrum> own, std::size_t dim) {
-  GramSpectrum spectrum = own ? std::move(*own) : GramSpectrum();
-  spectrum.eigenvalues_.resize(dim);
-  spectrum.eigenvectors_.resize(dim * dim);
-  ranks.broadcast(std::span(&spectrum.noise_radius_, 1));
-  ranks.broadcast(std::span(&spectrum.trace_, 1));
-  spectrum.reflections_.broadcast(ranks, dim);
-  ranks.broadcast(spectrum.eigenvectors_);
-  ranks.broadcast(spectrum.eigenvalues_);
+GramSpectrum::GramSpectrum(Form&& form, TridiagonalSpectrum spectrum)
+    : noise_radius_(form.noise_radius),
+      trace_(std::accumulate(form.diagonal.begin(), form.diagonal.end(), 0.0)),
+      spectrum_(std::move(spectrum)),
+      eigenvalues_(cleaned(spectrum_.eigenvalues(), 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim()))),
+      reflections_(std::move(form.reflections)) {}
+
+GramSpectrum::GramSpectrum(Form&& form) : GramSpectrum(std::move(form), alone(form.diagonal, form.beside_diagonal)) {}
+
+GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma)
+    : GramSpectrum(form_of(std::move(matrix), sigma)) {}
+
+GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
+    : GramSpectrum(gram_in_units(gram, lattice), sigma_in_units(gram, lattice)) {
+  leave_eigenvalues_with(gram);
+}
+
+std::optional<GramSpectrum> GramSpectrum::of_owners(Communicator& ranks, const ReleasedBlock* gram,
+                                                    const Lattice& lattice) {
+  std::optional<GramSpectrum> spectrum;
+  Form form;
+  ranks.together([&] {
+    if (gram == nullptr) return;
+    if (ranks.owners() == 1) return static_cast<void>(spectrum.emplace(*gram, lattice));
+    form = form_of(gram_in_units(*gram, lattice), sigma_in_units(*gram, lattice));
+  });
+  if (ranks.owners() == 1) return spectrum;
+  const std::size_t dim = lattice.dim;
+  form.diagonal.resize(dim);
+  form.beside_diagonal.resize(dim - 1);
+  form.reflections.factors.resize(dim - 1);
+  form.reflections.vectors.resize(dim * dim);
+  ranks.broadcast(std::span(&form.noise_radius, 1));
+  for (auto* values : {&form.diagonal, &form.beside_diagonal, &form.reflections.factors, &form.reflections.vectors}) {
+    ranks.broadcast(*values);
+  }
+  spectrum = GramSpectrum(std::move(form), {ranks, form.diagonal, form.beside_diagonal});
+  if (gram != nullptr) spectrum->leave_eigenvalues_with(*gram);
   return spectrum;
+}
+
+void GramSpectrum::leave_eigenvalues_with(const ReleasedBlock& gram) const {
+  gram.known_eigenvalues().assign(spectrum_.eigenvalues().begin(), spectrum_.eigenvalues().end());
 }
 
 std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
   DPREDUCE_ASSERT(count <= dim());
-  std::vector<double> top(count * dim());
+  const std::vector<double> ascending = eigenvectors(dim() - count, std::vector<double>(count, 1.0));
+  std::vector<double> top(ascending.size());
   for (std::size_t component = 0; component < count; ++component) {
-    const auto vector = std::span(eigenvectors_).subspan((dim() - 1 - component) * dim(), dim());
-    std::copy(vector.begin(), vector.end(), top.begin() + static_cast<std::ptrdiff_t>(component * dim()));
+    std::copy_n(&ascending[(count - 1 - component) * dim()], dim(), &top[component * dim()]);
   }
-  reflections_.apply(top);
   return top;
+}
+
+std::vector<double> GramSpectrum::eigenvectors(std::size_t first, std::span<const double> factors) const {
+  std::vector<double> rows = spectrum_.eigenvectors(first, factors);
+  reflections_.apply(rows);
+  return rows;
 }
 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
   DPREDUCE_ASSERT(rows.size() % dim() == 0);
   std::vector<double> turned(rows.begin(), rows.end());
   reflections_.apply_inverse(turned);
-  return product(turned, eigenvectors_, CblasTrans, dim());
+  return spectrum_.coordinates(turned);
 }
 
 std::vector<double> GramSpectrum::rows_of(std::vector<double> coordinates, std::span<const double> factors) const {
   DPREDUCE_ASSERT(factors.size() == dim() && coordinates.size() % dim() == 0);
   for (std::size_t e = 0; e < coordinates.size(); ++e) coordinates[e] *= factors[e % dim()];
-  std::vector<double> rows = product(coordinates, eigenvectors_, CblasNoTrans, dim());
+  std::vector<double> rows = spectrum_.rows_of(coordinates);
   reflections_.apply(rows);
   return rows;
 }
@@ -215,14 +236,11 @@ void GramSpectrum::solve(std::span<double> rows, double ridge) const {
   std::ranges::copy(rows_of(coordinates(rows), inverse_factors(ridge)), rows.begin());
 }
 
-std::vector<double> GramSpectrum::take_whitening(double ridge) {
+std::vector<double> GramSpectrum::whitening_factors(double ridge) const {
   DPREDUCE_ASSERT(ridge > 0.0);
-  std::vector<double> matrix = std::exchange(eigenvectors_, {});
-  for (std::size_t j = 0; j < dim(); ++j) {
-    const double factor = 1.0 / std::sqrt(eigenvalues_[j] + ridge);
-    for (std::size_t a = 0; a < dim(); ++a) matrix[j * dim() + a] *= factor;
-  }
-  return matrix;
+  std::vector<double> factors = eigenvalues_;
+  for (double& factor : factors) factor = 1.0 / std::sqrt(factor + ridge);
+  return factors;
 }
 
 }  // namespace dpreduce

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "aggregator/solvers/tridiagonal_spectrum.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/released_block.hpp"
 #include "common/ranks/communicator.hpp"
@@ -47,33 +48,30 @@ struct Reflections {
   void apply(std::span<double> rows) const;
   /// x <- Q^T x, otherwise as apply.
   void apply_inverse(std::span<double> rows) const;
-
-  /// Those of the coordinator, of d dimensions, known to every rank. Collective.
-  void broadcast(Communicator& ranks, std::size_t dim);
 };
 
-/// V = Z Q^T: Q leads from the basis in which G + N is tridiagonal, where Z's rows are the eigenvectors, to that of
-/// features. Few rows are multiplied by Q^T and Z^T for less than V costs, which is 2 d^3 flops.
+/// V = Z Q^T: Z's rows are the eigenvectors where G + N is tridiagonal, and are factors themselves
+/// (tridiagonal_spectrum.hpp). Few rows are multiplied by all of them for less than V costs, which is 3 d^3 flops.
 class GramSpectrum {
  public:
-  /// Takes a released upper triangle, as gram_in_units does. Cost: about 5 d^3 flops, on one thread, so that its bits
-  /// do not depend on the number of threads. Throws std::runtime_error where LAPACK does not converge.
+  /// Of a released upper triangle; leaves the l_i with it. Cost: about 3 d^3 flops, on one thread. Throws
+  /// std::runtime_error where LAPACK does not converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
-  /// The same of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its
-  /// diagonal. `found` gets the l_i.
-  GramSpectrum(std::vector<double> matrix, double sigma, std::vector<double>* found = nullptr);
+  /// Of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its diagonal.
+  GramSpectrum(std::vector<double> matrix, double sigma);
+  /// The same of the coordinator's `gram`, null elsewhere, by owners (Communicator::owners), with the same bits; null
+  /// on other ranks. Collective.
+  static std::optional<GramSpectrum> of_owners(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice);
 
-  /// The coordinator's spectrum of d dimensions, known to every rank. Collective.
-  static GramSpectrum broadcast(Communicator& ranks, std::optional<GramSpectrum> own, std::size_t dim);
-
-  std::size_t dim() const { return eigenvalues_.size(); }
+  std::size_t dim() const { return spectrum_.size(); }
   /// w, in units of feature^2.
   double noise_radius() const { return noise_radius_; }
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
-  /// Q; nobody has it afterwards.
-  Reflections take_reflections() { return std::exchange(reflections_, {}); }
+  /// Orthonormal eigenvectors from number `first` on, ascending, one for each of `factors`, times that. Shape: count x
+  /// d, row-major. Bits may depend on which are made together. Cost: 3 d^2 flops each.
+  std::vector<double> eigenvectors(std::size_t first, std::span<const double> factors) const;
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
   /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.
@@ -97,18 +95,28 @@ class GramSpectrum {
   /// rows <- rows (G + ridge I)^-1, K x d. Cost: 8 K d^2 flops. Precondition (asserted): ridge > 0.
   void solve(std::span<double> rows, double ridge) const;
 
-  /// M Q = diag(g_j + ridge)^(-1/2) Z, d x d: rows x of second moment G + ridge I become rows M x of second moment I,
-  /// along the eigenvectors. It takes the eigenvectors' place: nobody has them afterwards. Precondition (asserted):
-  /// ridge > 0.
-  std::vector<double> take_whitening(double ridge);
+  /// (g_j + ridge)^(-1/2): rows x of second moment G + ridge I become rows M x of second moment I, where M's rows are
+  /// the eigenvectors times these. Precondition (asserted): ridge > 0.
+  std::vector<double> whitening_factors(double ridge) const;
 
  private:
-  GramSpectrum() = default;
+  // Q^T (G + N) Q, which is tridiagonal, of d >= 1 dimensions.
+  struct Form {
+    double noise_radius = 0.0;
+    std::vector<double> diagonal{};
+    std::vector<double> beside_diagonal{};
+    Reflections reflections{};
+  };
 
-  double noise_radius_ = 0.0;
-  double trace_ = 0.0;
+  static Form form_of(std::vector<double> matrix, double sigma);
+  explicit GramSpectrum(Form&& form);
+  GramSpectrum(Form&& form, TridiagonalSpectrum spectrum);
+  void leave_eigenvalues_with(const ReleasedBlock& gram) const;
+
+  double noise_radius_;
+  double trace_;
+  TridiagonalSpectrum spectrum_;
   std::vector<double> eigenvalues_;
-  std::vector<double> eigenvectors_;  // Z, d x d
   Reflections reflections_;
 };
 

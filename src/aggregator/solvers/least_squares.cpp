@@ -44,11 +44,11 @@ struct SpectralRidges {
     }
   }
 
-  // The coordinator's, known to every rank.
-  void broadcast(Communicator& ranks, std::size_t classes, std::size_t dim) {
-    class_sums.resize(classes * dim);
+  // The coordinator's, known to every rank, which find the spectrum together.
+  void share(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice, std::size_t classes) {
+    class_sums.resize(classes * lattice.dim);
     ranks.broadcast(class_sums);
-    spectrum = GramSpectrum::broadcast(ranks, std::move(spectrum), dim);
+    spectrum = GramSpectrum::of_owners(ranks, gram, lattice);
   }
 };
 
@@ -58,6 +58,7 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
                                                      const Lattice& lattice, std::size_t classes, double ridge_in_radii,
                                                      std::span<const double> factors, std::size_t components) {
   const RowGroups groups(classes);
+  const bool is_shared = groups.are_shared_by(ranks.owners());
   const std::size_t dim = lattice.dim;
   const double one_row = lattice.clip_norm * lattice.clip_norm;
   std::vector<std::vector<double>> solutions(factors.size());
@@ -77,18 +78,18 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
       }
       return;
     }
-    problem.spectrum.emplace(gram, lattice);
     for (std::size_t m = 0; m < factors.size(); ++m) {
-      problem.ridges[m] = factors[m] * (ridge_in_radii * problem.spectrum->noise_radius() + one_row);
+      problem.ridges[m] = factors[m] * (ridge_in_radii * noise_radius_of(gram, lattice) + one_row);
     }
-    if (groups.are_shared_by(ranks.owners())) return;
+    if (is_shared) return;
+    problem.spectrum.emplace(gram, lattice);
     by_class.resize(classes * factors.size() * dim);
     groups.make_all(by_class, solve);
   });
-  if (groups.are_shared_by(ranks.owners())) {
+  if (is_shared) {
     ranks.broadcast(problem.ridges);
     if (problem.ridges.front() == 0.0) return solutions;  // no noise
-    problem.broadcast(ranks, classes, dim);
+    problem.share(ranks, ranks.is_coordinator() ? &release.block("gram") : nullptr, lattice, classes);
     by_class.resize(classes * factors.size() * dim);
     groups.make_on_ranks(ranks, by_class, solve);
   }

@@ -34,6 +34,7 @@ void RowGroups::make_on_ranks(Communicator& ranks, std::span<double> rows, const
       std::ranges::fill(group, 0.0);
     });
   });
+  if (ranks.owners() == 1) return ranks.broadcast(rows);
   ranks.sum_everywhere(rows);  // exact: one summand is not 0
 }
 

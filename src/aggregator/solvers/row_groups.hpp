@@ -23,8 +23,8 @@ class RowGroups {
   /// Makes each group, here. Precondition (asserted): whole rows.
   void make_all(std::span<double> rows, const Make& make) const;
 
-  /// Makes each group on one of the ranks; all of them have all rows then. Collective. Precondition (asserted): whole
-  /// rows.
+  /// Makes each group on one of the owners (Communicator::owners); all ranks have all rows then. Collective.
+  /// Precondition (asserted): whole rows.
   void make_on_ranks(Communicator& ranks, std::span<double> rows, const Make& make) const;
 
  private:
