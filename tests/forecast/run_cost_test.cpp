@@ -82,7 +82,8 @@ TEST(RunCost, WhatRanksShareCostsWords) {
   constexpr double kSquare = kDim * kDim;
   EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{1.5 * kSquare, 1.5 * kSquare}));
   EXPECT_EQ(words_of_sharing(run_of("ls")), (std::pair{0.0, 0.0}));
-  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), (std::pair{kMany * kDim + 0.5 * kSquare, 2.0 * kMany * kDim + 1.5 * kSquare}));
+  EXPECT_EQ(words_of_sharing(run_of("ls", 193)),
+            (std::pair{kMany * kDim + 0.5 * kSquare, 2.0 * kMany * kDim + 1.5 * kSquare}));
 }
 
 TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {

@@ -11,7 +11,9 @@ constexpr std::size_t kMostRows = 192;  // with half as many products take a ten
 
 }  // namespace
 
-RowGroups::RowGroups(std::size_t count) : count_(count), groups_((count + kMostRows - 1) / kMostRows) {
+// Even numbers, so that two ranks have as many of them.
+RowGroups::RowGroups(std::size_t count)
+    : count_(count), groups_(count <= kMostRows ? 1 : 2 * ((count + 2 * kMostRows - 1) / (2 * kMostRows))) {
   DPREDUCE_ASSERT(count > 0);
 }
 

@@ -9,8 +9,9 @@
 
 namespace dpreduce {
 
-/// `count` rows of one length, at most 192 in a group. What is made of a group may depend on which rows it has, but
-/// groups do not depend on the number of ranks. `make` gets a group's first row, and its rows.
+/// `count` rows of one length, at most 192 in a group, and one group or an even number. What is made of a group may
+/// depend on which rows it has, but groups do not depend on the number of ranks. `make` gets a group's first row, and
+/// its rows.
 class RowGroups {
  public:
   using Make = std::function<void(std::size_t first, std::span<double> group)>;
