@@ -85,9 +85,10 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   return json_text(config);
 }
 
-// The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and solved
-// as a square.
+// The coordinator holds the sum, its released copy and the model's weights at once. A Gram matrix is summed as a
+// square; once it is released, its eigenvectors are factors of two and a half squares (gram_spectrum.hpp).
 constexpr std::size_t kCopies = 4;
+constexpr std::size_t kCopiesOfGram = 6;
 // In a release in parts, one matrix is solved at a time, and a few are summed; what is released beside them is copied
 // to every rank.
 constexpr std::size_t kCopiesOfPart = 7 + 2 * kGramsAtOnce;
@@ -97,7 +98,8 @@ std::size_t bytes_of(const ReleaseRequest& request) {
   std::size_t elements = 0;
   for (const BlockRequest& block : request.blocks) {
     if (!request.in_parts) {
-      elements += kCopies * block.elements;
+      const bool is_gram = block.noise == BlockNoise::kSymmetric && block.triangles == 1;
+      elements += (is_gram ? kCopiesOfGram : kCopies) * block.elements;
     } else if (block.triangles > 1) {
       elements += kCopiesOfPart * (block.elements / block.triangles);
     } else {
@@ -252,7 +254,7 @@ void plan_memory(FitPlan& plan, const FitOptions& options, std::uint64_t public_
   if (plan.public_selection) largest_release = bytes_of(*plan.public_selection);
   const std::size_t pooled_dim = plan.preprocessing.dim();
   if (options.rows.pca > 0) {
-    largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
+    largest_release = std::max(largest_release, kCopiesOfGram * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
   plan.projection_elements = (method_entry(options.method).whitens_rows ? plan.dim : options.rows.pca) * pooled_dim;
   if (options.method.batch) {

@@ -219,8 +219,7 @@ class WhitenedDescentMethod : public RoundsMethod {
     });
     if (ranks.owners() > 1) ranks.broadcast(factors);
     groups.make_on_ranks(ranks, matrix, [&](std::size_t first, std::span<double> rows) {
-      const auto own = std::span(factors).subspan(first, rows.size() / lattice.dim);
-      std::ranges::copy(spectrum->eigenvectors(first, own), rows.begin());
+      spectrum->make_eigenvectors(first, std::span(factors).subspan(first, rows.size() / lattice.dim), rows);
     });
     return matrix;
   }

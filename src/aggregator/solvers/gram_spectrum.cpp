@@ -195,18 +195,18 @@ void GramSpectrum::leave_eigenvalues_with(const ReleasedBlock& gram) const {
 
 std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
   DPREDUCE_ASSERT(count <= dim());
-  const std::vector<double> ascending = eigenvectors(dim() - count, std::vector<double>(count, 1.0));
-  std::vector<double> top(ascending.size());
+  std::vector<double> ascending(count * dim()), top(count * dim());
+  make_eigenvectors(dim() - count, std::vector<double>(count, 1.0), ascending);
   for (std::size_t component = 0; component < count; ++component) {
     std::copy_n(&ascending[(count - 1 - component) * dim()], dim(), &top[component * dim()]);
   }
   return top;
 }
 
-std::vector<double> GramSpectrum::eigenvectors(std::size_t first, std::span<const double> factors) const {
-  std::vector<double> rows = spectrum_.eigenvectors(first, factors);
-  reflections_.apply(rows);
-  return rows;
+void GramSpectrum::make_eigenvectors(std::size_t first, std::span<const double> factors,
+                                     std::span<double> vectors) const {
+  spectrum_.make_eigenvectors(first, factors, vectors);
+  reflections_.apply(vectors);
 }
 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {

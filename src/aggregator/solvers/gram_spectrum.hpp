@@ -69,9 +69,9 @@ class GramSpectrum {
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
-  /// Orthonormal eigenvectors from number `first` on, ascending, one for each of `factors`, times that. Shape: count x
-  /// d, row-major. Bits may depend on which are made together. Cost: 3 d^2 flops each.
-  std::vector<double> eigenvectors(std::size_t first, std::span<const double> factors) const;
+  /// vectors <- orthonormal eigenvectors from number `first` on, ascending, one for each of `factors`, times that.
+  /// Shape: count x d, row-major (asserted). Bits may depend on which are made together. Cost: 3 d^2 flops each.
+  void make_eigenvectors(std::size_t first, std::span<const double> factors, std::span<double> vectors) const;
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
   /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.

@@ -72,20 +72,29 @@ TridiagonalSpectrum::TridiagonalSpectrum(Communicator& ranks, std::vector<double
   if (ranks.owners() > 1) ranks.sum_everywhere(found);  // exact: one summand is not 0
   std::vector<double> poles(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(size));
   halves_.assign(found.begin() + static_cast<std::ptrdiff_t>(size), found.end());
-  ranks.together([&] { merge(poles, 2.0 * std::abs(corner), corner < 0.0 ? -1.0 : 1.0); });
+  ranks.together([&] { merge(std::move(poles), 2.0 * std::abs(corner), corner < 0.0 ? -1.0 : 1.0); });
   for (double& eigenvalue : eigenvalues_) eigenvalue *= unit;
 }
 
 // All ranks do, with operations alone that have the same bits on each processor.
-void TridiagonalSpectrum::merge(std::vector<double>& poles, double rho, double sign) {
+void TridiagonalSpectrum::merge(std::vector<double> poles, double rho, double sign) {
   const std::size_t size = poles.size(), tail = size - head_;
   std::vector<double> z(size);  // of norm 1: rho counts twice
   for (std::size_t j = 0; j < head_; ++j) z[j] = std::sqrt(0.5) * halves_[j * head_ + head_ - 1];
   for (std::size_t j = 0; j < tail; ++j) z[head_ + j] = sign * std::sqrt(0.5) * halves_[head_ * head_ + j * tail];
-  std::vector<std::size_t> ascending(size);
+  turn_equal(poles, z, rho);
+  const std::vector<double> roots = find_roots(poles, z, rho);
+  for (std::size_t j = 0; j < roots.size(); ++j) sources_.push_back({true, j});
+  const auto value = [&](const Source& source) { return source.is_root ? roots[source.index] : poles[source.index]; };
+  std::ranges::stable_sort(sources_, {}, value);
+  for (const Source& source : sources_) eigenvalues_.push_back(value(source));
+}
+
+// Finds G, and which of its rows S combines.
+void TridiagonalSpectrum::turn_equal(std::vector<double>& poles, std::vector<double>& z, double rho) {
+  std::vector<std::size_t> ascending(poles.size());
   std::iota(ascending.begin(), ascending.end(), 0);
   std::ranges::stable_sort(ascending, {}, [&](std::size_t i) { return poles[i]; });
-
   double largest = 0.0;
   for (const double entry : poles) largest = std::max(largest, std::abs(entry));
   for (const double entry : z) largest = std::max(largest, std::abs(entry));
@@ -114,7 +123,11 @@ void TridiagonalSpectrum::merge(std::vector<double>& poles, double rho, double s
     last = i;
   }
   if (last) kept_.push_back(*last);
+}
 
+// Finds S, and the l_j of its rows.
+std::vector<double> TridiagonalSpectrum::find_roots(std::span<const double> poles, std::span<const double> z,
+                                                    double rho) {
   const std::size_t count = kept_.size();
   const auto order = static_cast<lapack_int>(count);
   std::vector<double> d(count), kept_z(count), roots(count), squares(count, -1.0);
@@ -142,24 +155,21 @@ void TridiagonalSpectrum::merge(std::vector<double>& poles, double rho, double s
     const double factor = 1.0 / std::sqrt(squared_norm);
     for (double& entry : row) entry *= factor;
   }
-
-  for (std::size_t j = 0; j < count; ++j) sources_.push_back({true, j});
-  const auto value = [&](const Source& source) { return source.is_root ? roots[source.index] : poles[source.index]; };
-  std::ranges::stable_sort(sources_, {}, value);
-  for (const Source& source : sources_) eigenvalues_.push_back(value(source));
+  return roots;
 }
 
-std::vector<double> TridiagonalSpectrum::along_halves(std::span<const double> rows, bool is_transposed) const {
+// products <- rows B, or rows B^T.
+void TridiagonalSpectrum::multiply_by_halves(std::span<const double> rows, bool is_transposed,
+                                             std::span<double> products) const {
   DPREDUCE_ASSERT(rows.size() % size() == 0);
   use_one_blas_thread();
   const CBLAS_TRANSPOSE transposed = is_transposed ? CblasTrans : CblasNoTrans;
-  std::vector<double> products(rows.size());
   multiply(rows, transposed, halves_.data(), 0, head_, size(), products);
   multiply(rows, transposed, &halves_[head_ * head_], head_, size() - head_, size(), products);
-  return products;
 }
 
-std::vector<double> TridiagonalSpectrum::turned_back(std::vector<double> rows) const {
+// finished <- rows G B; what is in `rows` is not to be used again.
+void TridiagonalSpectrum::finish_rows(std::span<double> rows, std::span<double> finished) const {
   for (std::size_t row = 0; row < rows.size(); row += size()) {
     for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn) {
       double& first = rows[row + turn->first];
@@ -169,11 +179,12 @@ std::vector<double> TridiagonalSpectrum::turned_back(std::vector<double> rows) c
       second = turn->s * before + turn->c * second;
     }
   }
-  return along_halves(rows, false);
+  multiply_by_halves(rows, false, finished);
 }
 
-std::vector<double> TridiagonalSpectrum::eigenvectors(std::size_t first, std::span<const double> factors) const {
-  DPREDUCE_ASSERT(first + factors.size() <= size());
+void TridiagonalSpectrum::make_eigenvectors(std::size_t first, std::span<const double> factors,
+                                            std::span<double> vectors) const {
+  DPREDUCE_ASSERT(first + factors.size() <= size() && vectors.size() == factors.size() * size());
   std::vector<double> rows(factors.size() * size());
   for (std::size_t r = 0; r < factors.size(); ++r) {
     const Source& source = sources_[first + r];
@@ -183,14 +194,14 @@ std::vector<double> TridiagonalSpectrum::eigenvectors(std::size_t first, std::sp
       row[kept_[k]] = factors[r] * secular_[source.index * kept_.size() + k];
     }
   }
-  return turned_back(std::move(rows));
+  finish_rows(rows, vectors);
 }
 
 std::vector<double> TridiagonalSpectrum::rows_of(std::span<const double> coordinates) const {
   DPREDUCE_ASSERT(coordinates.size() % size() == 0);
   use_one_blas_thread();
   const std::size_t count = coordinates.size() / size(), kept = kept_.size();
-  std::vector<double> rows(coordinates.size()), of_roots(count * kept), combined(count * kept);
+  std::vector<double> rows(coordinates.size()), finished(rows.size()), of_roots(count * kept), combined(count * kept);
   for (std::size_t r = 0; r < count; ++r) {
     for (std::size_t e = 0; e < size(); ++e) {
       const auto [is_root, index] = sources_[e];
@@ -201,11 +212,13 @@ std::vector<double> TridiagonalSpectrum::rows_of(std::span<const double> coordin
   for (std::size_t r = 0; r < count; ++r) {
     for (std::size_t k = 0; k < kept; ++k) rows[r * size() + kept_[k]] = combined[r * kept + k];
   }
-  return turned_back(std::move(rows));
+  finish_rows(rows, finished);
+  return finished;
 }
 
 std::vector<double> TridiagonalSpectrum::coordinates(std::span<const double> rows) const {
-  std::vector<double> turned = along_halves(rows, true);
+  std::vector<double> turned(rows.size());
+  multiply_by_halves(rows, true, turned);
   const std::size_t count = rows.size() / size(), kept = kept_.size();
   std::vector<double> of_kept(count * kept), combined(count * kept), coordinates(rows.size());
   for (std::size_t r = 0; r < count; ++r) {

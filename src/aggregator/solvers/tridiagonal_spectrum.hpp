@@ -31,9 +31,9 @@ class TridiagonalSpectrum {
   /// Ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
-  /// Orthonormal eigenvectors from number `first` on, one for each of `factors`, times that. Shape: count x n,
-  /// row-major. Bits may depend on which are made together. Cost: n^2 flops each.
-  std::vector<double> eigenvectors(std::size_t first, std::span<const double> factors) const;
+  /// vectors <- orthonormal eigenvectors from number `first` on, one for each of `factors`, times that. Shape: count x
+  /// n, row-major (asserted). Bits may depend on which are made together. Cost: n^2 flops each.
+  void make_eigenvectors(std::size_t first, std::span<const double> factors, std::span<double> vectors) const;
 
   /// From rows' coordinates along the eigenvectors to rows. Shape: count x n, row-major. Cost: 3 n^2 flops a row.
   std::vector<double> rows_of(std::span<const double> coordinates) const;
@@ -52,9 +52,11 @@ class TridiagonalSpectrum {
     std::size_t index;
   };
 
-  void merge(std::vector<double>& poles, double rho, double sign);
-  std::vector<double> along_halves(std::span<const double> rows, bool is_transposed) const;
-  std::vector<double> turned_back(std::vector<double> rows) const;
+  void merge(std::vector<double> poles, double rho, double sign);
+  void turn_equal(std::vector<double>& poles, std::vector<double>& z, double rho);
+  std::vector<double> find_roots(std::span<const double> poles, std::span<const double> z, double rho);
+  void multiply_by_halves(std::span<const double> rows, bool is_transposed, std::span<double> products) const;
+  void finish_rows(std::span<double> rows, std::span<double> finished) const;
 
   std::vector<double> eigenvalues_;
   std::size_t head_;            // m
