@@ -103,6 +103,7 @@ void choose_blas_kernels(char** arguments) {
   const char* kernels = kernels_of_processor();
   if (kernels == nullptr || std::strcmp(kernels, openblas_get_corename()) == 0) return;
   if (setenv(kVariable, kernels, 1) != 0) return;
+  setenv("OPENBLAS_NUM_THREADS", "1", 0);  // the others would wait in a loop, for work that never comes
   // By its path it keeps its name among processes. What returns has failed: then OpenBLAS' own choice has to do.
   constexpr const char* kSelf = "/proc/self/exe";
   std::array<char, PATH_MAX> path{};

@@ -59,8 +59,8 @@ class GramSpectrum {
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
   /// Of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its diagonal.
   GramSpectrum(std::vector<double> matrix, double sigma);
-  /// The same of the coordinator's `gram`, null elsewhere, by owners (Communicator::owners), with the same bits; null
-  /// on other ranks. Collective.
+  /// That of the coordinator's released `gram`, which is null on other ranks. All owners (Communicator::owners) find it
+  /// together, and have it with the bits that one rank finds; ranks that are no owners get none. Collective.
   static std::optional<GramSpectrum> of_owners(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice);
 
   std::size_t dim() const { return spectrum_.size(); }
@@ -74,25 +74,25 @@ class GramSpectrum {
   void make_eigenvectors(std::size_t first, std::span<const double> factors, std::span<double> vectors) const;
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
-  /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.
+  /// rows the principal components (Analyze Gauss [dwork2014]). Their signs say nothing.
   /// Precondition (asserted): count <= d.
   std::vector<double> top_eigenvectors(std::size_t count) const;
 
   /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
   double trace() const { return trace_; }
 
-  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 4 K d^2 flops.
+  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 5 K d^2 flops.
   std::vector<double> coordinates(std::span<const double> rows) const;
 
   /// From such coordinates to rows again, each times factors[j] along eigenvector j. Shapes: K x d, row-major; factors
-  /// d, as eigenvalues(). Cost: 4 K d^2 flops.
+  /// d, as eigenvalues(). Cost: 5 K d^2 flops.
   std::vector<double> rows_of(std::vector<double> coordinates, std::span<const double> factors) const;
 
   /// 1 / (g_j + ridge); with `components` so many largest eigenvalues have that, and others 0. Preconditions
   /// (asserted): ridge > 0; components <= d.
   std::vector<double> inverse_factors(double ridge, std::size_t components = 0) const;
 
-  /// rows <- rows (G + ridge I)^-1, K x d. Cost: 8 K d^2 flops. Precondition (asserted): ridge > 0.
+  /// rows <- rows (G + ridge I)^-1, K x d. Cost: 10 K d^2 flops. Precondition (asserted): ridge > 0.
   void solve(std::span<double> rows, double ridge) const;
 
   /// (g_j + ridge)^(-1/2): rows x of second moment G + ridge I become rows M x of second moment I, where M's rows are

@@ -55,24 +55,26 @@ TridiagonalSpectrum::TridiagonalSpectrum(Communicator& ranks, std::vector<double
   }
 
   const std::size_t tail = size - head_;
-  std::vector<double> found(size + head_ * head_ + tail * tail);
+  halves_.resize(head_ * head_ + tail * tail + size);
+  const std::span<double> poles = std::span(halves_).last(size);  // there until all ranks have them
   const auto solve_half = [&](int owner, std::size_t first, std::size_t length, double* vectors) {
     if (ranks.rank() != owner % ranks.owners() || length == 0) return;
     const auto order = static_cast<lapack_int>(length);
     require_lapack(
         LAPACKE_dstedc(LAPACK_COL_MAJOR, 'I', order, &diagonal[first], beside_diagonal.data() + first, vectors, order));
-    std::copy_n(&diagonal[first], length, &found[first]);
+    std::copy_n(&diagonal[first], length, &poles[first]);
   };
   ranks.together([&] {
     use_one_blas_thread();
-    solve_half(0, 0, head_, &found[size]);
-    solve_half(1, head_, tail, &found[size + head_ * head_]);
-    for (double& entry : found) entry += 0.0;  // no sign of zero, as where it is summed
+    solve_half(0, 0, head_, halves_.data());
+    solve_half(1, head_, tail, &halves_[head_ * head_]);
+    for (double& entry : halves_) entry += 0.0;  // no sign of zero, as where it is summed
   });
-  if (ranks.owners() > 1) ranks.sum_everywhere(found);  // exact: one summand is not 0
-  std::vector<double> poles(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(size));
-  halves_.assign(found.begin() + static_cast<std::ptrdiff_t>(size), found.end());
-  ranks.together([&] { merge(std::move(poles), 2.0 * std::abs(corner), corner < 0.0 ? -1.0 : 1.0); });
+  if (ranks.owners() > 1) ranks.sum_everywhere(halves_);  // exact: one summand is not 0
+  ranks.together([&] {
+    merge({poles.begin(), poles.end()}, 2.0 * std::abs(corner), corner < 0.0 ? -1.0 : 1.0);
+    halves_.resize(halves_.size() - size);
+  });
   for (double& eigenvalue : eigenvalues_) eigenvalue *= unit;
 }
 

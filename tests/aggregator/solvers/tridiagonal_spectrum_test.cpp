@@ -32,7 +32,7 @@ Tridiagonal random_matrix(std::size_t size, double unit) {
   return matrix;
 }
 
-// Pairs of eigenvalues that agree to the last digit, as wide apart as `glue` between blocks (Wilkinson's matrix).
+// Wilkinson's matrix, whose larger eigenvalues are pairs that agree to many digits, several times; `glue` joins blocks.
 Tridiagonal wilkinson(std::size_t blocks, double glue) {
   Tridiagonal matrix{"Wilkinson", {}, {}};
   for (std::size_t block = 0; block < blocks; ++block) {
