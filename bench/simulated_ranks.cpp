@@ -13,16 +13,15 @@
 // room for: what bench/scaling_page.py makes of records of few ranks with whole rows.
 //
 // What collectives bring goes through memory, which all ranks share here; their time is that of Passage's messages.
-// Other calls are SMPI's.
+// Other calls are SMPI's. Parties among silos call no MPI: their messages go from mailbox to mailbox.
 //
-// Left out: sums that go on while a rank computes (MPI_Ireduce is summed where it is waited for); failures of ranks;
-// memory; of silos, relays: parties speak MPI themselves.
+// Left out: sums that go on while a rank computes (MPI_Ireduce is over before it returns); failures of ranks; memory;
+// of silos, relays.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <deque>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -48,7 +47,6 @@ constexpr double kLong = 65536;  // bytes, from which on messages go in parts
 
 std::vector<std::string> words;  // of the program
 bool is_running = false;
-bool is_of_silos = false;
 bool has_charges = false;
 std::array<std::vector<double>, 2> charges;  // of the coordinator, and of another rank
 std::map<std::pair<char, std::size_t>, std::size_t> full_bytes;
@@ -63,22 +61,12 @@ double cpu_seconds() {
 
 constexpr int kAll = -1;
 
-// A sum for one rank, or for all.
-struct Sum {
-  const void* send;
-  void* values;
-  int count, root;
-
-  const void* own() const { return send == MPI_IN_PLACE ? values : send; }
-};
-
 struct Rank {
   double resumed = 0.0;  // CPU time at which the last call returned
   double computed = 0.0;
   std::size_t bytes = 0;     // of its collectives
   std::size_t count = 0;     // of these
   std::size_t meetings = 0;  // that it has come to
-  std::map<MPI_Request, std::shared_ptr<Sum>> begun;
 };
 std::vector<Rank> all;
 
@@ -234,17 +222,18 @@ void meet(const auto& bring, const auto& pass, const auto& take) {
   if (++met.left == all.size()) meetings.erase(number);
 }
 
-int reduce(char kind, const Sum& sum, MPI_Datatype type, MPI_Op op) {
-  const std::size_t bytes = bytes_of(sum.count, type);
+int reduce(char kind, const void* send, void* values, int count, MPI_Datatype type, MPI_Op op, int root) {
+  const std::size_t bytes = bytes_of(count, type);
+  const void* const own_values = send == MPI_IN_PLACE ? values : send;
   const Call call(kind, bytes);
   meet(
       [&](Meeting& met) {
-        if (met.values.empty()) return met.bring(sum.own(), bytes);
-        PMPI_Reduce_local(sum.own(), met.values.data(), sum.count, type, op);
+        if (met.values.empty()) return met.bring(own_values, bytes);
+        PMPI_Reduce_local(own_values, met.values.data(), count, type, op);
       },
-      [&] { sum.root == kAll ? call.passage(0).sum_for_all() : call.passage(sum.root).sum(); },
-      [&](const std::vector<std::byte>& values) {
-        if (sum.root == kAll || sum.root == own_number()) std::memcpy(sum.values, values.data(), bytes);
+      [&] { root == kAll ? call.passage(0).sum_for_all() : call.passage(root).sum(); },
+      [&](const std::vector<std::byte>& sum) {
+        if (root == kAll || root == own_number()) std::memcpy(values, sum.data(), bytes);
       });
   return MPI_SUCCESS;
 }
@@ -265,7 +254,7 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 // The calls that the program makes, in place of SMPI's of that name.
 extern "C" {
 int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm) {
-  return reduce('A', {send, receive, count, kAll}, type, op);
+  return reduce('A', send, receive, count, type, op, kAll);
 }
 int MPI_Bcast(void* values, int count, MPI_Datatype type, int root, MPI_Comm) {
   const std::size_t bytes = bytes_of(count, type);
@@ -282,38 +271,20 @@ int MPI_Bcast(void* values, int count, MPI_Datatype type, int root, MPI_Comm) {
   return MPI_SUCCESS;
 }
 int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm) {
-  return reduce('R', {send, receive, count, root}, type, op);
+  return reduce('R', send, receive, count, type, op, root);
 }
-int MPI_Ireduce(const void* send, void* receive, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm,
+int MPI_Ireduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm,
                 MPI_Request* request) {
-  auto sum = std::make_shared<Sum>(Sum{send, receive, count, root});
-  *request = reinterpret_cast<MPI_Request>(sum.get());
-  own().begun[*request] = std::move(sum);
-  return MPI_SUCCESS;
+  *request = MPI_REQUEST_NULL;
+  return reduce('I', send, receive, count, type, op, root);
 }
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  std::vector<MPI_Request> others;
-  for (MPI_Request* request = requests; request != requests + count; ++request) {
-    const auto begun = own().begun.find(*request);
-    if (begun == own().begun.end()) {
-      others.push_back(*request);
-      continue;
-    }
-    reduce('I', *begun->second, MPI_UINT64_T, MPI_SUM);
-    own().begun.erase(begun);
-  }
   const Call call('p');
-  return others.empty() ? MPI_SUCCESS : PMPI_Waitall(static_cast<int>(others.size()), others.data(), statuses);
+  return PMPI_Waitall(count, requests, statuses);
 }
-int MPI_Testall(int, MPI_Request*, int* is_over, MPI_Status*) {
-  *is_over = 0;
+int MPI_Iprobe(int, int, MPI_Comm, int* is_there, MPI_Status*) {
+  *is_there = 0;  // no rank fails here
   return MPI_SUCCESS;
-}
-int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* is_there, MPI_Status* status) {
-  *is_there = 0;
-  if (!is_of_silos) return MPI_SUCCESS;  // of trusted ranks none fails here
-  const Call call('p');
-  return PMPI_Iprobe(source, tag, comm, is_there, status);
 }
 int MPI_Gather(const void* send, int count, MPI_Datatype type, void* receive, int, MPI_Datatype, int root, MPI_Comm) {
   const std::size_t bytes = bytes_of(count, type), at = bytes * static_cast<std::size_t>(own_number());
@@ -337,10 +308,6 @@ int MPI_Recv(void* values, int count, MPI_Datatype type, int from, int tag, MPI_
   const Call call('p');
   return PMPI_Recv(values, count, type, from, tag, comm, status);
 }
-int MPI_Isend(const void* values, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Call call('p');
-  return PMPI_Isend(values, count, type, to, tag, comm, request);
-}
 int MPI_Irecv(void* values, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
   const Call call('p');
   return PMPI_Irecv(values, count, type, from, tag, comm, request);
@@ -361,49 +328,42 @@ int MPI_Finalize() {
 
 namespace {
 
-// Messages of parties, without relays: nobody is lost here.
-class MpiWire final : public dpreduce::Wire {
+// Messages of parties, without relays: nobody is lost here. They come while their party computes.
+class MailboxWire final : public dpreduce::Wire {
  public:
-  MpiWire() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }  // SMPI finds no message of MPI_COMM_WORLD itself
+  MailboxWire() {
+    const Call call('p');
+    box(own_number())->set_receiver(s4u::Actor::self());
+  }
   void send(std::uint32_t to, std::vector<std::byte> bytes) override {
-    auto& [kept, request] = sent_.emplace_back(std::move(bytes), MPI_REQUEST_NULL);
-    MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_BYTE, static_cast<int>(to), 0, comm_, &request);
-    std::erase_if(sent_, [](auto& message) {
-      int is_over = 0;
-      PMPI_Test(&message.second, &is_over, MPI_STATUS_IGNORE);
-      return is_over != 0;
-    });
+    const Call call('p');
+    const std::uint64_t length = bytes.size();
+    auto message = std::make_unique<dpreduce::Message>(static_cast<std::uint32_t>(own_number()), std::move(bytes));
+    box(static_cast<int>(to))->put_init(message.release(), length)->detach();
   }
   std::optional<dpreduce::Message> receive(dpreduce::WireClock::time_point until) override {
-    MPI_Status status;
-    int is_there = 1;
-    if (until <= dpreduce::WireClock::now()) {
-      MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &is_there, &status);
-    } else {
-      const Call call('p');
-      PMPI_Probe(MPI_ANY_SOURCE, 0, comm_, &status);
+    const Call call('p');
+    if (coming_ == nullptr) coming_ = box(own_number())->get_async(&message_);
+    if (until > dpreduce::WireClock::now()) {
+      coming_->wait();
+    } else if (!coming_->test()) {
+      return std::nullopt;
     }
-    if (is_there == 0) return std::nullopt;
-    int length = 0;
-    PMPI_Get_count(&status, MPI_BYTE, &length);
-    dpreduce::Message message{static_cast<std::uint32_t>(status.MPI_SOURCE), {}, false};
-    message.bytes.resize(static_cast<std::size_t>(length));
-    MPI_Recv(message.bytes.data(), length, MPI_BYTE, status.MPI_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
-    return message;
-  }
-  void leave() {
-    for (auto& message : sent_) MPI_Waitall(1, &message.second, MPI_STATUSES_IGNORE);
+    coming_ = nullptr;
+    return std::move(*std::unique_ptr<dpreduce::Message>(message_));
   }
 
  private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  std::deque<std::pair<std::vector<std::byte>, MPI_Request>> sent_;
+  static s4u::Mailbox* box(int party) { return s4u::Mailbox::by_name(fmt::format("party{}", party)); }
+
+  s4u::CommPtr coming_;
+  dpreduce::Message* message_ = nullptr;
 };
 
 void run_rank() {
   own().resumed = cpu_seconds();
   int code = 0;
-  if (is_of_silos) {
+  if (std::find(words.begin(), words.end(), "--secure-aggregation") != words.end()) {
     code = dpreduce::run_with_relay(
         [](dpreduce::Wire& wire, int rank, int size) { return dpreduce::run_party(words, wire, rank, size); }, nullptr);
   } else {
@@ -464,12 +424,9 @@ bool read_charges(const char* path) {
 
 // In place of the relay's (common/ranks/relay.cpp), which forks: a process cannot here.
 int dpreduce::run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party, void (*)() noexcept) {
-  PMPI_Init(nullptr, nullptr);
-  own().resumed = cpu_seconds();
-  MpiWire wire;
+  MailboxWire wire;
   const int code = party(wire, own_number(), static_cast<int>(all.size()));
-  wire.leave();
-  MPI_Finalize();
+  const Call call('F');
   return code;
 }
 
@@ -492,7 +449,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   words.assign(dashes + 1, given.end());
-  is_of_silos = std::find(words.begin(), words.end(), "--secure-aggregation") != words.end();
   ::setenv("OMPI_COMM_WORLD_RANK", "0", 1);  // so that the program looks for an MPI job
   std::array<char*, 3> settings{argv[0], const_cast<char*>("--log=root.thresh:error"), nullptr};
   int setting_count = 2;
