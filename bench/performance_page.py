@@ -3,13 +3,16 @@
 
     performance_page.py PAGE BUILD
 
-DPREDUCE names the program; BEFORE an earlier build of it, whose rounds are measured in turn with this one's; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
-the machine makes a call slower, never faster.
+DPREDUCE names the program; BEFORE an earlier build of it, whose rounds and fits are measured in turn with this one's; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
+the machine makes a call slower, never faster. FEATURES (data/fashion_mnist) has the rows of whole fits, of which there are FITS (15) of each kind.
 """
 import json
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
+import time
 
 from measured_machine import machine_with_load
 
@@ -18,6 +21,7 @@ PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"
 REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name, usual in [
     ("REPEATS", 5), ("ROWS", 8192), ("DIM", 1664), ("CLASSES", 1000), ("COUNT", 16_777_216)])
 BEFORE = os.environ.get("BEFORE")
+FEATURES, FITS = os.environ.get("FEATURES", os.path.join(ROOT, "data/fashion_mnist")), int(os.environ.get("FITS", 15))
 KEPT_ROWS, KEPT_DIM = (60_000, 1296) if DIM == 1664 else (ROWS, DIM)
 PAGE = """# Speed: what the parts of a run take
 
@@ -48,6 +52,17 @@ Exactly rounded Gaussian samples, on one core (`dpreduce bench noise`):
 {noise}
 
 A sum of 64-bit words over two ranks of this machine (`dpreduce bench reduce`): {reduce} GB/s.
+
+## A whole fit
+
+The quickstart's fit with `--epsilon 1`, from the call of `launch/local` to its end, with one thread a rank: seconds, the median of {fits} runs, and the least in parentheses. All kinds of runs take turns.
+`ratio` is that of the medians.
+
+{fit}
+
+## A silo's start
+
+A silo that waits for its coordinator, before it has read a row, has taken {start:.0f} ms of CPU time, from its start on.
 
 ## More measurements
 
@@ -110,6 +125,50 @@ def noises():
     return table(["sigma", *(f"2^{sigma}" for sigma in sigmas)], ["million samples/s", *(f"{rate / 1e6:.0f}" for rate in rates)])
 
 
+def made_up_rows(folder):
+    subprocess.run([PROGRAM, *"synth --kind gaussian-mixture --rows 60 --test-rows 10 --dim 8 --classes 10 --out rows".split()], check=True, capture_output=True, cwd=folder)
+    return os.path.join(folder, "rows")
+
+
+def fits():
+    builds = {"this build": PROGRAM, **({version(BEFORE): BEFORE} if BEFORE else {})}
+    seconds = {(name, ranks): [] for name in builds for ranks in (1, 2)}
+    with tempfile.TemporaryDirectory() as folder:
+        rows = FEATURES if DIM == 1664 else made_up_rows(folder)
+        words = ["fit", "--train-x", f"{rows}/train_x*.npy", "--train-y", f"{rows}/train_y*.npy", "--test-x", f"{rows}/test_x.npy", "--test-y", f"{rows}/test_y.npy",
+                 "--classes", "10", "--epsilon", "1", "--delta", "1e-6", "--out", "model", "--report", "report.json", "--ledger", "ledger.jsonl", "--overwrite"]
+        for _ in range(FITS):
+            for name, ranks in seconds:
+                began = time.monotonic()
+                subprocess.run([os.path.join(ROOT, "launch/local"), str(ranks), *words], check=True, stdout=subprocess.DEVNULL, cwd=folder, env={**os.environ, "DPREDUCE": builds[name]})
+                seconds[name, ranks].append(time.monotonic() - began)
+    told = lambda times: f"{statistics.median(times):.2f} ({min(times):.2f})"
+    return table(["", "one rank", "two ranks", "ratio"],
+                 *([name, told(seconds[name, 1]), told(seconds[name, 2]), f"{statistics.median(seconds[name, 1]) / statistics.median(seconds[name, 2]):.2f}"] for name in builds))
+
+
+def silo_start():
+    """CPU seconds of a silo that nobody answers, when it says that it waits: the least of REPEATS starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows, roster = made_up_rows(folder), ["dim = 8", "classes = 10"]
+        for party in ("coordinator", "silo.1", "silo.2", "silo.3"):
+            public = subprocess.run([PROGRAM, "keygen", "--out", f"{party}.key", "--name", party], check=True, capture_output=True, text=True, cwd=folder).stdout.splitlines()
+            roster += [f"[{party}]", *(line for line in public if line.startswith(("name", "key")))]
+        with open(os.path.join(folder, "roster.toml"), "w", encoding="utf-8") as file:
+            file.write("\n".join(roster) + "\n")
+        health, seconds = os.path.join(folder, "health"), []
+        for _ in range(REPEATS):
+            with subprocess.Popen([PROGRAM, *("silo --connect 127.0.0.1:1 --roster roster.toml --identity silo.1.key --log log --ledger ledger.jsonl --health health "
+                                              f"--train-x {rows}/train_x.npy --train-y {rows}/train_y.npy --classes 10 --threads 1 --method mean --epsilon 4 --delta 1e-5").split()], cwd=folder, stderr=subprocess.DEVNULL) as silo:
+                while silo.poll() is None and not os.path.exists(health):
+                    time.sleep(0.001)
+                with open(f"/proc/{silo.pid}/stat", encoding="utf-8") as file:
+                    user, system = file.read().rpartition(")")[2].split()[11:13]
+                silo.terminate()
+            seconds.append((int(user) + int(system)) / os.sysconf("SC_CLK_TCK"))
+    return min(seconds)
+
+
 def version(program):
     return os.environ.get("BEFORE_ID") or subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -119,7 +178,7 @@ def main(page, build):
     reduced = bench("reduce", "--elements", COUNT, ranks=2)["gigabytes_per_second"]
     text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), kept_rows=KEPT_ROWS, kept_dim=KEPT_DIM, rounds_by_classes=rounds_by_classes(),
                        before=f" `ms before` is an earlier build's, {version(BEFORE)}, in turn with this one's." if BEFORE else "", noise=noises(),
-                       reduce=f"{reduced:.1f}")
+                       reduce=f"{reduced:.1f}", fits=FITS, fit=fits(), start=1e3 * silo_start())
     with open(page + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(page + ".new", page)

@@ -232,8 +232,9 @@ endfunction()
 # Environment of every test that starts mpirun: root, more ranks than cores, no binding of ranks to cores; no epoll, about
 # which libevent inside mpirun warns on standard error where a rank ends at the wrong moment (Open MPI issue 2004). When a
 # rank fails, mpirun waits two seconds before it kills the other ranks, even if there are none. Tests do not wait. Nor do
-# they look for fast networks (launch/local).
+# they look for fast networks and displays (launch/local).
 set(DPREDUCE_MPI_ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" "OMPI_MCA_rmaps_base_oversubscribe=1"
     "OMPI_MCA_btl_vader_single_copy_mechanism=none" "OMPI_MCA_hwloc_base_binding_policy=none" "EVENT_NOEPOLL=1"
-    "OMPI_MCA_mpi_yield_when_idle=1" "OMPI_MCA_pml=ob1" "OMPI_MCA_btl=self,vader" "OMPI_MCA_odls_base_sigkill_timeout=0")
+    "OMPI_MCA_mpi_yield_when_idle=1" "OMPI_MCA_pml=ob1" "OMPI_MCA_btl=self,vader" "OMPI_MCA_odls_base_sigkill_timeout=0"
+    "HWLOC_COMPONENTS=-gl,-opencl,-pci" "PMIX_MCA_gds=hash")
