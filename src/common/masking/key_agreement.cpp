@@ -1,8 +1,11 @@
 #include "common/masking/key_agreement.hpp"
 
+#include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <openssl/core_names.h>
 #include <openssl/kdf.h>
 
 #include "common/randomness/openssl_handles.hpp"
@@ -74,19 +77,20 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
   append(info, context.purpose);
   append(info, context.from);
   append(info, context.to);
-  const OpenSslPtr<EVP_PKEY_CTX> hkdf(EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr));
+  // Fetched once: that takes longer than a derivation, of which there are some for each pair of neighbors.
+  static const OpenSslPtr<EVP_KDF> hkdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
+  const OpenSslPtr<EVP_KDF_CTX> derivation(EVP_KDF_CTX_new(hkdf.get()));
+  const auto octets = [](const char* name, std::span<const std::byte> bytes) {
+    return OSSL_PARAM_construct_octet_string(name, const_cast<std::byte*>(bytes.data()), bytes.size());
+  };
+  std::string digest = "SHA256";
+  const std::array parameters{OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
+                              octets(OSSL_KDF_PARAM_SALT, context.run), octets(OSSL_KDF_PARAM_KEY, secret),
+                              octets(OSSL_KDF_PARAM_INFO, info), OSSL_PARAM_construct_end()};
   SecretVector<std::byte> key(kAgreementKeyBytes);
-  std::size_t length = key.size();
-  require_openssl(
-      hkdf != nullptr && EVP_PKEY_derive_init(hkdf.get()) == 1 &&
-          EVP_PKEY_CTX_set_hkdf_md(hkdf.get(), EVP_sha256()) == 1 &&
-          EVP_PKEY_CTX_set1_hkdf_salt(hkdf.get(), openssl_bytes(context.run.data()),
-                                      static_cast<int>(context.run.size())) == 1 &&
-          EVP_PKEY_CTX_set1_hkdf_key(hkdf.get(), openssl_bytes(secret.data()), static_cast<int>(secret.size())) == 1 &&
-          EVP_PKEY_CTX_add1_hkdf_info(hkdf.get(), openssl_bytes(std::as_const(info).data()),
-                                      static_cast<int>(info.size())) == 1 &&
-          EVP_PKEY_derive(hkdf.get(), openssl_bytes(key.data()), &length) == 1 && length == key.size(),
-      "no HKDF-SHA256");
+  require_openssl(derivation != nullptr &&
+                      EVP_KDF_derive(derivation.get(), openssl_bytes(key.data()), key.size(), parameters.data()) == 1,
+                  "no HKDF-SHA256");
   return key;
 }
 

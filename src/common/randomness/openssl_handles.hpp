@@ -7,6 +7,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 
 #include "common/base/error.hpp"
 
@@ -17,6 +18,8 @@ struct FreeOpenSsl {
   void operator()(EVP_PKEY_CTX* context) const noexcept { EVP_PKEY_CTX_free(context); }
   void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
+  void operator()(EVP_KDF* function) const noexcept { EVP_KDF_free(function); }
+  void operator()(EVP_KDF_CTX* context) const noexcept { EVP_KDF_CTX_free(context); }
   void operator()(BIO* bio) const noexcept { BIO_free_all(bio); }
 };
 

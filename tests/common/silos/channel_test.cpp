@@ -1,6 +1,7 @@
 #include "common/silos/channel.hpp"
 
 #include "common/base/error.hpp"
+#include "common/randomness/signing_key.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::channel_test {
@@ -95,6 +96,14 @@ TEST_F(ChannelTest, KindsHaveOneNameEach) {
   }
   EXPECT_EQ(to_string(static_cast<FrameKind>(22)), "unknown");
   EXPECT_EQ(choice_of<FrameKind>("nothing"), std::nullopt);
+}
+
+// By Python's hmac: HMAC(HMAC(run, secret), info | 1), each number of the info in 8 bytes, texts behind their length.
+TEST(KeyDerivation, IsThatOfRfc5869) {
+  KeyContext context{{}, 1, 2, "purpose", 3, 4};
+  context.run.fill(std::byte{7});
+  EXPECT_EQ(to_hex(derive_key(SecretVector<std::byte>(32, std::byte{1}), context)),
+            "69d563d929d53b0730ea221e4fa12b349085b7020ca8d4469a5028f532a1be49");
 }
 
 TEST(KeyDerivation, EveryPartOfTheContextCounts) {
