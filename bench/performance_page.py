@@ -175,7 +175,7 @@ def version(program):
 
 
 def main(page, build):
-    told = machine_with_load()
+    told = machine_with_load(PROGRAM)
     reduced = bench("reduce", "--elements", COUNT, ranks=2)["gigabytes_per_second"]
     text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), kept_rows=KEPT_ROWS, kept_dim=KEPT_DIM, rounds_by_classes=rounds_by_classes(),
                        before=f" `ms before` is an earlier build's, {version(BEFORE)}, in turn with this one's." if BEFORE else "", noise=noises(),

@@ -105,7 +105,7 @@ def section(shape, folder):
 
 
 def main(page, build, folder):
-    told = machine_with_load()
+    told = machine_with_load(PROGRAM)
     os.makedirs(folder)
     try:
         tables = []

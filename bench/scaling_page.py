@@ -234,11 +234,6 @@ def measure(ranks, _, scalings, methods, out):
                        "seconds": time.monotonic() - began, "phases": json.dumps(phases_of(folder))}
 
 
-def measured_on():
-    told = subprocess.run([f"{BUILD}/dpreduce", "bench", "gram", "--rows", "256", "--dim", "64", "--format", "json"], check=True, capture_output=True, text=True)
-    return f"{machine()} (products: {json.loads(told.stdout)['kernel']})"
-
-
 def built():
     return subprocess.run([os.path.join(ROOT, "launch/build-id")], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -384,7 +379,7 @@ def main(out, what, *words):
     os.makedirs(out, exist_ok=True)
     if what == "rates":
         return rates(ranks, out)
-    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), measured_on(), built())
+    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), machine(f"{BUILD}/dpreduce"), built())
 
 
 if __name__ == "__main__":
