@@ -218,8 +218,8 @@ def simulate_silos(silos, networks, _, methods, out):
                          for word in fit(method, f"silos{count}", SILO_CLASSES)]
                 told = json.loads(run([f"{BUILD}/bench/simulated_ranks", count + 1, network, "--", *words, "--secure-aggregation"], folder).splitlines()[-1])
                 yield {"source": "simulated", "scaling": "silos", "method": method, "network": network, "ranks": count, "rows": count * SILO_ROWS,
-                       "seconds": told["seconds"], "coordinator": told["coordinator_computes"], "others": told["others_compute"],
-                       "phases": json.dumps(phases_of(folder))}
+                       "seconds": told["seconds"], "formula": told["coordinator_computes"] + told["others_compute"] + count * told["bytes"] / RATES[network],
+                       "coordinator": told["coordinator_computes"], "others": told["others_compute"], "bytes": told["bytes"], "phases": json.dumps(phases_of(folder))}
 
 
 def measure(ranks, _, scalings, methods, out):

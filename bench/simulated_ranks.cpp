@@ -64,8 +64,8 @@ constexpr int kAll = -1;
 struct Rank {
   double resumed = 0.0;  // CPU time at which the last call returned
   double computed = 0.0;
-  std::size_t bytes = 0;     // of its collectives
-  std::size_t count = 0;     // of these
+  std::size_t bytes = 0;     // of its collectives; of a party, of all its messages
+  std::size_t count = 0;     // of collectives
   std::size_t meetings = 0;  // that it has come to
 };
 std::vector<Rank> all;
@@ -338,6 +338,7 @@ class MailboxWire final : public dpreduce::Wire {
   void send(std::uint32_t to, std::vector<std::byte> bytes) override {
     const Call call('p');
     const std::uint64_t length = bytes.size();
+    own().bytes += length;
     auto message = std::make_unique<dpreduce::Message>(static_cast<std::uint32_t>(own_number()), std::move(bytes));
     box(static_cast<int>(to))->put_init(message.release(), length)->detach();
   }
@@ -350,6 +351,7 @@ class MailboxWire final : public dpreduce::Wire {
       return std::nullopt;
     }
     coming_ = nullptr;
+    own().bytes += message_->bytes.size();
     return std::move(*std::unique_ptr<dpreduce::Message>(message_));
   }
 
