@@ -17,11 +17,11 @@ import time
 from measured_machine import machine_with_load
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
+PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
 REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name, usual in [
     ("REPEATS", 5), ("ROWS", 8192), ("DIM", 1664), ("CLASSES", 1000), ("COUNT", 16_777_216)])
-BEFORE = os.environ.get("BEFORE")
-FEATURES, FITS = os.environ.get("FEATURES", os.path.join(ROOT, "data/fashion_mnist")), int(os.environ.get("FITS", 15))
+BEFORE = os.path.abspath(os.environ["BEFORE"]) if "BEFORE" in os.environ else None
+FEATURES, FITS = os.path.abspath(os.environ.get("FEATURES", os.path.join(ROOT, "data/fashion_mnist"))), int(os.environ.get("FITS", 15))
 KEPT_ROWS, KEPT_DIM = (60_000, 1296) if DIM == 1664 else (ROWS, DIM)
 PAGE = """# Speed: what the parts of a run take
 
@@ -62,7 +62,7 @@ The quickstart's fit with `--epsilon 1`, from the call of `launch/local` to its 
 
 ## A silo's start
 
-A silo that waits for its coordinator, before it has read a row, has taken {start:.0f} ms of CPU time, from its start on.
+A silo that waits for its coordinator, before it has read a row, has taken {start:.0f} ms of CPU time, from its start on. It is started without a launcher, so the program starts itself once more, with OpenBLAS' kernels chosen.
 
 ## More measurements
 
@@ -158,11 +158,16 @@ def silo_start():
         with open(os.path.join(folder, "roster.toml"), "w", encoding="utf-8") as file:
             file.write("\n".join(roster) + "\n")
         health, seconds = os.path.join(folder, "health"), []
+        bare = {name: value for name, value in os.environ.items() if name not in ("OPENBLAS_CORETYPE", "OMP_NUM_THREADS")}  # a silo has no launcher
         for _ in range(REPEATS):
+            if os.path.exists(health):
+                sys.exit("launch/performance: a silo that was stopped has left its health file")
             with subprocess.Popen([PROGRAM, *("silo --connect 127.0.0.1:1 --roster roster.toml --identity silo.1.key --log log --ledger ledger.jsonl --health health "
-                                              f"--train-x {rows}/train_x.npy --train-y {rows}/train_y.npy --classes 10 --threads 1 --method mean --epsilon 4 --delta 1e-5").split()], cwd=folder, stderr=subprocess.DEVNULL) as silo:
+                                              f"--train-x {rows}/train_x.npy --train-y {rows}/train_y.npy --classes 10 --threads 1 --method mean --epsilon 4 --delta 1e-5").split()], cwd=folder, env=bare, stderr=subprocess.DEVNULL) as silo:
                 while silo.poll() is None and not os.path.exists(health):
                     time.sleep(0.001)
+                if silo.returncode is not None:
+                    sys.exit(f"launch/performance: a silo did not wait for its coordinator: exit {silo.returncode}")
                 with open(f"/proc/{silo.pid}/stat", encoding="utf-8") as file:
                     user, system = file.read().rpartition(")")[2].split()[11:13]
                 silo.terminate()

@@ -77,7 +77,7 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
   append(info, context.purpose);
   append(info, context.from);
   append(info, context.to);
-  // Fetched once: that takes longer than a derivation, of which there are some for each pair of neighbors.
+  // Fetched once: fetching takes longer than a derivation, and each pair of neighbors needs several.
   static const OpenSslPtr<EVP_KDF> hkdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
   const OpenSslPtr<EVP_KDF_CTX> derivation(EVP_KDF_CTX_new(hkdf.get()));
   const auto octets = [](const char* name, std::span<const std::byte> bytes) {
