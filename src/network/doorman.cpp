@@ -13,8 +13,6 @@ namespace {
 using boost::asio::ip::tcp;
 
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
-constexpr int kLinesAtOnce = 10;
-constexpr auto kTellAgain = std::chrono::seconds(10);
 
 tcp::acceptor listening(boost::asio::io_context& io, const NetworkAddress& listen) {
   try {

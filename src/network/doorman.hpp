@@ -31,6 +31,9 @@ class Doorman {
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMostVisitors = 64;
   static constexpr double kHandshakesPerSecond = 200.0;
+  /// Of the turned away so many are told of, a line each, in that time; the others are counted.
+  static constexpr std::size_t kLinesAtOnce = 10;
+  static constexpr std::chrono::seconds kTellAgain{10};
 
   /// A visitor that is who `key` says, and has greeted. What it sends next is read on by `reader`.
   struct Proved {
@@ -88,8 +91,7 @@ class Doorman {
   double handshakes_left_ = kHandshakesPerSecond;
   Clock::time_point counted_at_ = Clock::now();
   std::minstd_rand chance_{std::random_device{}()};
-  // What is told of the turned away is bounded as well.
-  int lines_left_ = 0;
+  std::size_t lines_left_ = 0;
   std::uint64_t untold_ = 0;
   Clock::time_point told_until_{};
 };

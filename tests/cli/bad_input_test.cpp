@@ -19,8 +19,6 @@ namespace bad_input_test {
 
 using testing::StartsWith;
 
-constexpr double kSecondsToEnd = 5.0;
-
 // What every case finds in its folder, made once by the program itself.
 const std::map<std::string, std::string>& good_files() {
   static const std::map<std::string, std::string> files = [] {

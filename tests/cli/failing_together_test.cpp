@@ -18,7 +18,6 @@ namespace dpreduce::failing_together_test {
 
 using testing::StartsWith;
 
-constexpr double kSecondsToEnd = 5.0;
 constexpr int kRanks = 3;
 constexpr int kMostAttempts = 50;
 constexpr useconds_t kPollMicroseconds = 200;

@@ -7,8 +7,6 @@
 
 namespace dpreduce::files_once_test {
 
-constexpr double kSecondsToEnd = 30.0;
-
 class FilesOnceTest : public ProgramTest {
  protected:
   FilesOnceTest() {

@@ -6,8 +6,6 @@
 
 namespace dpreduce::job_command_test {
 
-constexpr double kSecondsToEnd = 20.0;
-
 class JobCommandTest : public ProgramTest {
  protected:
   JobCommandTest() {

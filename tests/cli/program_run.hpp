@@ -17,6 +17,10 @@
 
 namespace dpreduce {
 
+/// By when a run that is refused, or whose ranks were killed, has ended. That it ends is tested, not how fast it does:
+/// other tests run beside it.
+inline constexpr double kSecondsToEnd = 20.0;
+
 /// What a run is.
 enum class Form {
   kFork,    ///< of this process, which must have no threads of its own

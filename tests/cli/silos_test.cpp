@@ -12,7 +12,6 @@ namespace dpreduce {
 namespace silos_test {
 
 constexpr std::size_t kMostSilosHere = 5;
-constexpr double kSecondsToEnd = 30.0;
 
 std::size_t lines_with(const std::string& beginning, const std::string& text) {
   const std::vector<std::string> lines = lines_of(text);

@@ -180,7 +180,7 @@ TEST(CommunicatorFailure, LongWorkEndsSoonAfterAPeerFails) {
     }
   }),
                Error);
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(20));
 }
 
 TEST(CommunicatorFailure, LowestFailingRankSpeaksAndAllGetItsCode) {

@@ -368,8 +368,8 @@ TEST(LineMatrix, ALateSiloEndsTheRunForAll) {
   std::vector<LineStory> stories;
   for (const FrameKind at : {FrameKind::kStatus, FrameKind::kMasked, FrameKind::kReveal}) {
     LineStory story;
-    story.plan.fault = Fault{2, FaultKind::kSlow, at, 1, 1.0};
-    story.plan.timeout = std::chrono::milliseconds(500);
+    story.plan.fault = Fault{2, FaultKind::kSlow, at, 1, 4.0};
+    story.plan.timeout = std::chrono::seconds(2);  // a busy machine keeps the others waiting too
     stories.push_back(std::move(story));
   }
   const Played played = play_all("a silo is late", stories);

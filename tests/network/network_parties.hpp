@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "network/coordinator_wire.hpp"
+#include "network/doorman.hpp"
 #include "network/silo_wire.hpp"
 #include "tests/network/line_proxy.hpp"
 #include "tests/temporary_folder.hpp"
@@ -45,14 +46,26 @@ class NetworkParties {
     coordinator_->wait_for_silos(std::nullopt, 1, [](const auto&) {});
   }
 
+  /// The most visitors of whose refusal the coordinator may have told by now, each in a line.
+  std::size_t most_refusals_told() const {
+    const auto turns = (WireClock::now() - begun_) / Doorman::kTellAgain;
+    return Doorman::kLinesAtOnce * (1 + static_cast<std::size_t>(turns));
+  }
+
   std::string log(std::size_t party) const {
     std::ifstream file(log_path(party));
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  /// Whether that text comes to stand in a log within some seconds.
-  bool comes_to_log(std::size_t party, const std::string& text) const {
+  std::size_t times_in_log(std::size_t party, const std::string& text) const {
+    const std::string all = log(party);
+    std::size_t times = 0;
+    for (std::size_t at = 0; (at = all.find(text, at)) != std::string::npos; ++at) ++times;
+    return times;
+  }
+  /// Whether that text comes to stand in a log, so many times, within some seconds.
+  bool comes_to_log(std::size_t party, const std::string& text, std::size_t times = 1) const {
     const auto until = WireClock::now() + std::chrono::seconds(15);
-    while (log(party).find(text) == std::string::npos) {
+    while (times_in_log(party, text) < times) {
       if (WireClock::now() > until) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -62,6 +75,7 @@ class NetworkParties {
  private:
   std::string log_path(std::size_t party) const { return folder_ / fmt::format("{}.log", party); }
 
+  WireClock::time_point begun_ = WireClock::now();
   TemporaryFolder folder_;
   std::chrono::milliseconds silo_timeout_;
   std::chrono::milliseconds run_timeout_;

@@ -39,7 +39,7 @@ TEST(NetworkWire, MessagesOutliveConnectionsThatAreCut) {
 
 // A cable that is pulled ends no connection: signs of life fail to come.
 TEST(NetworkWire, AConnectionOnWhichNothingComesIsDialedAgain) {
-  NetworkParties parties(1, std::chrono::milliseconds(4000));
+  NetworkParties parties(1, std::chrono::seconds(4));
   LineProxy proxy(parties.port());
   const auto silo = parties.silo(1, proxy.port());
   parties.begin();
@@ -51,7 +51,7 @@ TEST(NetworkWire, AConnectionOnWhichNothingComesIsDialedAgain) {
 }
 
 TEST(NetworkWire, ASiloWhoseLineStaysBrokenIsLostAndLearnsThatTheCoordinatorIsGone) {
-  NetworkParties parties(2, std::chrono::milliseconds(2000));
+  NetworkParties parties(2, std::chrono::seconds(4));
   LineProxy proxy(parties.port());
   const auto cut_off = parties.silo(1, proxy.port());
   const auto other = parties.silo(2);
@@ -63,14 +63,14 @@ TEST(NetworkWire, ASiloWhoseLineStaysBrokenIsLostAndLearnsThatTheCoordinatorIsGo
   ASSERT_TRUE(farewell && farewell->is_farewell);
   EXPECT_EQ(farewell->from, 1U);
   EXPECT_THAT(std::string(reinterpret_cast<const char*>(farewell->bytes.data()), farewell->bytes.size()),
-              HasSubstr("was not made again within 0.5 s"));
+              HasSubstr("was not made again within 1 s"));
   EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*cut_off); }), HasSubstr("the coordinator is gone"));
   expect_talk(parties.coordinator(), 2, *other, 2);
 }
 
 TEST(NetworkWire, ACoordinatorThatDiesOrLeavesEndsTheRunAtEachSiloWithTheReason) {
   for (const bool says_so : {true, false}) {
-    NetworkParties parties(1, std::chrono::milliseconds(2000));
+    NetworkParties parties(1, std::chrono::seconds(4));
     const auto silo = parties.silo(1);
     parties.begin();
     expect_talk(parties.coordinator(), 1, *silo, 1);
@@ -117,19 +117,17 @@ TEST(NetworkWire, AnotherProcessOfAnIdentityIsRefusedAndTheFirstIsNotTouched) {
 
 // However often a silo's other process comes, the log does not grow with it.
 TEST(NetworkWire, RefusalsOfASiloAreToldInABoundedNumberOfLines) {
-  constexpr int kProcesses = 15;
-  constexpr std::ptrdiff_t kMostLines = 10;
+  constexpr std::size_t kProcesses = Doorman::kLinesAtOnce + 5;
   NetworkParties parties(1);
   const auto first = parties.silo(1);
   ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
-  for (int process = 0; process < kProcesses; ++process) {
+  for (std::size_t process = 0; process < kProcesses; ++process) {
     const auto other = parties.silo(1);
     EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*other); }), HasSubstr("another process of this identity"));
   }
-  const std::string log = parties.log(0);
-  std::ptrdiff_t lines = 0;
-  for (std::size_t at = log.find("was refused"); at != std::string::npos; at = log.find("was refused", at + 1)) ++lines;
-  EXPECT_EQ(lines, kMostLines);
+  const std::size_t told = parties.times_in_log(0, "was refused");
+  EXPECT_GE(told, Doorman::kLinesAtOnce);
+  EXPECT_LE(told, parties.most_refusals_told());
 }
 
 // Nothing was sealed yet: nothing is lost with it.
@@ -148,7 +146,7 @@ TEST(NetworkWire, BeforeTheRunAProcessThatHasGoneMayBeStartedAgain) {
 
 // A silo may wait for the others for hours: a line that breaks meanwhile, for however long, costs it nothing.
 TEST(NetworkWire, BeforeTheRunALineMayStayBroken) {
-  NetworkParties parties(1, std::chrono::milliseconds(1200));
+  NetworkParties parties(1, std::chrono::seconds(4));
   LineProxy proxy(parties.port());
   const auto silo = parties.silo(1, proxy.port());
   ASSERT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
@@ -164,7 +162,7 @@ TEST(NetworkWire, BeforeTheRunALineMayStayBroken) {
 
 // The time of the run is over, and the coordinator is away: the silo ends, and does not wait for it.
 TEST(NetworkWire, ASiloWithoutACoordinatorEndsWithItsTime) {
-  NetworkParties parties(1, std::chrono::seconds(40), std::chrono::milliseconds(300));
+  NetworkParties parties(1, std::chrono::seconds(40), std::chrono::seconds(3));
   const auto silo = parties.silo(1);
   ASSERT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
   parties.end_coordinator();
@@ -196,7 +194,7 @@ TEST(NetworkWire, TheRunBeginsAfterTheWaitWithThoseThatAreHere) {
 // What waits is bounded though messages are empty: the farewell behind them is read once some have been taken.
 TEST(NetworkWire, MessagesWithoutBytesTakeNoMemoryWithoutBound) {
   constexpr std::size_t kMessages = 2 * LineRoom::kMostWaiting / PartyLine::kBesideMessage;
-  NetworkParties parties(1, std::chrono::seconds(2));
+  NetworkParties parties(1, std::chrono::seconds(4));
   const auto silo = parties.silo(1);
   parties.begin();
   for (std::size_t message = 0; message < kMessages; ++message) silo->send(0, {});

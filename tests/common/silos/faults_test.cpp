@@ -99,7 +99,7 @@ TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
     EXPECT_TRUE(sums_are_right(result, plans[run]));
     if (ends_the_run(GetParam())) {
       // Every silo notices: at once where the process is gone, else when it has waited long enough.
-      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * *plans[run].of_silos + std::chrono::seconds(5));
+      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * *plans[run].of_silos + std::chrono::seconds(15));
       EXPECT_EQ(result.refusal, "the coordinator was killed");
       EXPECT_EQ(result.silo_refusals.size(), 5U);
       for (const auto& [silo, reason] : result.silo_refusals) {
@@ -223,11 +223,11 @@ TEST(Faults, PartsOfAStatisticAreNotSummed) {
 TEST(Faults, WithTooFewLeftTheRunEndsAndSaysWhy) {
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
                              FrameKind::kMasked, FrameKind::kReveal}) {
-    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::milliseconds(5000), .rounds = 2};
+    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::seconds(30), .rounds = 2};
     plan.fault = Fault{3, FaultKind::kKill, at, 1};
     const auto began = WireClock::now();
     const SiloRunResult result = run_silos(plan);
-    EXPECT_LT(WireClock::now() - began, std::chrono::seconds(10));
+    EXPECT_LT(WireClock::now() - began, plan.timeout);
     EXPECT_THAT(result.refusal, HasSubstr("2 of 3 silos are left, --threshold 3"));
     EXPECT_THAT(result.refusal, HasSubstr("silo 3 (" + std::string(to_string(at))));
     EXPECT_TRUE(result.sums.empty());
