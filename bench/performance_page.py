@@ -62,7 +62,7 @@ The quickstart's fit with `--epsilon 1`, from the call of `launch/local` to its 
 
 ## A silo's start
 
-A silo that waits for its coordinator, before it has read a row, has taken {start:.0f} ms of CPU time, from its start on. It is started without a launcher, so the program starts itself once more, with OpenBLAS' kernels chosen.
+A silo that waits for its coordinator, before it has read a row, has taken {start:.0f} ms of CPU time, from its start on. It is started without a launcher, as by its owner.
 
 ## More measurements
 

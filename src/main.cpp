@@ -1,12 +1,10 @@
 // dpreduce: one program, alone or under mpirun.
-#include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "commands/job.hpp"
 #include "common/base/standard_output.hpp"
 
 int main(int argc, char** argv) {
   dpreduce::keep_errors_of_standard_output();
-  dpreduce::choose_blas_kernels(argv);
   return dpreduce::closed_standard_output(
       dpreduce::run_program(dpreduce::with_help_as_option({argv + 1, argv + argc})));
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <set>
 
 #include <sys/wait.h>
 
@@ -199,23 +198,6 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
       run_program(split_arguments(arguments + "bare"), {.folder = folder_.path(), .form = Form::kProgram});
   ASSERT_EQ(bare.exit_code, 0) << bare.err;
   EXPECT_EQ(bytes("launched"), bytes("bare"));
-}
-
-// Whoever looks for dpreduce among processes finds it, also where it has started itself once more.
-TEST_F(LauncherTest, AStartWithoutALauncherKeepsTheProgramsName) {
-  unsetenv("OPENBLAS_CORETYPE");
-  RunningProgram program({"bench", "noise", "--sigma", "4096", "--count", "5000000"},
-                         {.folder = folder_.path(), .form = Form::kProgram});
-  std::set<std::string> names;
-  const double give_up = seconds_now() + 30.0;
-  for (bool runs = true; runs && seconds_now() < give_up;) {
-    const auto found = processes_with(program.mark());
-    for (const ProcessEntry& process : found) names.insert(process.name);
-    runs = names.empty() || !found.empty();
-  }
-  EXPECT_EQ(program.finish().exit_code, 0);
-  names.erase("cli_cost_test");  // before it became the program
-  EXPECT_THAT(names, testing::ElementsAre("dpreduce"));
 }
 
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.

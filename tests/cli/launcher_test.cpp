@@ -1,5 +1,6 @@
-// A launcher that has started several processes which do not find each other: each would make a whole run, and charge
-// it.
+// How the program starts. A launcher that has started several processes which do not find each other: each would make a
+// whole run, and charge it. A folder whose files are named like libraries.
+#include <fstream>
 #include <utility>
 
 #include "tests/cli/program_test.hpp"
@@ -51,6 +52,14 @@ TEST_F(SingleProcessTest, ASingleProcessRunsWhereItIsMeant) {
   EXPECT_EQ(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);
   EXPECT_EQ(fit({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);  // a script in an allocation
   EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 3, {"-x", "SLURM_STEP_NUM_TASKS"}).exit_code, 0);  // all of a job
+}
+
+// Whoever can write where the program is started would else run code of theirs in it, beside the exact sums.
+TEST_F(SingleProcessTest, NoLibraryIsTakenFromTheFolderItIsStartedIn) {
+  for (const std::string library : {"libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "libmpi.so.40", "libfmt.so.9"}) {
+    std::ofstream(folder_ / library) << "no library";
+  }
+  EXPECT_EQ(fit({}).exit_code, 0);
 }
 
 }  // namespace dpreduce::launcher_test

@@ -19,6 +19,12 @@ def run_python(code, *words):
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def test_no_library_is_taken_from_the_folder_python_is_started_in(tmp_path):
+    for library in ("libfmt.so.9", "libmpi.so.40", "libhdf5_serial.so.103", "liblapacke.so.3"):
+        (tmp_path / library).write_text("no library")
+    subprocess.run([sys.executable, "-c", "import dpreduce._core"], check=True, cwd=tmp_path)
+
+
 def test_an_estimator_is_imported_without_scikit_learn():
     code = ("import sys\nfrom dpreduce import DPClassifier\nassert 'sklearn' not in sys.modules and 'scipy' not in sys.modules\n"
             "import inspect\nassert 'gram_share' in inspect.signature(DPClassifier).parameters\n")

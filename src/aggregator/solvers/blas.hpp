@@ -26,10 +26,4 @@ class KeptBlasThreads {
 /// not enough: call it before anything is spent.
 void take_blas_memory();
 
-/// Kernels by the processor's instructions, unless OPENBLAS_CORETYPE names others: SkylakeX with AVX-512, Haswell with
-/// AVX2. OpenBLAS (0.3.21) falls back to SSE3, a quarter as fast, on processors younger than itself, and kernels round
-/// differently. It chooses while it is loaded, so that a process with others starts its program again. Call it before
-/// anything else: what the process has done is lost. `arguments` as in main, ended by null.
-void choose_blas_kernels(char** arguments);
-
 }  // namespace dpreduce
