@@ -1,6 +1,6 @@
 // How often intervals of refits hold (aggregator/solvers/weight_intervals.hpp): docs/experiments/intervals.md.
 //
-//     intervals_coverage PAGE [SEEDS [THREADS]]     writes PAGE
+//     refit_coverage PAGE [SEEDS [THREADS]]     writes PAGE
 //
 // Rows are drawn once for each n and d: autocorrelated Gaussian features (.7 between neighbors), scaled to norm 1, and
 // their exact Gram matrix G. A seed draws targets y = beta^T x + noise of standard deviation .3 anew, without the rows:
@@ -204,7 +204,7 @@ std::vector<Coverage> coverages_of(const Rows& rows, double mu, std::uint64_t se
 
 constexpr const char* kHead = R"(# How often intervals hold
 
-Written by `bench/intervals_coverage`, of dpreduce {}. Every figure comes from that program, which says how rows, targets and noise are
+Written by `bench/refit_coverage`, of dpreduce {}. Every figure comes from that program, which says how rows, targets and noise are
 drawn: {} seeds a line, delta {}, ridge {:g}, autocorrelated features, intervals of level .95 (the target is .94 to .965).
 [Release once, refit for ever](../how-to/release-and-refit.md) says what they are about, and what kappa is.
 
@@ -352,7 +352,7 @@ void write_page(const std::string& path, std::uint64_t seeds, unsigned threads) 
 
 int main(int count, char** arguments) {
   if (count < 2) {
-    std::fprintf(stderr, "usage: intervals_coverage PAGE [SEEDS [THREADS]]\n");
+    std::fprintf(stderr, "usage: refit_coverage PAGE [SEEDS [THREADS]]\n");
     return 2;
   }
   const std::uint64_t seeds = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1000;
