@@ -22,6 +22,20 @@ void require_chosen(const PlannedSelection& selection) {
   }
 }
 
+// Such sums of silos are what they stand for; nobody is told how large they are. A silo that holds to nothing can do no
+// more than move sums, which are folded.
+void require_summable_by_silos(const PlannedSelection& selection, std::span<const std::int64_t> utilities,
+                               int parties) {
+  const std::int64_t largest = largest_utility_of_silo(static_cast<std::uint64_t>(std::max(1, parties - 1)));
+  if (std::ranges::all_of(utilities, [&](std::int64_t utility) { return utility >= -largest && utility <= largest; })) {
+    return;
+  }
+  throw BadInput(
+      fmt::format("selection {}: a sum of utilities is too large for a run among {} silos; scale utilities "
+                  "and sensitivity down",
+                  selection.name, parties - 1));
+}
+
 // Rank r has the widths[r] candidates after those of lower ranks.
 void require_part(const PlannedSelection& selection, std::uint64_t first, std::size_t elements,
                   std::span<const std::uint64_t> widths, int rank) {
@@ -313,7 +327,8 @@ ChoiceOfGroup Releaser::charge(const PlannedSelection& selection, const std::str
   if (!run_) return [wanted](std::uint64_t, auto utilities) { return best_candidates(utilities, wanted); };
   note_silos();
   const std::string id = run_->charge(selection, fingerprint);
-  const auto sampler = std::make_shared<const SelectionSampler>(selection.terms, run_->plan().adjacency);
+  const UtilitySums sums = ranks_.silos() == nullptr ? UtilitySums::kOfTrustedRanks : UtilitySums::kOfSilos;
+  const auto sampler = std::make_shared<const SelectionSampler>(selection.terms, run_->plan().adjacency, sums);
   return [this, id, sampler](std::uint64_t group, std::span<const std::int64_t> utilities) {
     RandomStream stream = run_->stream("selection", fmt::format("{}/{}", id, group));
     return sampler->draw(stream, utilities);
@@ -334,12 +349,17 @@ Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::u
 }
 
 Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
+  const bool is_of_silos = ranks_.silos() != nullptr;
   ranks_.together([&] {
     require_utilities(selection, local);
+    if (is_of_silos) require_summable_by_silos(selection, local.block(0), ranks_.size());
     begin(selection);
   });
-  UtilityRange range = utility_range(local.block(0));
-  ranks_.sum_to_coordinator(range);
+  UtilityRange range{};
+  if (!is_of_silos) {
+    range = utility_range(local.block(0));
+    ranks_.sum_to_coordinator(range);
+  }
   std::string whole;
   if (run_) whole = has_fingerprints() ? run_->fingerprint(ranks_, selection.name, local) : nothing_of_the_data();
   ChoiceOfGroup choice_of;
@@ -361,7 +381,10 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
     if (!ranks_.is_coordinator()) return;
     const std::uint64_t candidates = selection.terms.candidates;
     // A unit adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
-    for (std::int64_t& utility : local.block(0)) utility >>= selection.fraction_bits;
+    for (std::int64_t& utility : local.block(0)) {
+      if (is_of_silos) utility = folded(utility);
+      utility >>= selection.fraction_bits;
+    }
     for (std::uint64_t group = 0; group < selection.terms.groups; ++group) {
       const auto choice = choice_of(group, local.block(0).subspan(group * candidates, candidates));
       chosen.insert(chosen.end(), choice.begin(), choice.end());

@@ -39,16 +39,16 @@ SecretVector<std::uint64_t> uniform_subset(RandomStream& stream, std::uint64_t b
   return subset;
 }
 
-SelectionRate rate_of(const SelectionTerms& terms, Adjacency adjacency) {
+SelectionRate rate_of(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums) {
   if (const std::string fault = fault_of(terms); !fault.empty()) throw UsageError("selection: " + fault);
-  return selection_rate(terms.epsilon, terms.sensitivity,
-                        adjacency == Adjacency::kAddRemove ? ScoreChange::kMonotone : ScoreChange::kGeneral);
+  const bool is_monotone = adjacency == Adjacency::kAddRemove && sums == UtilitySums::kOfTrustedRanks;
+  return selection_rate(terms.epsilon, terms.sensitivity, is_monotone ? ScoreChange::kMonotone : ScoreChange::kGeneral);
 }
 
 }  // namespace
 
-SelectionSampler::SelectionSampler(const SelectionTerms& terms, Adjacency adjacency)
-    : terms_(terms), rate_(rate_of(terms, adjacency)) {
+SelectionSampler::SelectionSampler(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums)
+    : terms_(terms), rate_(rate_of(terms, adjacency, sums)) {
   if (terms.chosen > 1) sets_by_worst_ = Multiplicities::of_subsets_by_worst(terms.candidates, terms.chosen);
 }
 
@@ -86,6 +86,13 @@ bool is_at_most(std::uint64_t low, std::uint64_t high, std::uint64_t most) {
 }
 
 }  // namespace
+
+std::int64_t folded(std::int64_t sum) {
+  constexpr std::uint64_t kTurn = std::uint64_t{1} << 63;
+  constexpr std::int64_t kLargest = std::int64_t{1} << 62;
+  if (sum >= -kLargest && sum <= kLargest) return sum;
+  return static_cast<std::int64_t>(kTurn - static_cast<std::uint64_t>(sum));  // mod 2^64: -2^63 is 2^63
+}
 
 UtilityRange utility_range(std::span<const std::int64_t> local) {
   std::int64_t most = 0;

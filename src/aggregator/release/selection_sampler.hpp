@@ -1,7 +1,7 @@
 // The draw of a private selection: from the exact utilities of one group to the candidates that it puts out.
 //
 //   Legend. u_i the group's utilities, epsilon and Delta of the terms, gamma = epsilon / Delta under add-remove and
-//           epsilon / (2 Delta) under replace-one; K the number of candidates chosen.
+//           epsilon / (2 Delta) under replace-one, and where sums are folded; K the number of candidates chosen.
 //
 //     exponential, K = 1      P[i] ~ exp(gamma u_i)
 //     exponential, K > 1      P[S] ~ exp(gamma min over i in S of u_i),   S of K candidates
@@ -27,10 +27,16 @@
 
 namespace dpreduce {
 
+/// Whose sums utilities are.
+enum class UtilitySums {
+  kOfTrustedRanks,  ///< the integers that they stand for
+  kOfSilos          ///< folded: a silo may add anything to them
+};
+
 class SelectionSampler {
  public:
   /// Throws UsageError unless fault_of(terms) is empty.
-  SelectionSampler(const SelectionTerms& terms, Adjacency adjacency);
+  SelectionSampler(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums = UtilitySums::kOfTrustedRanks);
 
   /// K candidates, in rising order: the order says nothing of their utilities. One call for one group, each with a
   /// stream of its own. Preconditions: as many utilities as the terms have candidates. Throws as
@@ -47,8 +53,18 @@ class SelectionSampler {
 /// Preconditions: chosen <= |utilities|.
 std::vector<std::uint64_t> best_candidates(std::span<const std::int64_t> utilities, std::uint64_t chosen);
 
-// Whether sums of utilities over ranks are the integers they stand for, and not those mod 2^64: a sum that wraps around
-// turns the best candidate into the worst, and one record may do it.
+/// A sum mod 2^64 of which one silo may have been anything: s where |s| <= 2^62, else sign(s) 2^63 - s. On the ring of
+/// 64 bits neighbors stay neighbors: what one record adds moves it by no more than that, up or down, wherever a silo
+/// has moved the sum to. A sum taken as it is would turn from best to worst at 2^63, and one record may do it.
+std::int64_t folded(std::int64_t sum);
+
+/// Up to this size of each of so many silos' utilities their sums are what they stand for.
+constexpr std::int64_t largest_utility_of_silo(std::uint64_t silos) {
+  return (std::int64_t{1} << 62) / static_cast<std::int64_t>(silos);
+}
+
+// Whether sums of utilities over trusted ranks are the integers they stand for, and not those mod 2^64: a sum that
+// wraps around turns the best candidate into the worst, and one record may do it.
 //
 //   Legend. H_r = max(0, largest utility of rank r), L_r = max(0, -smallest): every sum lies in [-sum L_r, sum H_r].
 

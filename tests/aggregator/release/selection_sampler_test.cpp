@@ -42,6 +42,16 @@ TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOne) {
   }
 }
 
+// What is folded may fall where it would have risen.
+TEST(SelectionSampler, HasHalfTheRateAmongSilosAsUnderReplaceOne) {
+  const Utilities utilities{5, 0, 3, 9, 7};
+  const SelectionSampler of_silos(terms_of(0.5, 3, 5), Adjacency::kAddRemove, UtilitySums::kOfSilos);
+  const SelectionSampler general(terms_of(0.5, 3, 5), Adjacency::kReplaceOne);
+  RandomStream ours = test_stream(1);
+  RandomStream theirs = test_stream(1);
+  for (int draw = 0; draw < 2000; ++draw) EXPECT_EQ(of_silos.draw(ours, utilities), general.draw(theirs, utilities));
+}
+
 TEST(SelectionSampler, IsPermuteAndFlipWhereThatIsAskedFor) {
   const Utilities utilities{5, 0, 3, 9, 7};
   SelectionTerms terms = terms_of(0.5, 3, 5);

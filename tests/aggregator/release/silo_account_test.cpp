@@ -153,8 +153,6 @@ TEST_F(SiloAccountTest, ACandidateThatIsNoneIsRefused) {
     ranks.together([] {});  // reservation
     ranks.together([] {});
     Statistic utilities = empty_utilities(plan.selections[0]);
-    UtilityRange range{};
-    ranks.sum_to_coordinator(range);
     ranks.together([] {});
     ranks.sum_to_coordinator(utilities.words());
     ranks.together([] {});

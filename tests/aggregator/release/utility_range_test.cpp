@@ -36,4 +36,31 @@ TEST(UtilityRange, CarriesBetweenDigitsCount) {
   EXPECT_FALSE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {kLeastUtility})));
 }
 
+// Also where a silo that lies has moved a sum to the place where it would wrap around.
+TEST(FoldedSum, MovesByNoMoreThanTheSumWhereverThatIs) {
+  constexpr std::int64_t kTurn = std::int64_t{1} << 62;
+  for (const std::int64_t honest : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-7}, kTurn, -kTurn}) {
+    EXPECT_EQ(folded(honest), honest);
+  }
+  for (const std::int64_t place : {std::int64_t{0}, kTurn, -kTurn, kMostUtility, kLeastUtility}) {
+    for (std::int64_t beside = -40; beside < 40; ++beside) {
+      const std::uint64_t sum = static_cast<std::uint64_t>(place) + static_cast<std::uint64_t>(beside);
+      for (const std::uint64_t added : {1, 7, 30}) {
+        const std::int64_t before = folded(static_cast<std::int64_t>(sum));
+        const std::int64_t after = folded(static_cast<std::int64_t>(sum + added));
+        EXPECT_LE(after - before, static_cast<std::int64_t>(added)) << place << " + " << beside;
+        EXPECT_GE(after - before, -static_cast<std::int64_t>(added)) << place << " + " << beside;
+      }
+    }
+  }
+}
+
+TEST(FoldedSum, LargestUtilitiesOfSilosAddUpToWhatTheyStandFor) {
+  for (const std::uint64_t silos : {1, 2, 3, 1000}) {
+    const std::int64_t sum = static_cast<std::int64_t>(silos) * largest_utility_of_silo(silos);
+    EXPECT_EQ(folded(sum), sum);
+    EXPECT_EQ(folded(-sum), -sum);
+  }
+}
+
 }  // namespace dpreduce::utility_range_test
