@@ -107,11 +107,17 @@ def as_targets(value, name):
 
 def as_labels(value, name):
     """The same of labels, which may be Python's own strings or numbers, as data frames have them: these are copied."""
+    import numpy as np
     frame = as_frame(value, name)
     if frame is not None:
         return labels_of_frame(frame, name)
     labels = _as_array(value, name)
-    return plain_labels(labels, name) if labels.ndim == 1 else labels
+    if labels.ndim != 1:
+        return labels
+    if not hasattr(value, "dtype"):  # a list: one label must not change the type of all others
+        labels = np.empty(len(value), object)
+        labels[:] = value
+    return plain_labels(labels, name)
 
 
 def indices_of(labels, classes, name):

@@ -221,4 +221,9 @@ def plain_labels(labels, name):
         row = next(row for row, each in enumerate(own) if not isinstance(each, str))
         raise BadInput(f"{name}: row {row} has the label {own[row]!r}, and other labels are strings; give all of one type (for the "
                        "data's owner only)")
-    return np.asarray(own)
+    plain = np.asarray(own)
+    if plain.dtype.kind == "f" and not all(isinstance(each, (float, np.floating)) for each in own):
+        row = next(row for row, each in enumerate(own) if not isinstance(each, (float, np.floating)))
+        raise BadInput(f"{name}: row {row} has the label {own[row]!r}, and all labels together would be floats, which merge large "
+                       "integers; give all of one type (for the data's owner only)")
+    return plain

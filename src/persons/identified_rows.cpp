@@ -1,18 +1,17 @@
 #include "persons/identified_rows.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "common/data/named_classes.hpp"
 
 namespace dpreduce {
 namespace {
@@ -25,15 +24,6 @@ struct Named {
   PersonHash person;
   std::uint32_t name;
 };
-
-// Nothing where an integer would be written in another way, so that it is another name: 07, +7, -0.
-std::optional<std::int64_t> integer_of(std::string_view name) {
-  std::int64_t integer = 0;
-  const char* const end = name.data() + name.size();
-  const auto [read, error] = std::from_chars(name.data(), end, integer);
-  if (error != std::errc() || read != end || std::to_string(integer) != name) return std::nullopt;
-  return integer;
-}
 
 // The hash of each name, by its number, in the order in which names come; `of_rows` gets the number of each row's name.
 std::vector<Named> named_persons(ShardedArray& persons, RowRange range, const KeyedHash& hash,
@@ -58,7 +48,7 @@ std::vector<Named> named_persons(ShardedArray& persons, RowRange range, const Ke
     for (const std::int64_t integer : some) take(integers, integer, digits_of);
   };
   const auto take_name = [&](std::string_view name) {
-    if (const auto integer = integer_of(name)) return take(integers, *integer, digits_of);
+    if (const auto integer = usual_integer(name)) return take(integers, *integer, digits_of);
     take(texts, std::string(name), [](const std::string& text) { return text; });
   };
   persons.visit_persons(range.first, range.count, {take_integers, take_name});

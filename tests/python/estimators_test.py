@@ -46,6 +46,15 @@ def test_labels_are_of_any_kind(classes, rows):
     assert model.classifier_.class_names == ([] if classes[0] == 0 else [str(c) for c in sorted(classes)])
 
 
+def test_a_float_among_integers_merges_no_classes(rows):
+    x, y = rows
+    large = [3, 2**53, 2**53 + 1]
+    labels = [large[label % 3] for label in y]
+    assert DPClassifier(**{**BUDGET, "classes": large}).fit(x, labels).classes_.dtype == np.int64
+    with pytest.raises(dpreduce.BadInput, match="give all of one type"):
+        DPClassifier(**{**BUDGET, "classes": large}).fit(x, [3.0] + labels[1:])
+
+
 def test_labels_of_a_data_frame(rows):
     import pandas
     x, y = rows

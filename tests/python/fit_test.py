@@ -84,6 +84,18 @@ def test_labels_may_be_truth_values_names_or_sets(rows):
     assert run.classifier.threshold is not None and run.probabilities(x).shape == (len(x), CLASSES)
 
 
+def test_one_label_of_a_list_changes_no_other(rows):
+    x, y = rows
+    names = ["1", "2", "3", "unknown"]
+    indices = [int(label) % 3 for label in y]
+    for own in (["unknown"] + indices[1:], [True] + [str(label) for label in indices[1:]]):
+        with pytest.raises(dpreduce.BadInput, match="give all of one type"):
+            dpreduce.fit(x, own, class_names=names, mu=1, method="mean")
+    words = ["unknown"] + [str(label + 1) for label in indices[1:]]
+    same = dpreduce.fit(x, words, class_names=names, mu=1, method="mean", seed=1)
+    assert same.classifier.to_bytes() == dpreduce.fit(x, np.array(words), class_names=names, mu=1, method="mean", seed=1).classifier.to_bytes()
+
+
 def test_public_and_validation_rows_are_arrays(rows):
     x, y = rows
     public = labeled_rows(300, seed=2)[0]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -162,6 +163,7 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
     DPREDUCE_ASSERT(names != nullptr);
     return read_named_labels(first_row, count, *names, out);
   }
+  if (is_text() && names != nullptr) return read_named_labels(first_row, count, *names, out);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     const auto bad = convert_labels(stored, dtype_, byte_order_, classes, out.subspan(done, block));
     if (!bad) return;
@@ -173,7 +175,7 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
 void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
                                   std::span<std::int32_t> out) {
   visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
-    const std::optional<std::int32_t> found = names.find(name);
+    const std::optional<std::int32_t> found = is_text() ? names.find_cell(name) : names.find(name);
     if (!found) throw BadInput(fmt::format("{}: row {} has {}{}", name_, row, names.refusal(name), kForOwnerOnly));
     out[row - first_row] = *found;
   });
@@ -184,6 +186,14 @@ void ArrayFile::visit_names(std::uint64_t first_row, std::uint64_t count, const 
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto element = stored.subspan(row * element_bytes_, element_bytes_);
+      if (!is_string(dtype_)) {  // of a text table
+        std::int64_t integer = 0;
+        DPREDUCE_ASSERT(dtype_ == DType::kInt64 && byte_order_ == kNativeByteOrder);
+        std::memcpy(&integer, element.data(), sizeof(integer));
+        buffer = std::to_string(integer);
+        visit(first_row + done + row, buffer);
+        continue;
+      }
       visit(first_row + done + row, stored_name(element, dtype_, byte_order_, buffer));
     }
   });

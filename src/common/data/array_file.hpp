@@ -108,6 +108,13 @@ class ArrayFile {
   /// Which array of which file this is, whatever it was named. BadInput where the file has gone.
   virtual FileIdentity identity() const = 0;
 
+  /// Whether labels are cells of a text table, 64-bit integers or strings by what all of them are: then what one stands
+  /// for must not depend on its type (NamedClasses::find_cell).
+  virtual bool is_text() const { return false; }
+
+  /// Whether rows lie in files that the named one refers to: identity() is not theirs.
+  virtual bool lies_in_other_files() const { return false; }
+
   /// Bytes of memory that the array takes as long as the file is open, because elements do not lie in the file as rows.
   virtual std::uint64_t held_bytes() const { return 0; }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/base/error.hpp"
 #include "common/base/utf8.hpp"
 #include "common/data/held_array.hpp"
+#include "common/data/named_classes.hpp"
 
 namespace dpreduce {
 namespace {
@@ -106,8 +108,7 @@ class CsvReader {
   std::size_t columns_ = 0;
 };
 
-// All rows of the table as numbers, row-major; nothing where a row other than the first has a cell that is none, and
-// `cell` is that cell.
+// All rows of the table as numbers, row-major; nothing where a row has a cell that is none, and `cell` is that cell.
 template <typename Number, typename Read>
 std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string& bad_cell) {
   std::vector<Number> numbers;
@@ -117,7 +118,11 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
     for (const std::string_view cell : cells) {
       numbers.emplace_back();
       if (read(cell, numbers.back())) continue;
-      if (!is_first) {
+      // A line of names has no number; one that has some is a row, which must not be lost.
+      Number other{};
+      const bool has_numbers =
+          std::ranges::any_of(cells, [&](std::string_view one) { return !one.empty() && read(one, other); });
+      if (!is_first || has_numbers) {
         bad_cell = cell;
         return {};
       }
@@ -144,7 +149,8 @@ std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, std::
                        .columns = columns,
                        .row_stride = static_cast<std::ptrdiff_t>(columns * element_bytes),
                        .column_stride = static_cast<std::ptrdiff_t>(element_bytes),
-                       .string_bytes = is_string(dtype) ? element_bytes : 0};
+                       .string_bytes = is_string(dtype) ? element_bytes : 0,
+                       .is_text = true};
   return std::make_unique<HeldArray>(std::move(stored), view, path, path, 0);
 }
 
@@ -192,7 +198,12 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, Ar
     }
     return held(targets, reader.columns(), path);
   }
-  const auto read = [](std::string_view cell, std::int64_t& value) { return read_number(cell, value); };
+  // Another way to write one, as 07, is a name, whatever the other cells are.
+  const auto read = [](std::string_view cell, std::int64_t& value) {
+    const std::optional<std::int64_t> integer = usual_integer(cell);
+    value = integer.value_or(0);
+    return integer.has_value();
+  };
   const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, read, bad_cell);
   if (!integers.empty()) return held(integers, reader.columns(), path);
   return held_strings(file.bytes(), path);

@@ -1,9 +1,10 @@
 // A table as text: a line a record, cells apart by commas, and a first line of names where there is one.
 //
 //     f0,f1          features: numbers, read as float32; an empty cell is a NaN
-//     0.5,-1.25      labels and persons: integers where all are, else strings, one a line
+//     0.5,-1.25      labels and persons: integers where all are, else strings, one a line. A cell means the same
+//                    whatever the others are
 //
-// A first line that is no row of numbers has names of columns; a table of strings has none. All of it is read into
+// A first line without a number has names of columns; a table of strings has none. All of it is read into
 // memory at once: 4 bytes a feature, 8 an integer. For small data: .npy is read in place, and faster.
 #pragma once
 

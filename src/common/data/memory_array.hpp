@@ -26,6 +26,7 @@ struct ArrayView {
   std::ptrdiff_t column_stride = 0;  ///< the same of columns
   ByteOrder byte_order = kNativeByteOrder;
   std::size_t string_bytes = 0;  ///< of a string
+  bool is_text = false;  ///< integers and strings were cells of one text table, of whichever type all its cells are
 
   /// Bytes of an element.
   std::size_t element_bytes() const { return is_string(dtype) ? string_bytes : size_of(dtype); }
@@ -68,6 +69,7 @@ class MemoryArray : public ArrayFile {
   /// The identity of all memory from the first to the last of its bytes (identity_of_memory).
   FileIdentity identity() const override;
   bool is_cheap_to_keep_open() const override { return true; }
+  bool is_text() const override { return view_.is_text; }
 
  private:
   std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,

@@ -1,6 +1,7 @@
 #include "common/data/named_classes.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,12 +19,23 @@ namespace dpreduce {
 
 NamedClasses::NamedClasses(std::vector<std::string> names) : names_(std::move(names)) {
   require_class_names(names_, names_.size());
-  for (std::size_t k = 0; k < names_.size(); ++k) classes_.emplace(names_[k], static_cast<std::int32_t>(k));
+  for (std::size_t k = 0; k < names_.size(); ++k) {
+    classes_.emplace(names_[k], static_cast<std::int32_t>(k));
+    const auto integer = usual_integer(names_[k]);
+    has_misplaced_integers_ |= integer && *integer != static_cast<std::int64_t>(k);
+  }
 }
 
 std::optional<std::int32_t> NamedClasses::find(std::string_view name) const {
   const auto found = classes_.find(name);
   return found == classes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::int32_t> NamedClasses::find_cell(std::string_view cell) const {
+  if (const auto named = find(cell)) return named;
+  const auto integer = usual_integer(cell);
+  const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < names_.size();
+  return is_class && !has_misplaced_integers_ ? std::optional(static_cast<std::int32_t>(*integer)) : std::nullopt;
 }
 
 // Whether a label lists several names of classes.
@@ -49,6 +61,14 @@ std::string NamedClasses::refusal(std::string_view label) const {
   const std::string nearest = nearest_name(label, names_);
   return fmt::format("label {}, which is not in the list of classes{}; correct it, or add it to --class-names",
                      in_quotes(label), nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest)));
+}
+
+std::optional<std::int64_t> usual_integer(std::string_view text) {
+  std::int64_t integer = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, integer);
+  if (error != std::errc() || read != end || std::to_string(integer) != text) return std::nullopt;
+  return integer;
 }
 
 std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>& names) {

@@ -53,6 +53,43 @@ TEST_F(CsvArray, LabelsAreIntegersOrNames) {
   EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 1, 0}));
 }
 
+// What a label stands for is no function of the others: with one that is no integer all are strings.
+TEST_F(CsvArray, ALabelMeansTheSameWhateverTheOthersAre) {
+  const auto labels = [&](const std::string& text, const NamedClasses& names) {
+    const auto array = opened(text, ArrayRole::kLabels);
+    array->require_holds_labels(&names);
+    std::vector<std::int32_t> classes(array->rows());
+    array->read_labels(0, array->rows(), names.size(), classes, &names);
+    return classes;
+  };
+  const NamedClasses numerals({"1", "2", "3", "unknown"});
+  EXPECT_EQ(labels("1\n3\n2\n", numerals), (std::vector<std::int32_t>{0, 2, 1}));
+  EXPECT_EQ(labels("1\n3\n2\nunknown\n", numerals), (std::vector<std::int32_t>{0, 2, 1, 3}));
+  for (const char* const text : {"0\n1\n", "0\nunknown\n", "4\n1\n", "01\nunknown\n"}) {
+    EXPECT_THROW(labels(text, numerals), BadInput) << text;
+  }
+  const NamedClasses animals({"cat", "dog"});
+  EXPECT_EQ(labels("1\n0\n", animals), (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(labels("1\ncat\n", animals), (std::vector<std::int32_t>{1, 0}));
+  const NamedClasses padded({"00", "01"});
+  EXPECT_EQ(labels("01\n00\n", padded), (std::vector<std::int32_t>{1, 0}));
+}
+
+TEST_F(CsvArray, AnIdentifierIsThatOfOnePersonWhateverTheOthersAre) {
+  const auto persons = [&](const std::string& text) {
+    std::vector<std::string> seen;
+    const VisitPersons visit{[&](std::span<const std::int64_t> some) {
+                               for (const std::int64_t person : some) seen.push_back(std::to_string(person));
+                             },
+                             [&](std::string_view person) { seen.emplace_back(person); }};
+    const auto array = opened(text, ArrayRole::kPersons);
+    array->visit_persons(0, 2, visit);
+    return seen;
+  };
+  EXPECT_EQ(persons("7\n07\n"), (std::vector<std::string>{"7", "07"}));
+  EXPECT_EQ(persons("7\n07\nx1\n"), (std::vector<std::string>{"7", "07"}));
+}
+
 TEST_F(CsvArray, IdentifiersAreIntegersOrStrings) {
   std::vector<std::string> seen;
   const VisitPersons visit{[&](std::span<const std::int64_t> persons) {
@@ -71,6 +108,7 @@ TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
   using enum ArrayRole;
   refused("1,2\n3\n", kFeatures, "line 2 has 1 cells where the first line has 2");
   refused("1,2\n3,x\n", kFeatures, "line 2 has the cell \"x\", which is no number");
+  refused("1,NA\n3,4\n", kFeatures, "line 1 has the cell \"NA\", which is no number");
   refused("1;2\n3;4\n", kFeatures, "line 2 has the cell \"3;4\", which is no number; cells are apart by commas");
   refused("1,2\n\n3,4\n", kFeatures, "line 2 is empty; leave it out");
   refused(",f0\n0,1\n", kFeatures, "index=False");
