@@ -1,8 +1,12 @@
 // How the program starts. A launcher that has started several processes which do not find each other: each would make a
 // whole run, and charge it. A folder whose files are named like libraries.
 #include <fstream>
+#include <set>
 #include <utility>
 
+#include <unistd.h>
+
+#include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::launcher_test {
@@ -60,6 +64,43 @@ TEST_F(SingleProcessTest, NoLibraryIsTakenFromTheFolderItIsStartedIn) {
     std::ofstream(folder_ / library) << "no library";
   }
   EXPECT_EQ(fit({}).exit_code, 0);
+}
+
+// What ranks of one machine send each other lies in memory that they share, under a name.
+TEST_F(SingleProcessTest, WhatRanksShareLiesInFoldersOfTheirOwn) {
+  RunningProgram program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --rounds "
+                                         "3000 --threads 1 --out model --ledger ledger"),
+                         {.folder = folder_.path(), .ranks = 2, .form = Form::kProgram});
+  std::set<std::string> segments;
+  for (const double end = seconds_now() + kSecondsToEnd; segments.size() < 2 && seconds_now() < end; ::usleep(1000)) {
+    for (const ProcessEntry& process : processes_with(program.mark())) {
+      std::ifstream maps(fmt::format("/proc/{}/maps", process.pid));
+      for (std::string line; std::getline(maps, line);) {
+        if (line.find("vader_segment") != line.npos) segments.insert(line.substr(line.find('/')));
+      }
+    }
+  }
+  ASSERT_GE(segments.size(), 2U);
+  for (const std::string& segment : segments) {
+    EXPECT_THAT(segment, testing::StartsWith("/dev/shm/dpreduce."));
+    const auto folder = std::filesystem::path(segment).parent_path();
+    EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
+  }
+  EXPECT_EQ(program.finish().exit_code, 0);
+  for (const std::string& segment : segments) {
+    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(segment).parent_path()));
+  }
+}
+
+// Open MPI would take components from a folder "(null)" of the current one.
+TEST_F(SingleProcessTest, WithoutAHomeNothingIsLoadedFromTheFolderItIsStartedIn) {
+  const std::filesystem::path components = std::filesystem::path(folder_ / "(null)") / ".openmpi" / "components";
+  std::filesystem::create_directories(components);
+  std::ofstream(components / "mca_btl_planted.so") << "no component";
+  const std::string line = fmt::format("cd '{}' && env -u HOME OMPI_COMM_WORLD_RANK=0 {} --version >said 2>&1",
+                                       folder_.path(), program_path());
+  EXPECT_EQ(std::system(line.c_str()), 0) << bytes("said");
+  EXPECT_THAT(bytes("said"), Not(HasSubstr("planted")));
 }
 
 }  // namespace dpreduce::launcher_test

@@ -29,15 +29,14 @@ namespace {
 
 constexpr std::size_t kShownOfName = 32;  // the rest of a long name is in its hash
 
-// The same for every path to the file, whoever asks.
+// The same for every path to the file, whoever asks. All users of the machine can list such names: it tells no file's.
 std::string name_of_claim(const std::string& target) {
   const std::filesystem::path path(target);
   const std::string folder = path.parent_path().empty() ? "." : path.parent_path().string();
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return {};
   const std::string name = path.filename().string();
-  return fmt::format("dpreduce {:x} {:x} {:x} {}", status.st_dev, status.st_ino, std::hash<std::string>{}(name),
-                     name.substr(0, kShownOfName));
+  return fmt::format("dpreduce {:x} {:x} {:x}", status.st_dev, status.st_ino, std::hash<std::string>{}(name));
 }
 
 // Follows symbolic links at the end of the path, also to where nothing is yet.
@@ -76,7 +75,7 @@ class UnfinishedNames {
 
   void unlink_all() noexcept {
     for (Slot& slot : slots_) {
-      if (slot.complete) ::unlink(slot.name.data());
+      if (slot.complete && ::unlink(slot.name.data()) != 0) ::rmdir(slot.name.data());
     }
   }
 
@@ -86,7 +85,7 @@ class UnfinishedNames {
     std::atomic<bool> complete = false;
     std::array<char, 4096> name{};
   };
-  std::array<Slot, 8> slots_;
+  std::array<Slot, 12> slots_;
 };
 
 UnfinishedNames unfinished_names;
@@ -97,7 +96,11 @@ std::string name_in_proc(int fd) {
 
 std::string name_beside(const std::string& target) {
   const std::filesystem::path path(target);
-  return (path.parent_path() / fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid())).string();
+  const std::string name = path.filename().string();
+  // Not much longer than the name itself may be: file systems bound it.
+  return (path.parent_path() /
+          fmt::format(".{}.{:x}.{}.tmp", name.substr(0, kShownOfName), std::hash<std::string>{}(name), ::getpid()))
+      .string();
 }
 
 }  // namespace
@@ -107,7 +110,7 @@ OutputClaim::OutputClaim(const std::string& path, const std::string& target) {
   if (name.empty()) return;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  static_assert(sizeof(address.sun_path) >= 100);                         // "dpreduce " + 3 (16 + 1) + 32 + 1
+  static_assert(sizeof(address.sun_path) >= 100);                         // "dpreduce " + 3 (16 + 1) + 1
   std::copy(name.begin(), name.end(), std::begin(address.sun_path) + 1);  // behind a 0: a name without a file
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -240,7 +243,7 @@ void AtomicFile::commit() {
   committed_ = true;
   claim_ = OutputClaim();
   // The rename itself is durable once its directory is; a file system that cannot do this has done what it can.
-  sync_folder_of(target_);
+  if (!sync_folder_of(target_) && errno == EIO) fail("is written, but may be lost: its directory cannot be flushed");
 }
 
 void AtomicFile::rename_onto_target() {

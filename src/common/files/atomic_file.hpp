@@ -53,9 +53,10 @@ bool is_file(const std::string& path);
 [[noreturn]] void refuse_existing(const std::string& path);
 
 /// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
-/// in ".<name>.<pid>.tmp". commit() flushes them to disk and renames them onto the target, which another process sees
-/// either as it was or whole; destruction without commit(), and a killed process, leave the target as it was and, with
-/// O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and rename.)
+/// in a file beside it, ".<name>....tmp". commit() flushes them to disk and renames them onto the target, which another
+/// process sees either as it was or whole; destruction without commit(), and a killed process, leave the target as it
+/// was and, with O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and
+/// rename.)
 ///
 /// The name is claimed (OutputClaim) until the file is there: of processes that would write one and the same file, the
 /// others are refused before they do any work.
@@ -91,7 +92,8 @@ class AtomicFile {
   /// Removes the names that unfinished files of this process have at this moment. For a signal handler that ends the
   /// process: async-signal-safe.
   static void remove_unfinished() noexcept;
-  /// From here on that counts as an unfinished file: it is true only while this process lives.
+  /// From here on that counts as an unfinished file, or folder that is empty by then: it is of use only while this
+  /// process lives.
   static void remove_when_ended(const std::string& path);
 
  private:

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -13,6 +15,8 @@
 #include <mpi.h>
 
 #include "common/base/error.hpp"
+#include "common/files/atomic_file.hpp"
+#include "common/files/private_folder.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
@@ -76,7 +80,7 @@ class MpiJob final : public Job {
   MpiJob& operator=(const MpiJob&) = delete;
   ~MpiJob() override {
     if (has_started_mpi_) {
-      MPI_Finalize();
+      end_mpi();
       return;
     }
     int has_ended = 0;
@@ -280,6 +284,34 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
   throw PeerFailed(ExitCode::kUsage, 0);
 }
 
+namespace {
+
+std::optional<PrivateFolder> shared_segments;
+
+}  // namespace
+
+void begin_mpi(int threads) {
+  constexpr const char* kFolderOfSegments = "OMPI_MCA_btl_vader_backing_directory";
+  setenv("HOME", "/nonexistent", 0);
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && std::getenv(kFolderOfSegments) == nullptr) {
+    shared_segments.emplace();
+    setenv(kFolderOfSegments, shared_segments->path().c_str(), 1);
+  }
+  int provided = MPI_THREAD_SINGLE;
+  require_mpi(MPI_Init_thread(nullptr, nullptr, threads, &provided), "MPI_Init_thread");
+  if (!shared_segments) return;
+  unsetenv(kFolderOfSegments);  // programs that this one starts have folders of their own
+  for (const auto& segment : std::filesystem::directory_iterator(shared_segments->path())) {
+    AtomicFile::remove_when_ended(segment.path());
+  }
+  AtomicFile::remove_when_ended(shared_segments->path());
+}
+
+void end_mpi() {
+  MPI_Finalize();
+  shared_segments.reset();
+}
+
 JoinedJob join_mpi_job(const std::string& doubt) {
   int has_ended = 0;
   require_mpi(MPI_Finalized(&has_ended), "MPI_Finalized");
@@ -289,13 +321,12 @@ JoinedJob join_mpi_job(const std::string& doubt) {
   int has_begun = 0;
   require_mpi(MPI_Initialized(&has_begun), "MPI_Initialized");
   if (has_begun == 0) {
-    int provided = MPI_THREAD_SINGLE;
-    require_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    begin_mpi(MPI_THREAD_FUNNELED);
   }
   try {
     require_one_kind(JobKind::kTrustedRanks, doubt);
   } catch (const Error&) {
-    if (has_begun == 0) MPI_Finalize();  // no rank ends before this is told
+    if (has_begun == 0) end_mpi();  // no rank ends before this is told
     throw;
   }
   auto job = std::make_unique<MpiJob>(has_begun == 0);

@@ -28,6 +28,15 @@ void require_one_kind(JobKind kind, const std::string& doubt = {});
 /// AggregationAborted where MPI does not start, or has ended already; and as require_one_kind.
 JoinedJob join_mpi_job(const std::string& doubt = {});
 
+/// Starts MPI for calls by that kind of threads (MPI_THREAD_...), so that Open MPI takes nothing from other users of
+/// the machine: its segments of shared memory lie in a private folder, where they would have names in /dev/shm that
+/// others can guess, and make first; without HOME it would load components from a folder "(null)" of the current one.
+/// Throws AggregationAborted where MPI does not start, BadInput where there is no room for a private folder.
+void begin_mpi(int threads);
+
+/// Ends MPI, and what begin_mpi has made.
+void end_mpi();
+
 /// Throws AggregationAborted naming the routine unless `status` is MPI_SUCCESS.
 void require_mpi(int status, const char* routine);
 

@@ -13,12 +13,11 @@
 namespace dpreduce {
 
 PeerMessages::PeerMessages() {
-  int provided = MPI_THREAD_SINGLE;
-  require_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
+  begin_mpi(MPI_THREAD_SINGLE);
   try {
     require_one_kind(JobKind::kSilos);
   } catch (const Error&) {
-    MPI_Finalize();  // no rank ends before this is told
+    end_mpi();  // no rank ends before this is told
     throw;
   }
   require_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &job_), "MPI_Comm_dup");
@@ -180,7 +179,7 @@ bool PeerMessages::leave(const std::function<bool(Clock::duration)>& is_left_alo
     }
   }
   if (is_done == 0 || !incoming_.empty()) return false;
-  MPI_Finalize();
+  end_mpi();
   return true;
 }
 

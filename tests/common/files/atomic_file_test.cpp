@@ -42,6 +42,28 @@ TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
   EXPECT_EQ(status.st_mode & 07777, 0640u);
 }
 
+TEST(AtomicFile, ANameMayBeAsLongAsTheSystemAllows) {
+  const TemporaryFolder folder;
+  const std::string longest(255, 'm');
+  for (const char* text : {"old", "new"}) {
+    AtomicFile file(folder / longest, Existing::kReplace);
+    file.write(text);
+    file.commit();
+    EXPECT_EQ(read_bytes(folder / longest), text);
+  }
+  EXPECT_EQ(folder.names(), Names{longest});
+}
+
+// Who may not look into the folder does not learn what is written there.
+TEST(AtomicFile, AClaimTellsNobodyTheName) {
+  const TemporaryFolder folder;
+  const AtomicFile file(folder / "patients_of_the_north_clinic");
+  std::ifstream sockets("/proc/net/unix");
+  const std::string all{std::istreambuf_iterator<char>(sockets), {}};
+  EXPECT_THAT(all, HasSubstr("@dpreduce "));
+  EXPECT_THAT(all, Not(HasSubstr("patients")));
+}
+
 TEST(AtomicFile, WhatIsForItsOwnerIsReadByNobodyElseWhateverWasThere) {
   const TemporaryFolder folder;
   write_bytes(folder / "old", "old");
