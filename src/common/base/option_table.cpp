@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -19,6 +19,15 @@ constexpr double kTwoTo64 = 18446744073709551616.0;
 std::string_view without_dashes(std::string_view name) {
   while (name.starts_with('-')) name.remove_prefix(1);
   return name;
+}
+
+// All of the text as a number, whatever the process's locale is.
+std::optional<double> number_of(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  double number = 0.0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -39,11 +48,9 @@ std::string_view Option::long_name() const {
 }
 
 double read_number(std::string_view option, const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  const bool is_whole = !text.empty() && end == text.c_str() + text.size() && text.front() != ' ';
-  if (!is_whole) throw UsageError(fmt::format("{} {}: must be a number", option, text));
-  return number;
+  const std::optional<double> number = number_of(text);
+  if (!number) throw UsageError(fmt::format("{} {}: must be a number", option, text));
+  return *number;
 }
 
 std::uint64_t read_count(std::string_view option, const std::string& text, std::uint64_t largest) {
@@ -53,15 +60,13 @@ std::uint64_t read_count(std::string_view option, const std::string& text, std::
   const auto [stop, error] = std::from_chars(text.data(), end, count);
   bool is_large = error == std::errc::result_out_of_range;
   if (stop != end || error == std::errc::invalid_argument) {
-    char* after = nullptr;
-    const double number = std::strtod(text.c_str(), &after);
-    const bool is_number = !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 &&
-                           after == text.c_str() + text.size() && text.find_first_of("xX") == std::string::npos;
-    if (!is_number || std::floor(number) != number) {
+    const std::optional<double> number =
+        text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0 ? std::nullopt : number_of(text);
+    if (!number || std::floor(*number) != *number) {
       throw UsageError(fmt::format("{} {}: must be a whole number", option, text));
     }
-    is_large = number >= kTwoTo64;
-    if (!is_large) count = static_cast<std::uint64_t>(number);
+    is_large = *number >= kTwoTo64;
+    if (!is_large) count = static_cast<std::uint64_t>(*number);
   }
   if (is_large || count > largest) throw UsageError(fmt::format("{} {}: must be at most {}", option, text, largest));
   return count;

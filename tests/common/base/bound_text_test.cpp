@@ -1,7 +1,10 @@
 #include "common/base/bound_text.hpp"
 
+#include <clocale>
 #include <cstdlib>
 
+#include "common/base/option_table.hpp"
+#include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::bound_text_test {
@@ -18,6 +21,23 @@ TEST(BoundText, RoundsDownWhatHides) {
   EXPECT_EQ(lower_figure(0.23679, 4), "0.2367");
   EXPECT_EQ(lower_figure(9.9999996, 6), "9.99999");
   EXPECT_EQ(lower_figure(-1.5, 1), "-2");
+}
+
+// A host program may have any locale: here one whose decimal sign is a comma.
+TEST(BoundText, IsTheSameInEveryLocale) {
+  const TemporaryFolder folder;
+  const std::string made = fmt::format("localedef -i de_DE -f UTF-8 '{}/de_DE.UTF-8'", folder.path());
+  ASSERT_EQ(std::system(made.c_str()), 0);
+  ASSERT_EQ(::setenv("LOCPATH", folder.path().c_str(), 1), 0);
+  const auto child = [] {
+    const bool is_german = std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr && std::strtod("1,5", nullptr) == 1.5;
+    const bool is_right = upper_figure(0.23671, 4) == "0.2368" && upper_figure(0.1) == "0.1" &&
+                          lower_figure(13.66, 3) == "13.6" && read_number("--epsilon", "1.5") == 1.5 &&
+                          read_count("--rounds", "1.5e3", 2000) == 1500;
+    std::_Exit(is_german ? (is_right ? 0 : 1) : 2);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+  ::unsetenv("LOCPATH");
 }
 
 TEST(BoundText, ADecimalNumberIsItself) {
