@@ -285,10 +285,29 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   return ranks.broadcast_message(std::move(found));
 }
 
+namespace {
+
+// Whose rows these are nobody can compare: a file that was got from elsewhere may name the private ones.
+void require_rows_of_their_own(const OtherRole& other) {
+  if (other.rows == nullptr) return;
+  for (const ShardedArray* const array : arrays_of(*other.rows)) {
+    for (std::size_t shard = 0; shard < array->files(); ++shard) {
+      if (!array->lies_in_other_files(shard)) continue;
+      throw BadInput(
+          fmt::format("{}: its rows lie in other files, which it refers to; {} rows must lie in the file itself: copy "
+                      "them into one",
+                      array->path_of(shard), other.name));
+    }
+  }
+}
+
+}  // namespace
+
 void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks) {
   std::string found;
   if (ranks.silos() == nullptr) found = training_rows_among(other, training, beside, ranks);
   ranks.together([&] {
+    require_rows_of_their_own(other);
     if (ranks.silos() != nullptr) found = training_rows_among(other, training, beside, ranks);
     if (found.empty()) return;
     throw BadInput(

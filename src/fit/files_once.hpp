@@ -53,7 +53,8 @@ struct PrivateArray {
 std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks);
 
-/// Throws BadInput on every rank where rows of `other`, which are taken for public, are training rows. Collective.
+/// Throws BadInput on every rank where rows of `other`, which are taken for public, are training rows, or lie
+/// in files that the given ones refer to. Collective.
 void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -2,6 +2,8 @@
 // told.
 #include <algorithm>
 
+#include <hdf5.h>
+
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::row_roles_test {
@@ -50,6 +52,38 @@ TEST_F(RowRolesTest, ATrainingFileIsNoFileOfPublicRowsByWhateverName) {
       run(fmt::format("fit --classes 3 --epsilon 1 --out model --ledger ledger {} --method public --public-x x0.npy",
                       kTrain)),
       {"--public-x x0.npy and --train-x x0.npy are one"});
+}
+
+// A file from elsewhere may name private rows, or some of them, by where they lie.
+TEST_F(RowRolesTest, RowsThatLieInOtherFilesAreNoPublicRows) {
+  const hsize_t shape[] = {30, 5};
+  const hid_t space = H5Screate_simple(2, shape, nullptr);
+  const auto make = [&](const char* name, auto&& refer) {
+    const hid_t file = H5Fcreate((folder_ / name).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    EXPECT_GE(refer(creation), 0);
+    const hid_t dataset = H5Dcreate2(file, "/x", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    EXPECT_GE(dataset, 0);
+    H5Dclose(dataset);
+    H5Pclose(creation);
+    H5Fclose(file);
+  };
+  make("raw.h5", [](hid_t creation) { return H5Pset_external(creation, "x0.npy", 128, sizeof(float) * 30 * 5); });
+  make("virtual.h5", [&](hid_t creation) {
+    const hsize_t whole[] = {60, 5};
+    const hsize_t first[] = {0, 0};
+    const hid_t source = H5Screate_simple(2, whole, nullptr);
+    H5Sselect_hyperslab(source, H5S_SELECT_SET, first, nullptr, shape, nullptr);
+    const herr_t mapped = H5Pset_virtual(creation, space, "d0.h5", "/x", source);
+    H5Sclose(source);
+    return mapped;
+  });
+  H5Sclose(space);
+  for (const char* name : {"raw.h5:/x", "virtual.h5:/x"}) {
+    const ProgramRun run = fit(fmt::format("{} --method mean --center public --public-x {}", kTrain, name));
+    expect_refusal(run, 3, {name, "its rows lie in other files"});
+    EXPECT_FALSE(has("ledger") || has("model"));
+  }
 }
 
 TEST_F(RowRolesTest, ACopyOfATrainingFileIsNoFileOfPublicRows) {

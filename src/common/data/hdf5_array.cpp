@@ -258,6 +258,12 @@ FileIdentity Hdf5Array::identity() const {
   return file_identity(file, *address);
 }
 
+bool Hdf5Array::lies_in_other_files() const {
+  const Hdf5Call call;
+  const Hdf5Handle creation(H5Dget_create_plist(dataset_->dataset.get()), H5Pclose);
+  return H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) != 0;
+}
+
 std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::uint64_t count,
                                                   std::vector<std::byte>& scratch) {
   scratch.resize(count * row_bytes());

@@ -24,6 +24,7 @@ class Hdf5Array final : public ArrayFile {
   ~Hdf5Array() override;
 
   FileIdentity identity() const override;
+  bool lies_in_other_files() const override;  ///< of virtual data sets, and of those with raw files
   bool is_cheap_to_keep_open() const override { return false; }
 
  private:

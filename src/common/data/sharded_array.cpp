@@ -36,7 +36,8 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                  path, file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr, file->held_bytes()});
+    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr, file->held_bytes(),
+                       true, file->lies_in_other_files()});
     rows += file->rows();
   }
   refuse_doubles();

@@ -52,6 +52,8 @@ class ShardedArray {
   /// The name under which a file was given, and which file it is.
   const std::string& path_of(std::size_t shard) const { return shards_[shard].path; }
   const FileIdentity& identity_of(std::size_t shard) const { return shards_[shard].identity; }
+  /// ArrayFile::lies_in_other_files of it.
+  bool lies_in_other_files(std::size_t shard) const { return shards_[shard].lies_in_other_files; }
 
   /// A file of this array of features and one of `other` that hold the same rows, in whatever format or width. None
   /// where there are no such two. Cost: of each file the first row, and those of two whose first rows are the same.
@@ -114,6 +116,7 @@ class ShardedArray {
     std::unique_ptr<ArrayFile> file;  // null while closed
     std::uint64_t held_bytes = 0;
     bool has_names = true;  // whether labels may be names
+    bool lies_in_other_files = false;
   };
 
   ShardedArray(ArrayRole role, std::size_t columns) : role_(role), columns_(columns) {}
