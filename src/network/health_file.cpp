@@ -1,9 +1,6 @@
 #include "network/health_file.hpp"
 
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <utility>
@@ -14,13 +11,19 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/files/atomic_file.hpp"
 
 namespace dpreduce {
 
 HealthFile::HealthFile(std::string path, const NetworkWire& wire, std::string role, std::string name)
     : path_(std::move(path)), wire_(wire), role_(std::move(role)), name_(std::move(name)) {
   if (path_.empty()) return;
-  if (!write()) throw BadInput(fmt::format("--health {}: cannot be written: {}", path_, std::strerror(errno)));
+  require_none_but_health();
+  try {
+    write();
+  } catch (const Error& fault) {
+    throw BadInput(fmt::format("--health {}", fault.what()));
+  }
   thread_ = std::thread([this] { run(); });
 }
 
@@ -37,10 +40,19 @@ void HealthFile::set_state(std::string state, std::optional<int> exit_code) {
   const std::lock_guard guard(lock_);
   state_ = std::move(state);
   exit_code_ = exit_code;
-  if (!path_.empty()) write();
+  if (!path_.empty()) try_to_write();
 }
 
-bool HealthFile::write() {
+// What is replaced every two seconds is nothing else.
+void HealthFile::require_none_but_health() const {
+  if (!is_file(path_)) return;
+  std::ifstream file(path_);
+  const nlohmann::json there = nlohmann::json::parse(file, nullptr, false);
+  if (there.is_object() && there.contains("role") && there.contains("updated")) return;
+  throw BadInput(fmt::format("--health {}: is there already and is no health file; give another name", path_));
+}
+
+void HealthFile::write() const {
   nlohmann::json health{{"role", role_},
                         {"name", name_},
                         {"state", state_},
@@ -49,19 +61,24 @@ bool HealthFile::write() {
                         {"updated", static_cast<std::int64_t>(std::time(nullptr))}};
   if (exit_code_) health["exit_code"] = *exit_code_;
   for (const PartyStatus& party : wire_.status()) health["parties"][party.name] = to_string(party.state);
-  const std::string whole = path_ + ".new";
-  {
-    std::ofstream file(whole, std::ios::trunc);
-    file << json_text(health, 2) << '\n';
-    if (!file.flush()) return false;
+  AtomicFile file(path_, Existing::kReplace, Readers::kOwnerOnly);
+  file.write(json_text(health, 2) + "\n");
+  file.commit();
+}
+
+// Where it cannot be written now, it grows old: that is what a supervisor looks at.
+void HealthFile::try_to_write() const {
+  try {
+    write();
+  } catch (const Error&) {
+    return;
   }
-  return std::rename(whole.c_str(), path_.c_str()) == 0;
 }
 
 void HealthFile::run() {
   constexpr auto kPause = std::chrono::seconds(2);
   std::unique_lock guard(lock_);
-  while (!ends_.wait_for(guard, kPause, [&] { return has_ended_; })) write();
+  while (!ends_.wait_for(guard, kPause, [&] { return has_ended_; })) try_to_write();
 }
 
 }  // namespace dpreduce

@@ -4,7 +4,8 @@
 //      "address": "0.0.0.0:7000", "updated": 1767225600, "parties": {"north": "here", ...}}
 //
 // "exit_code" stands in it once the party has ended. SIGTERM and Ctrl-C take the file away; one that is older than ten
-// seconds and has no exit code is that of a process that was killed. It tells nothing of rows.
+// seconds and has no exit code is that of a process that was killed. Its owner alone may read it (mode 0600): an exit
+// code may tell of rows.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +20,8 @@ namespace dpreduce {
 
 class HealthFile {
  public:
-  /// An empty path: no file. `wire` outlives it. Throws BadInput with the path and the system's reason.
+  /// An empty path: no file. `wire` outlives it. Throws BadInput with the path and the system's reason, or where the
+  /// file is there and is no health file.
   HealthFile(std::string path, const NetworkWire& wire, std::string role, std::string name);
   ~HealthFile();
   HealthFile(const HealthFile&) = delete;
@@ -28,8 +30,9 @@ class HealthFile {
   void set_state(std::string state, std::optional<int> exit_code = std::nullopt);
 
  private:
-  // Whether it could be written.
-  bool write();
+  void require_none_but_health() const;
+  void write() const;
+  void try_to_write() const;
   void run();
 
   std::string path_;

@@ -282,6 +282,19 @@ TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
   EXPECT_FALSE(has("n1.health"));
 }
 
+// It is replaced every two seconds, and an exit code may tell of rows.
+TEST_F(NetworkTest, AHealthFileIsItsOwnersAndReplacesNoOther) {
+  write_bytes(folder_ / "n1.health", "notes");
+  const ProgramRun refused = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kFork)->finish();
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("--health n1.health: is there already and is no health file"));
+  EXPECT_EQ(bytes("n1.health"), "notes");
+  std::filesystem::remove(folder_ / "n1.health");
+  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
+  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
+  EXPECT_EQ(std::filesystem::status(folder_ / "n1.health").permissions(), std::filesystem::perms(0600));
+}
+
 // What simulations may do, and parties over a network must not: each is refused by name, before anybody is called.
 TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
   const std::vector<std::pair<std::string, std::string>> refused{

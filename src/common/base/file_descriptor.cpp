@@ -34,7 +34,10 @@ std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes)
 }
 
 bool sync_folder_of(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code error;
+  const std::filesystem::path actual = std::filesystem::canonical(path, error);  // a link's folder is another one
+  const std::filesystem::path& named = error ? path : actual;
+  const std::filesystem::path folder = named.has_parent_path() ? named.parent_path() : ".";
   const FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return handle.get() >= 0 && ::fsync(handle.get()) == 0;
 }

@@ -34,7 +34,7 @@ std::size_t write_all(int file, std::span<const std::byte> bytes);
 /// Fills `bytes` from the file's beginning, and returns how many it has; nothing where it cannot be read.
 std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes);
 
-/// Makes the names in the path's folder durable. Returns whether it could.
+/// Makes the names durable in the folder where the file of that path lies, behind links. Returns whether it could.
 bool sync_folder_of(const std::filesystem::path& path);
 
 /// What not every file system has.

@@ -1,6 +1,8 @@
 #include "common/silos/party_log.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -9,6 +11,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
@@ -30,12 +33,36 @@ std::string time_of_day() {
   return fmt::format("{}.{:03}Z", std::string_view(text.data(), length), milliseconds % 1000);
 }
 
+// Whether it begins as a log does: with the time of a line.
+bool begins_as_log(int file) {
+  std::array<std::byte, 24> read{};
+  if (read_from_start(file, read) != read.size()) return false;
+  const std::string_view time(reinterpret_cast<const char*>(read.data()), read.size());
+  const std::string form = time_of_day();
+  return std::ranges::equal(time, form, [](char one, char other) {
+    return one == other ||
+           (std::isdigit(static_cast<unsigned char>(one)) != 0 && std::isdigit(static_cast<unsigned char>(other)) != 0);
+  });
+}
+
 }  // namespace
 
 PartyLog::PartyLog(const std::string& path) {
   if (path.empty()) return;
-  file_ = std::make_unique<FileDescriptor>(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwnerOnly));
-  if (file_->get() < 0) throw BadInput(fmt::format("--log {}: cannot be written: {}", path, std::strerror(errno)));
+  const auto refuse = [&](const std::string& why) { throw BadInput(fmt::format("--log {}: {}", path, why)); };
+  struct stat before {};
+  const bool is_file = ::stat(path.c_str(), &before) != 0 || S_ISREG(before.st_mode);
+  file_ = std::make_unique<FileDescriptor>(
+      ::open(path.c_str(), (is_file ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, kOwnerOnly));
+  struct stat status {};
+  if (file_->get() < 0 || ::fstat(file_->get(), &status) != 0) {
+    refuse(fmt::format("cannot be written: {}", std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) return;
+  if (status.st_size > 0 && !begins_as_log(file_->get())) {
+    refuse("is there already and is no log of dpreduce; give another name");
+  }
+  if (const std::string fault = forced_mode(file_->get()); !fault.empty()) refuse(fault);
 }
 
 void PartyLog::line(std::string_view text) {

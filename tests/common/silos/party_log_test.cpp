@@ -38,6 +38,22 @@ TEST_F(PartyLogTest, IsItsOwnersAlone) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
+TEST_F(PartyLogTest, IsItsOwnersAloneAlsoWhereItWasThere) {
+  PartyLog(path_).line("one");
+  std::filesystem::permissions(path_, std::filesystem::perms(0644));
+  PartyLog(path_).line("two");
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms(0600));
+  EXPECT_EQ(lines().size(), 2U);
+}
+
+TEST_F(PartyLogTest, AFileThatIsNoLogIsRefusedAndStaysAsItIs) {
+  for (const std::string text : {"rows", "rows that are longer than the time of a line\n"}) {
+    std::ofstream(path_, std::ios::trunc) << text;
+    EXPECT_THAT(refusal<BadInput>([&] { PartyLog log(path_); }), HasSubstr("is there already and is no log"));
+    EXPECT_EQ(lines().at(0) + (text.back() == '\n' ? "\n" : ""), text);
+  }
+}
+
 TEST_F(PartyLogTest, PhasesTellTheBytesSinceTheOneBefore) {
   PartyLog log(path_);
   MessageQueues queues(2);
