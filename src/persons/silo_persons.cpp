@@ -75,6 +75,11 @@ class PersonLists {
     return lists;
   }
 
+  // The place of that silo (from 1) in the lists.
+  std::span<const std::uint64_t> place_of(std::size_t silo, std::span<const std::uint64_t> lists) const {
+    return lists.subspan((silo - 1) * entries_ * kWordsOfEntry, entries_ * kWordsOfEntry);
+  }
+
   // own.rows becomes what all silos have together of each person of `own`.
   void add_up(const Statistic& lists, CountedPersons& own) const {
     std::vector<std::uint64_t> total(own.persons.size(), 0);
@@ -127,7 +132,9 @@ IdentifiedRows counted_over_silos(const WorkerRows& rows, ShardedArray* persons,
                                   const std::string& key_file, Communicator& ranks) {
   const SiloJob& silos = *ranks.silos();
   const bool is_silo = !ranks.is_coordinator();
+  const auto self = static_cast<std::size_t>(ranks.rank());
   std::optional<PersonLists> lists;
+  std::vector<std::uint64_t> own_list;
   std::vector<std::uint64_t> words;
   std::optional<NoiseKey> key;
   IdentifiedRows own;
@@ -137,11 +144,13 @@ IdentifiedRows counted_over_silos(const WorkerRows& rows, ShardedArray* persons,
     if (!is_silo) return;
     key.emplace(shared_key_of(key_file));
     own = identified(*persons, rows.range(), person_hash(key->stream("pseudonyms of persons", {})));
-    const Statistic list = lists->of_silo(static_cast<std::size_t>(ranks.rank()), own.persons);
+    const Statistic list = lists->of_silo(self, own.persons);
     const FingerprintPart fingerprint = fingerprint_of_lists(list, *key, silos.run());
     std::copy(list.words().begin(), list.words().end(), words.begin());
+    const auto place = lists->place_of(self, list.words());
+    own_list.assign(place.begin(), place.end());
     std::copy(fingerprint.begin(), fingerprint.end(), words.end() - static_cast<std::ptrdiff_t>(fingerprint.size()));
-    RandomStream pad = pad_of(*key, silos.run(), static_cast<std::uint32_t>(ranks.rank()));
+    RandomStream pad = pad_of(*key, silos.run(), static_cast<std::uint32_t>(self));
     for (std::uint64_t& word : words) word += pad.next_u64();
   });
   ranks.sum_to_coordinator(words);
@@ -153,10 +162,16 @@ IdentifiedRows counted_over_silos(const WorkerRows& rows, ShardedArray* persons,
   ranks.broadcast(std::as_writable_bytes(std::span(words)));
   ranks.together([&] {
     if (!is_silo) return;
-    if (present[static_cast<std::size_t>(ranks.rank()) - 1] == 0) {
+    if (present[self - 1] == 0) {
       throw AggregationAborted("the persons of this silo were not counted; no row of it may be summed");
     }
-    lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own.persons);
+    const Statistic sum = opened(lists->empty(), std::move(words), present, *key, silos.run());
+    if (!std::ranges::equal(lists->place_of(self, sum.words()), own_list)) {
+      throw AggregationAborted(
+          "the counts of persons hold another list than its own in the place of this silo: a party that has the key "
+          "(--person-key) has changed it; no row of this silo may be summed");
+    }
+    lists->add_up(sum, own.persons);
   });
   return own;
 }

@@ -10,6 +10,7 @@
 //     coordinator  the sum over the silos S that stayed, and S, to every silo
 //     silo         less the streams of S: v = sum_p v_p, all lists, whose fingerprint must be the one that came
 //                  m(u) = sum_p m_p(u)
+//     silo         requires that the place of p in v holds v_p, before a row of it is summed
 //
 // Silo p weighs a row by m(u), or clips a person to the part m_p(u) / m(u) of their bound: sum_p m_p(u) / m(u) <= 1.
 //
@@ -22,8 +23,11 @@
 // all values that a coordinator tells; a silo that is not in S goes no further. Silos learn how many persons each of
 // the others has and, of whomever they can name, how many rows.
 //
-// Whoever has K may change counts, and so no silo may show it to the coordinator (--colluding 0). If one does, a person
-// in s silos counts for at most s B: no silo takes a total for less than the rows that it has itself.
+// Whoever has K can seal anything in any place: the fingerprint is linear. So each silo looks at its own place. A silo
+// can then list other persons than it has, and change nothing in the lists of the others: over the silos that list what
+// they have, a person counts for at most B. A silo that shows the coordinator K, and signs two sums for it, may have
+// silos told different lists (--colluding 0). Then a person in s silos counts for at most s B: no silo takes a total
+// for less than the rows that it has itself.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +44,8 @@ inline constexpr std::size_t kFewestKeyBytes = 32;
 /// persons, and reads none. Memory: 16 k P bytes a party, twice. Among silos alone. The count throws UsageError where
 /// the lists of all silos are longer than a gibibyte; BadInput where the file cannot be read or has fewer bytes, or
 /// this silo has more persons than `persons_of_silo`; AggregationAborted where what the coordinator tells is not what
-/// silos have sealed, as with different keys, or this silo is not among those that were counted. Precondition
-/// (asserted): no coins are needed.
+/// silos have sealed, as with different keys, this silo is not among those that were counted, or another party has
+/// written into its place. Precondition (asserted): no coins are needed.
 PersonCount count_over_silos(std::uint64_t persons_of_silo, std::string key_file);
 
 }  // namespace dpreduce

@@ -176,6 +176,18 @@ TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSi
   among_silos(counted + "--person-key key{rank} --threshold 3", 3, {"key2: has fewer than 32 bytes"});
 }
 
+// One of three makes other pseudonyms of the persons of the others, with a fingerprint that fits: each of them would
+// take its own rows for all that a person has.
+TEST_F(SiloPersonsTest, AreNotCountedWhereASiloWritesIntoTheListsOfOthers) {
+  write_bytes(folder_ / "person.key", std::string(32, 'k'));
+  const std::string own = kFit + "--secure-aggregation " + kMean + kBudget +
+                          "--rows-per-person 1 --train-person same{rank}.npy --count-persons 10 "
+                          "--person-key person.key";
+  run_among(2, own + " : -n 1 " + DPREDUCE_LISTS_OF_OTHERS + " " + own, 5,
+            {"another list than its own in the place of this silo"});
+  EXPECT_FALSE(has("model.safetensors"));
+}
+
 TEST_F(SiloPersonsTest, AreNotCountedWhereOneSiloHasMoreThanAllHaveSaid) {
   write_bytes(folder_ / "person.key", std::string(32, 'k'));
   const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --person-key person.key ";
