@@ -158,9 +158,11 @@ class NetworkRun {
     say("the run begins");
   }
 
+  // A silo's exit code would tell others of its budget, its consent or its rows: they learn what a launcher tells them.
   void end(ExitCode code) {
-    wire_->leave(code == ExitCode::kDone ? "the run is done"
-                                         : fmt::format("it has ended with exit code {}", static_cast<int>(code)));
+    std::string why = "its process has ended";
+    if (is_coordinator()) why = fmt::format("it has ended with exit code {}", static_cast<int>(code));
+    wire_->leave(code == ExitCode::kDone ? "the run is done" : why);
     health_->set_state("ended", static_cast<int>(code));
   }
 

@@ -238,6 +238,32 @@ TEST_F(NetworkTest, ASiloThatWasToldOtherwiseRefusesAndSaysWhatDiffers) {
   EXPECT_EQ(document("report.json")["silos"]["lost"][0]["silo"], 3);
 }
 
+// Budget and consent are a silo's own: others learn that it takes no part. Its exit code would tell them why.
+TEST_F(NetworkTest, ASiloThatRefusesByTermsOfItsOwnTellsNobodyWhy) {
+  const std::string options = "--method mean --threshold 4 --epsilon 4 --delta 1e-5 ";
+  for (const char* own : {"budget-epsilon = 0.5\nbudget-delta = 1e-5\n", "[consent]\nmost-mu = 0.1\n"}) {
+    SCOPED_TRACE(own);
+    write_bytes(folder_ / "own.toml", own);
+    for (const char* file : {"n0.health", "n0.log", "n3.log"}) std::filesystem::remove(folder_ / file);
+    std::vector<std::unique_ptr<RunningProgram>> running;
+    running.push_back(start(0, "", options, Form::kFork));
+    const std::string listens = address();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      running.push_back(start(silo, listens, options + (silo == 3 ? "--silo-config own.toml" : ""), Form::kFork));
+    }
+    std::string told;
+    for (std::size_t party = 0; party <= kSilos; ++party) {
+      const ProgramRun ended = running[party]->finish();
+      EXPECT_EQ(ended.exit_code, party == 3 ? 4 : 0) << ended.err;
+      if (party != 3) told += ended.err + bytes(name(party, ".log"));
+    }
+    EXPECT_THAT(bytes("n3.log"), HasSubstr("end: exit code 4"));
+    EXPECT_EQ(document("report.json")["silos"]["lost"][0]["silo"], 3);
+    told += bytes("report.json") + succeed("privacy explain report.json").out;
+    EXPECT_THAT(told, AllOf(HasSubstr("silo 3 (n3) has left: its process has ended"), Not(HasSubstr("exit code 4"))));
+  }
+}
+
 // A silo whose program has another version, or makes shares of the noise that are too small, has no part in the run.
 TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
   const std::string options = "--method mean --noise distributed --threshold 4 --epsilon 4 --delta 1e-5 ";
