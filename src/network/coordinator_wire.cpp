@@ -28,7 +28,7 @@ CoordinatorWire::CoordinatorWire(const Identity& identity, NetworkTerms terms, c
     : NetworkWire(identity, terms, silos_of(terms.roster)),
       doorman_(
           io_, listen, identity_, LineTimes::of(terms_.silo_timeout).visit,
-          [this](Doorman::Proved visitor) { admit(std::move(visitor)); },
+          [this](Doorman::Proved visitor) { return admit(std::move(visitor)); },
           [this](const std::string& line) { log(line); }),
       address_(doorman_.address().text()) {
   start();
@@ -67,7 +67,7 @@ std::string CoordinatorWire::why_refused(PartyLine& line, const Greeting& greeti
          "was started again is not in it. Wait for the next run";
 }
 
-void CoordinatorWire::admit(Doorman::Proved visitor) {
+bool CoordinatorWire::admit(Doorman::Proved visitor) {
   const std::lock_guard guard(lock_);
   const auto& members = terms_.roster.members;
   const auto member =
@@ -92,6 +92,7 @@ void CoordinatorWire::admit(Doorman::Proved visitor) {
   }
   doorman_.tell_refused(fmt::format("a connection of {} from {} was refused: {}", name_of(silo), remote, refusal));
   visitor.connection->write_last(refusal_message(refusal));
+  return false;
 }
 
 void CoordinatorWire::wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,

@@ -32,7 +32,7 @@ class CoordinatorWire final : public NetworkWire {
   void on_gone(std::uint32_t peer, const std::string& why) override;
 
  private:
-  void admit(Doorman::Proved visitor);
+  bool admit(Doorman::Proved visitor);
   std::string why_refused(PartyLine& line, const Greeting& greeting) const;
 
   bool has_begun_ = false;

@@ -27,7 +27,7 @@ tcp::acceptor listening(boost::asio::io_context& io, const NetworkAddress& liste
 }  // namespace
 
 Doorman::Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
-                 std::chrono::milliseconds visit, std::function<void(Proved)> admit,
+                 std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
                  std::function<void(const std::string&)> tell)
     : acceptor_(listening(io, listen)),
       pause_(io),
@@ -115,9 +115,7 @@ bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {
     if (!greeting) return true;
     Proved proved{visitor.connection->peer(), visitor.connection, std::move(visitor.reader), greeting->greeting};
     visitors_.erase(number);
-    const std::shared_ptr<TlsConnection> connection = proved.connection;
-    admit_(std::move(proved));
-    return true;
+    return admit_(std::move(proved));
   } catch (const AggregationAborted& fault) {
     turn_away(number, fault.what(), refusal_message(fault.what()));
     return false;

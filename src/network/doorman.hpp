@@ -43,10 +43,11 @@ class Doorman {
     Greeting greeting;
   };
 
-  /// Listens. A visitor has `visit` to prove itself. `tell` gets a line about visitors that were turned away. Throws
-  /// BadInput naming --listen, address and the system's reason. All outlive it.
+  /// Listens. A visitor has `visit` to prove itself. `admit` returns whether to read on at once. `tell` gets a line
+  /// about visitors that were turned away. Throws BadInput naming --listen, address and the system's reason. All
+  /// outlive it.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
-          std::chrono::milliseconds visit, std::function<void(Proved)> admit,
+          std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
           std::function<void(const std::string&)> tell);
 
   ~Doorman();
@@ -84,7 +85,7 @@ class Doorman {
   boost::asio::steady_timer pause_;
   TlsIdentity& identity_;
   std::chrono::milliseconds visit_;
-  std::function<void(Proved)> admit_;
+  std::function<bool(Proved)> admit_;
   std::function<void(const std::string&)> tell_;
   std::map<std::uint64_t, Visitor> visitors_;
   std::uint64_t visitors_so_far_ = 0;

@@ -116,7 +116,7 @@ void NetworkWire::deliver(Message message) {
   changed_.notify_all();
 }
 
-void NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
+bool NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
                          const Greeting& greeting, std::vector<std::byte> first,
                          const std::optional<ExportedSecret>& secret) {
   PartyLine& line = lines_.at(peer);
@@ -128,9 +128,10 @@ void NetworkWire::attach(std::uint32_t peer, const std::shared_ptr<TlsConnection
     writer.bytes(is_coordinator ? greeting.process : process_).bytes(is_coordinator ? process_ : greeting.process);
     bindings_[peer] = sha256(writer.take());
   }
-  line.attach(connection, std::move(reader), greeting, std::move(first));
+  const bool reads_on = line.attach(connection, std::move(reader), greeting, std::move(first));
   log(fmt::format("connected with {}, {}", name_of(peer), connection->remote()));
   changed_.notify_all();
+  return reads_on;
 }
 
 LineBinding NetworkWire::binding(std::uint32_t peer) const {

@@ -81,7 +81,7 @@ class NetworkWire : public Wire {
 
   // With the lock held: PartyLine::attach. What there was of an earlier process is forgotten. `secret` is of the
   // connection that binds the line; none: the line is bound already.
-  void attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
+  bool attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
               const Greeting& greeting, std::vector<std::byte> first, const std::optional<ExportedSecret>& secret);
   void log(const std::string& text) const;
   void fail(const std::string& why);

@@ -34,7 +34,7 @@ LineRoom LineRoom::of(std::size_t lines) {
   return {std::min(ReliableLink::kMostKept, kKeptByAll / lines), std::min(kMostWaiting, kWaitingForAll / lines)};
 }
 
-void PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
+bool PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
                        std::vector<std::byte> first) {
   if (++connections_ > kMostConnections) {
     throw AggregationAborted(fmt::format("it has connected more than {} times", kMostConnections));
@@ -46,7 +46,6 @@ void PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader rea
   reader_ = std::move(reader);
   first_ = std::move(first);
   owes_received_ = false;
-  is_paused_ = waiting_ >= room_.waiting;
   heard_ = beat_ = Clock::now();
   state_ = LineState::kOpen;
   const TlsConnection* const own = connection_.get();
@@ -65,7 +64,7 @@ void PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader rea
                                    const std::lock_guard guard(lock_);
                                    if (own == connection_.get()) break_off(why);
                                  }});
-  take(own, {});
+  return take(own, {});
 }
 
 void PartyLine::forget() {
@@ -80,7 +79,11 @@ bool PartyLine::take(const TlsConnection* from, std::span<const std::byte> bytes
   heard_ = Clock::now();
   try {
     reader_.add(bytes);
-    while (std::optional<LinkMessage> message = reader_.next()) take_message(std::move(*message));
+    while (waiting_ < room_.waiting) {
+      std::optional<LinkMessage> message = reader_.next();
+      if (!message) break;
+      take_message(std::move(*message));
+    }
   } catch (const AggregationAborted& fault) {
     break_off(fault.what());
     return false;
@@ -169,9 +172,8 @@ bool PartyLine::tick(Clock::time_point now) {
   }
   if (!connection_) return false;
   if (is_paused_ && waiting_ < room_.waiting / 2) {
-    is_paused_ = false;
-    heard_ = now;
-    connection_->resume();
+    const std::shared_ptr<TlsConnection> connection = connection_;
+    if (take(connection.get(), {})) connection->resume();
   }
   if (!is_paused_ && now >= heard_ + times_.silence) {
     break_off(fmt::format("nothing has come for {} s", std::chrono::duration<double>(times_.silence).count()));

@@ -77,8 +77,9 @@ class PartyLine {
   std::chrono::milliseconds reconnect_time() const { return times_.reconnect; }
 
   /// The party's process has a new connection, in the place of an older one. `first` is sent before all else; `reader`
-  /// may hold more of what has come. Throws AggregationAborted where the greeting cannot be.
-  void attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
+  /// may hold more of what has come. Returns whether to read on now: not where the line is full. Throws
+  /// AggregationAborted where the greeting cannot be.
+  bool attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
               std::vector<std::byte> first);
   /// The run goes on without the party.
   void give_up() { state_ = LineState::kLost; }
@@ -101,6 +102,7 @@ class PartyLine {
   bool tick(Clock::time_point now);
 
  private:
+  // What has come while the line is full waits in the reader. Returns whether to read on.
   bool take(const TlsConnection* from, std::span<const std::byte> bytes);
   void take_message(LinkMessage message);
   void fill(std::vector<std::byte>& out);

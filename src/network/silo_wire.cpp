@@ -146,9 +146,9 @@ bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader
                        coordinator_.text()));
       return false;
     }
-    attach(0, connection, std::move(reader), answer->greeting, {}, secret->second);
+    const bool reads_on = attach(0, connection, std::move(reader), answer->greeting, {}, secret->second);
     secrets_ = {*secret};
-    return true;
+    return reads_on;
   } catch (const AggregationAborted& fault) {
     connection->close();
     dial_again(fault.what());

@@ -77,4 +77,50 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
   expect_talk(parties.coordinator(), 2, *honest, 2);
 }
 
+// Each connection brings a message with its greeting, and one behind it. Of a line that is full none is taken, so that
+// what waits is bounded however often a silo connects; and none is lost: once there is room, all come.
+TEST(DeviatingParties, ASiloThatConnectsAgainAndAgainPassesNoBoundOfWhatWaits) {
+  constexpr std::uint64_t kFull = 8;
+  const std::size_t length = LineRoom::of(1).waiting / kFull;
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  std::optional<Stream> stream;
+  LinkReader reader(LinkKind::kWelcome);
+  const auto next = [&] {
+    std::array<std::byte, 1000> come{};
+    for (;;) {
+      if (const std::optional<LinkMessage> message = reader.next()) return *message;
+      reader.add(std::span(come).first(stream->read_some(boost::asio::buffer(come))));
+    }
+  };
+  const auto numbered = [&](std::uint64_t number) {
+    return numbered_message(LinkKind::kMessage, number, message_of(number, number <= kFull ? length : 8));
+  };
+  for (std::uint64_t connection = 1; connection <= 30; ++connection) {
+    stream.emplace(io, own.context());
+    reader = LinkReader(LinkKind::kWelcome);
+    stream->next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
+    stream->handshake(boost::asio::ssl::stream_base::client);
+    std::vector<std::byte> first = greeting_message(LinkKind::kGreeting, {{}, 0, connection});
+    const std::vector<std::byte> message = numbered(connection == 1 ? 1 : kFull + 1);
+    first.insert(first.end(), message.begin(), message.end());
+    boost::asio::write(*stream, boost::asio::buffer(first));
+    const LinkMessage welcome = next();
+    ASSERT_EQ(welcome.kind, LinkKind::kWelcome) << shown_reason(welcome.bytes);
+    ASSERT_EQ(welcome.greeting.received, connection == 1 ? 0 : kFull) << connection;
+    for (std::uint64_t number = 2; connection == 1 && number <= kFull; ++number) {
+      boost::asio::write(*stream, boost::asio::buffer(numbered(number)));
+    }
+    while (connection == 1 && next().number < kFull) {
+    }
+  }
+  boost::asio::write(*stream, boost::asio::buffer(numbered(kFull + 2)));
+  for (std::uint64_t number = 1; number <= kFull + 2; ++number) {
+    const std::optional<Message> message = next_of(parties.coordinator());
+    ASSERT_TRUE(message && !message->is_farewell) << number;
+    EXPECT_EQ(message->bytes, message_of(number, number <= kFull ? length : 8));
+  }
+}
+
 }  // namespace dpreduce::deviating_parties_test
