@@ -1,10 +1,9 @@
 #include "network/link_message.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/shown_text.hpp"
 #include "common/masking/payload.hpp"
 
 namespace dpreduce {
@@ -89,12 +88,7 @@ std::vector<std::byte> numbered_message(LinkKind kind, std::uint64_t number, std
 }
 
 std::string shown_reason(std::span<const std::byte> text) {
-  std::string shown;
-  for (const std::byte byte : text.first(std::min(text.size(), kLongestReason))) {
-    const char character = static_cast<char>(byte);
-    shown += character >= ' ' && character <= '~' ? character : '?';
-  }
-  return shown;
+  return shown_text(text_in(text), kLongestReason);
 }
 
 void LinkReader::add(std::span<const std::byte> bytes) {

@@ -1,6 +1,7 @@
 #include "travel/partial_sum.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -9,6 +10,7 @@
 
 #include "aggregator/release/statistic_fingerprint.hpp"
 #include "common/base/error.hpp"
+#include "common/base/shown_text.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/silos/payload_archive.hpp"
 
@@ -38,7 +40,9 @@ FingerprintPart fingerprint_of_statistic(const Statistic& statistic, const Noise
 
 std::string first_names(const std::vector<std::string>& names) {
   const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed));
-  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  std::vector<std::string> first;
+  std::transform(names.begin(), names.begin() + shown, std::back_inserter(first), shown_partition);
+  std::string text = fmt::format("{}", fmt::join(first, ", "));
   if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
   return text;
 }
@@ -56,6 +60,10 @@ bool is_partition_name(const std::string& partition) {
   return !partition.empty() && partition.size() <= kLongestName;
 }
 
+std::string shown_partition(const std::string& name) {
+  return shown_text(name, kLongestName);
+}
+
 void require_partition_name(const std::string& partition) {
   if (is_partition_name(partition)) return;
   throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
@@ -63,8 +71,9 @@ void require_partition_name(const std::string& partition) {
 }
 
 void refuse_partition_twice(const std::string& partition, std::string_view kind) {
-  throw UsageError(fmt::format(
-      "partition {} is in both {}; it may count once only, so keep one result of each partition", partition, kind));
+  throw UsageError(
+      fmt::format("partition {} is in both {}; it may count once only, so keep one result of each partition",
+                  shown_partition(partition), kind));
 }
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,

@@ -48,6 +48,8 @@ struct SummedPartition {
 /// Throws UsageError unless the name has 1 to 255 bytes.
 void require_partition_name(const std::string& partition);
 bool is_partition_name(const std::string& partition);
+/// The name in a message: others may have made it up.
+std::string shown_partition(const std::string& name);
 
 /// Whether each has a name, and names rise: what is listed twice would count twice.
 template <typename Partition>

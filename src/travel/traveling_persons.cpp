@@ -98,7 +98,7 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
         partition.words.size() % kWordsOfPerson != 0) {
       throw AggregationAborted(fmt::format(
           "partition {}: its counts of persons are not what it has sealed: they were changed on the way; count again",
-          partition.name));
+          shown_partition(partition.name)));
     }
     RandomStream pads = key.stream("persons", std::as_bytes(std::span(context)));
     CountedPersons own;
@@ -154,13 +154,13 @@ PersonCount count_over_partitions(const PersonTable& table, const SumTicket& tic
     if (listed == table.partitions.end()) {
       throw UsageError(fmt::format(
           "partition {}: its persons were not counted; count all partitions that there are, under the same names",
-          partition));
+          shown_partition(partition)));
     }
     if (listed->digest != digest_of(own.persons, ticket)) {
       throw BadInput(
           fmt::format("partition {}: its persons are not those that were counted; a partition holds the same rows "
                       "whenever it is read",
-                      partition));
+                      shown_partition(partition)));
     }
     for (std::size_t place = 0; place < own.persons.persons.size(); ++place) {
       const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(own.persons.persons[place]);

@@ -194,7 +194,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   WorkerRows own = open_training_rows(plan.options, alone, &rows);
   if (own.dim() != plan.dim) {
     throw BadInput(fmt::format("partition {}: its rows have {} features, but the plan is for {}; all need the same",
-                               partition, own.dim(), plan.dim));
+                               shown_partition(partition), own.dim(), plan.dim));
   }
   require_fitting_labels(own, plan.options.data);
   if (rows.train_person.has_value() != plan.options.data.has_units()) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/shown_text.hpp"
 #include "common/base/version.hpp"
 #include "common/masking/payload.hpp"
 
@@ -58,13 +59,8 @@ void require_identity(const PublicKey& identity, const std::optional<Roster>& ro
 }
 
 std::string text_of(const VersionField& version) {
-  std::string text;
-  for (const std::byte byte : version) {
-    if (byte == std::byte{0}) break;
-    const auto c = static_cast<char>(byte);
-    text += c > ' ' && c <= '~' ? c : '?';
-  }
-  return text;
+  const std::string_view text = text_in(version);
+  return shown_text(text.substr(0, text.find('\0')), version.size());
 }
 
 // What the offer says, and this silo was started with, must be the same in all of it.

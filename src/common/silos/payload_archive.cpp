@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "common/base/shown_text.hpp"
 #include "common/base/version.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "common/silos/handshake.hpp"
 
 namespace dpreduce {
 namespace {
@@ -47,7 +49,7 @@ std::span<const std::byte> value_in(std::string_view message, std::string_view k
   throw UsageError(
       fmt::format("these bytes are of a {} that dpreduce {} has made, and this is dpreduce {}; run the same "
                   "version everywhere",
-                  kind, made_by, version()));
+                  kind, shown_text(made_by, sizeof(VersionField)), version()));
 }
 
 void refuse_message(std::string_view kind) {

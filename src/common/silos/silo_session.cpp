@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/shown_text.hpp"
 #include "common/base/verdict.hpp"
 #include "common/silos/handshake.hpp"
 
@@ -135,13 +136,9 @@ void SiloSession::send(FrameKind kind, std::span<const std::byte> payload) {
 void SiloSession::refuse_run_end(const OpenedMessage& opened) {
   PayloadReader reader(opened.payload);
   if (opened.kind == FrameKind::kDropped) {
-    const auto reason = reader.rest();
-    std::string text;
-    for (const std::byte byte : reason) {
-      const char c = static_cast<char>(byte);
-      text += c >= ' ' && c <= '~' ? c : '?';
-    }
-    throw AggregationAborted(fmt::format("the run goes on without silo {}: {}", self_.number, text));
+    const std::string_view reason = text_in(reader.rest());
+    throw AggregationAborted(
+        fmt::format("the run goes on without silo {}: {}", self_.number, shown_text(reason, reason.size())));
   }
   if (opened.kind != FrameKind::kVerdict) return;
   const std::int64_t told = told_failure(static_cast<std::int64_t>(reader.u64()), entry_.terms.silos);

@@ -1,7 +1,9 @@
 #include "common/silos/payload_archive.hpp"
 
 #include "common/base/error.hpp"
+#include "common/base/version.hpp"
 #include "common/plan/loss.hpp"
+#include "common/randomness/signing_key.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::payload_archive_test {
@@ -89,6 +91,27 @@ TEST(PayloadArchiveTest, WhatIsCutOffDamagedOrOfAnotherKindIsRefused) {
   std::vector<std::byte> longer(value.begin(), value.end());
   longer.push_back(std::byte{0});
   EXPECT_THROW(read(framed_message("everything", longer)), BadInput);
+}
+
+// The digest has no key: what another version is called anybody can make up.
+TEST(PayloadArchiveTest, AnotherVersionIsShownInPrintableCharactersAndNotManyOfThem) {
+  const auto made_by = [](const std::string& version) {
+    PayloadWriter body;
+    for (const std::string& text : {std::string("everything"), version}) {
+      body.u32(static_cast<std::uint32_t>(text.size())).text(text);
+    }
+    const std::vector<std::byte> head = body.take();
+    PayloadWriter message;
+    message.bytes(head).bytes(sha256(head));
+    const std::vector<std::byte> bytes = message.take();
+    return std::string(text_in(bytes));
+  };
+  const auto said_of = [&](const std::string& version) {
+    return refusal<UsageError>([&] { value_in(made_by(version), "everything"); });
+  };
+  EXPECT_THAT(said_of("0.0.9"), HasSubstr("that dpreduce 0.0.9 has made, and this is dpreduce " + version()));
+  EXPECT_THAT(said_of("9\n2026-01-01 end\x1b[2J\xc2\x9b"), HasSubstr("dpreduce 9?2026-01-01 end?[2J?? has made"));
+  EXPECT_THAT(said_of(std::string(1000, 'v')), HasSubstr("dpreduce " + std::string(32, 'v') + " has made"));
 }
 
 }  // namespace dpreduce::payload_archive_test
