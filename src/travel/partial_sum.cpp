@@ -1,6 +1,7 @@
 #include "travel/partial_sum.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -33,9 +34,16 @@ void with_pad(std::span<std::uint64_t> words, const NoiseKey& key, const SumTick
   for (std::uint64_t& word : words) apply(word, stream.next_u64());
 }
 
-FingerprintPart fingerprint_of_statistic(const Statistic& statistic, const NoiseKey& key, const SumTicket& ticket) {
+// Of a statistic, and the number of partitions with rows that it is of.
+FingerprintPart fingerprint_of_sum(const Statistic& statistic, std::uint64_t with_rows, const NoiseKey& key,
+                                   const SumTicket& ticket) {
+  Statistic number({{"partitions_with_rows", 1}});
+  number.words().front() = with_rows;
   RandomStream coefficients = key.stream("partial sum's fingerprint", std::as_bytes(std::span(ticket.task)));
-  return fingerprint_part(statistic, coefficients);
+  FingerprintPart part = fingerprint_part(statistic, coefficients);
+  const FingerprintPart of_number = fingerprint_part(number, coefficients);
+  std::ranges::transform(part, of_number, part.begin(), std::plus());
+  return part;
 }
 
 std::string first_names(const std::vector<std::string>& names) {
@@ -86,10 +94,11 @@ PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, cons
   SummedPartition own{partition, {}};
   secure_bytes(std::as_writable_bytes(std::span(own.nonce)));
   const NoiseKey key = ticket.key();
-  const FingerprintPart fingerprint = fingerprint_of_statistic(of_partition, key, ticket);
+  const std::uint64_t with_rows = has_rows ? 1 : 0;
+  const FingerprintPart fingerprint = fingerprint_of_sum(of_partition, with_rows, key, ticket);
   sum.words_.assign(of_partition.words().begin(), of_partition.words().end());
   sum.words_.insert(sum.words_.end(), fingerprint.begin(), fingerprint.end());
-  sum.words_.push_back(has_rows ? 1 : 0);
+  sum.words_.push_back(with_rows);
   with_pad(sum.words_, key, ticket, own, [](std::uint64_t& word, std::uint64_t pad) { word += pad; });
   sum.partitions_.push_back(std::move(own));
   return sum;
@@ -135,11 +144,11 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   std::copy_n(words.begin(), elements, statistic.words().begin());
   FingerprintPart came{};
   std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(elements), kFingerprintWords, came.begin());
-  const bool has_rows = words.back() != 0;
+  const std::uint64_t with_rows = words.back();
   cleanse(words.data(), words.size() * sizeof(words.front()));
-  const std::string expected = fingerprint_of(fingerprint_of_statistic(statistic, key, ticket));
+  const std::string expected = fingerprint_of(fingerprint_of_sum(statistic, with_rows, key, ticket));
   if (fingerprint_of(came) != expected) throw AggregationAborted(kDamaged);
-  if (!has_rows) throw BadInput("no partition has a row; give some");
+  if (with_rows == 0) throw BadInput("no partition has a row; give some");
   return statistic;
 }
 

@@ -1,10 +1,10 @@
 // An exact statistic of some partitions of the rows, on its way between processes that are not ranks of one job: tasks
 // of Dask, Spark or Ray.
 //
-// Legend: w_p the words of partition p's statistic; e_p its fingerprint part (statistic_fingerprint.hpp), in four
-// words; s the session's secret; PRF streams of s (noise_key.hpp).
+// Legend: w_p the words of partition p's statistic; r_p is 1 where it has rows, else 0; e_p the fingerprint part
+// (statistic_fingerprint.hpp) of both, in four words; s the session's secret; PRF streams of s (noise_key.hpp).
 //
-//     sealed     (w_p, e_p) + PRF(s, "partial sum", task, p, nonce)       mod 2^64, word by word
+//     sealed     (w_p, e_p, r_p) + PRF(s, "partial sum", task, p, nonce)       mod 2^64, word by word
 //     sum        of sealed words, with the list of (p, nonce); lists that share a partition do not add
 //     opened     less the streams of all that are listed; then the words' own fingerprint must be the one that came
 //

@@ -173,6 +173,29 @@ TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged
   EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("no partial sum"));
 }
 
+// Whoever adds sums up can add to any word: that of partitions with rows is under the fingerprint as the others.
+TEST_F(TravelingPlanTest, WhetherThereAreRowsIsNotForWhoAddsSumsUpToSay) {
+  const FitOptions options = options_of("mean");
+  const TravelingPlan plan = plan_of(options);
+  FitSession session(plan, folder_ / "ledger.jsonl", std::nullopt);
+  const auto with_last_word = [](const PartialSum& sum, std::uint64_t more) {
+    const std::string message = sum.to_bytes();
+    const std::span<const std::byte> value = value_in(message, "partial sum");
+    PayloadReader last(value.last(8));
+    PayloadWriter changed;
+    changed.bytes(value.first(value.size() - 8)).u64(last.u64() + more);
+    return PartialSum::from_bytes(framed_message("partial sum", changed.take()));
+  };
+  const PartialSum none = part(plan, *session.task(), "none", 0, 0);
+  const PartialSum all = sum_of(plan, *session.task(), 1);
+  EXPECT_THAT(refusal<BadInput>([&] { session.give(with_last_word(none, 0)); }), HasSubstr("no partition has a row"));
+  for (const PartialSum& changed : {with_last_word(none, 1), with_last_word(all, ~std::uint64_t{0})}) {
+    EXPECT_THAT(refusal<AggregationAborted>([&] { session.give(changed); }),
+                HasSubstr("not what its partitions have sealed"));
+  }
+  EXPECT_TRUE(Ledger::read(options.privacy.ledger).charges().empty());
+}
+
 TEST_F(TravelingPlanTest, APartitionIsNamedInPrintableCharacters) {
   const TravelingPlan plan = plan_of(options_of("mean"));
   PartialSum sum = part(plan, first_task(plan), "b\n\x1b[2J", 0, 30);
