@@ -103,8 +103,8 @@ class Silo:
     no folder that is restored, and no other process, can mask two data sets alike. Made anew, it joins a new session. Its
     state folder keeps its last answer, which is given again as it was.
 
-    Its errors go to the log `dpreduce.silos`, in words that may show a row. What is raised says no more than that the silo has
-    failed, since engines pass exceptions on to the server."""
+    Its errors go to the log `dpreduce.silos`, in words that may show a row. What its methods raise is always the same Error, which
+    says no more than that the silo has failed, since engines pass exceptions on to the server, with their class."""
 
     def __init__(self, plan: Plan | str, roster: str | os.PathLike[str], identity: str | os.PathLike[str],
                  state: str | os.PathLike[str]) -> None:
@@ -115,18 +115,17 @@ class Silo:
                                                os.fspath(state))
 
     def join(self, invitation: bytes) -> bytes:
-        """This silo's new key for the session, signed. The same whenever this Silo is asked for it. Throws AggregationAborted unless the
+        """This silo's new key for the session, signed. The same whenever this Silo is asked for it. Throws Error unless the
         roster's coordinator has invited to the same plan."""
         return self._quietly(lambda: self._own.join(invitation))
 
     def answer(self, request: bytes, X: ArrayLike, y: ArrayLike, threads: int = 1, *,
                person: ArrayLike | None = None) -> NDArray[np.uint64]:
         """The masked statistic of all rows of this silo (n x d, and n labels). `person` says whose each row is, where the
-        plan has rows_per_person. A step is answered once, or with the same words again. Throws AggregationAborted where the
+        plan has rows_per_person. A step is answered once, or with the same words again. Throws Error where the
         request is not what the coordinator of the roster signs, a join is not its silo's, the step was answered otherwise, or this
-        Silo has not joined the session (another one did, or a process that has ended);
-        BadInput where rows, labels or identifiers do not fit; UsageError where the unit is a person and identifiers are
-        missing, or the other way round."""
+        Silo has not joined the session (another one did, or a process that has ended); where rows, labels or identifiers do not
+        fit; where the unit is a person and identifiers are missing, or the other way round."""
         names = self._plan._stated["class_names"] or None
 
         def masked():
@@ -145,8 +144,6 @@ class Silo:
             return work()
         except Error as error:
             _log.error("%s", error)
-            kind = type(error)
         except Exception as error:  # in whatever words
             _log.error("%s: %s", type(error).__name__, error)
-            kind = Error
-        raise kind("the silo could not answer; its own log (dpreduce.silos) says why")
+        raise Error("the silo could not answer; its own log (dpreduce.silos) says why")  # outside of except: it has no context

@@ -87,6 +87,16 @@ def answers(silos, request):
     return [silo_of(own).answer(request, np.load(own["x"]), np.load(own["y"])) for own in silos]
 
 
+@contextlib.contextmanager
+def fails_quietly():
+    """What a silo raises is the same error whatever its reason: engines send the class, the words and the chain to the server."""
+    with pytest.raises(dpreduce.Error) as raised:
+        yield
+    assert type(raised.value) is dpreduce.Error
+    assert str(raised.value) == "the silo could not answer; its own log (dpreduce.silos) says why"
+    assert raised.value.__cause__ is None and raised.value.__context__ is None
+
+
 @pytest.mark.parametrize("method, options", [("mean", {"center": "dp"}), ("ls", {}), ("fc", {"rounds": 3}), ("adam", {"rounds": 3})])
 def test_silos_make_the_model_of_all_rows(method, options, parties, federation):
     hub, silos = parties
@@ -188,15 +198,14 @@ def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
 
     coordinator = coordinator_of(hub)
     request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
-    for person, kind, words in ((None, dpreduce.UsageError, "whose each row"), (np.arange(3), dpreduce.BadInput, "3 identifiers"),
-                                (np.linspace(0, 1, len(y)), dpreduce.BadInput, "identifiers")):
+    for person, words in ((None, "whose each row"), (np.arange(3), "3 identifiers"), (np.linspace(0, 1, len(y)), "identifiers")):
         caplog.clear()
-        with caplog.at_level(logging.ERROR), pytest.raises(kind, match="its own log"):
+        with caplog.at_level(logging.ERROR), fails_quietly():
             silo_of(silos[0]).answer(request, x, y, person=person)
         assert words in caplog.text
     once = silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)))
     assert (silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y))) == once).all()
-    with pytest.raises(dpreduce.AggregationAborted):  # the same rows of other persons are other rows
+    with fails_quietly():  # the same rows of other persons are other rows
         silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)) // 4)
 
 
@@ -209,10 +218,9 @@ def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
     for wrong_x, wrong_y, words in ((x, np.where(np.arange(len(y)) == 5, 9, y), "row 5"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
                                     (np.where(x > 2, "Berlin", x.astype(object)), y, "Berlin"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
         caplog.clear()
-        with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.BadInput) as raised:
+        with caplog.at_level(logging.ERROR), fails_quietly():
             silo_of(silos[0]).answer(request, wrong_x, wrong_y)
-        assert str(raised.value) == "the silo could not answer; its own log (dpreduce.silos) says why" and words in caplog.text
-        assert raised.value.__cause__ is None and raised.value.__context__ is None
+        assert words in caplog.text
     assert len(silo_of(silos[0]).answer(request, x, y))  # nothing of that was an answer
 
 
@@ -226,7 +234,7 @@ def test_silos_have_the_columns_of_the_plan(parties, federation, rows, caplog):
     request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
     frames = [pd.DataFrame(np.load(own["x"]), columns=names) for own in silos]
     for wrong, words in ((frames[0][names[::-1]], 'column 0 is "f15", but in the plan it is "f0"'), (frames[0].to_numpy(), "have no names")):
-        with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.BadInput):
+        with caplog.at_level(logging.ERROR), fails_quietly():
             silo_of(silos[0]).answer(request, wrong, np.load(silos[0]["y"]))
         assert words in caplog.text
     coordinator.step([silo_of(own).answer(request, frame, np.load(own["y"])) for own, frame in zip(silos, frames)])
@@ -243,7 +251,7 @@ def test_a_silo_answers_a_step_once(parties, federation, caplog):
     x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
     once = silo_of(silos[0]).answer(request, x, y)
     assert (silo_of(silos[0]).answer(request, x[::-1], y[::-1]) == once).all()  # the same rows
-    with pytest.raises(dpreduce.AggregationAborted):
+    with fails_quietly():
         silo_of(silos[0]).answer(request, x[1:], y[1:])
     assert "step 0 of this session was answered already" in caplog.text
 
@@ -255,16 +263,16 @@ def test_a_silo_that_is_made_anew_has_no_key(parties, federation, tmp_path, capl
     joins = [silo_of(own).join(coordinator.invitation) for own in silos]
     request = coordinator.request(joins)
     x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
-    with pytest.raises(dpreduce.AggregationAborted):
+    with fails_quietly():
         new_silo(silos[0]).answer(request, x, y)
     assert "keys of masks live in the memory of the process that joins" in caplog.text
     once = silo_of(silos[0]).answer(request, x, y)
     assert (new_silo(silos[0]).answer(request, x[1:], y[1:]) == once).all()  # what was sent, and no other
     for file in pathlib.Path(silos[0]["state"]).iterdir():  # a folder as it was before
         file.unlink()
-    with pytest.raises(dpreduce.AggregationAborted):
+    with fails_quietly():
         silo_of(silos[0]).answer(request, x[1:], y[1:])
-    with pytest.raises(dpreduce.AggregationAborted):
+    with fails_quietly():
         new_silo(silos[0]).answer(request, x[1:], y[1:])
 
 
@@ -274,7 +282,7 @@ def test_parties_with_another_plan_or_roster_find_out(parties, federation, tmp_p
     coordinator = coordinator_of(hub)
     other = tmp_path / "other.json"
     other.write_text(dpreduce.Plan(DIM, method="mean", **{**TERMS, "epsilon": 2}).to_json())
-    with pytest.raises(dpreduce.AggregationAborted):
+    with fails_quietly():
         silo_of(silos[0], plan=other).join(coordinator.invitation)
     assert "parties need the same plan" in caplog.text
     with pytest.raises(dpreduce.UsageError, match="no silo of the roster"):
