@@ -7,6 +7,7 @@
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -77,14 +78,17 @@ def export_page(*fits: Fitted | Path, path: Path = "report.html", public: bool =
 
 
 def _called(name, options):
-    """The result of the command. Arrays are files to it: they are kept in a folder that this user alone may read, until
-    it has ended."""
-    with tempfile.TemporaryDirectory(prefix="dpreduce-") as folder:
+    """The result of the command. Arrays are files to it: files in memory, which are gone with this process, however it ends.
+    A process that is killed leaves a folder of links to nothing."""
+    with tempfile.TemporaryDirectory(prefix="dpreduce-") as folder, contextlib.ExitStack() as files:
         for option, value in options.items():
             if hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0 and option.endswith(("_x", "_y")):
                 import numpy
-                options[option] = os.path.join(folder, option + ".npy")
-                numpy.save(options[option], value, allow_pickle=False)
+                file = files.enter_context(open(os.memfd_create(option), "wb"))
+                numpy.save(file, value, allow_pickle=False)
+                file.flush()
+                options[option] = os.path.join(folder, option + ".npy")  # what messages name
+                os.symlink(f"/proc/self/fd/{file.fileno()}", options[option])
             elif isinstance(value, os.PathLike):
                 options[option] = os.fspath(value)
         return json.loads(_library.core().call(name, words_of(options)))
@@ -92,7 +96,8 @@ def _called(name, options):
 
 def sweep(**options: typing.Any) -> dict[str, typing.Any]:
     """Many fits on the same rows: `dpreduce sweep`, with its options as keywords. Returns what OUT.json says; OUT.csv and
-    OUT.json are written (default: sweep.csv, sweep.json). An experiment: none of its runs is private.
+    OUT.json are written (default: sweep.csv, sweep.json). An experiment: none of its runs is private. Arrays stay in memory, and
+    are gone when this process ends, however it does.
 
     Keywords: train_x, train_y, test_x, test_y, public_x (arrays, or names of files); classes, methods (one string with
     commas, or a list), epsilons, delta, seeds, imbalance, non_private, out, html, overwrite, ..."""

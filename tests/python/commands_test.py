@@ -1,5 +1,9 @@
 """Commands as functions: what they write is what the program writes."""
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -71,6 +75,26 @@ def test_a_sweep_takes_arrays_and_returns_its_results(rows, tmp_path):
     assert (tmp_path / "swept.csv").exists()
     with pytest.raises(dpreduce.UsageError, match="give test_x"):
         dpreduce.sweep(train_x=x, train_y=y)
+
+
+# Whoever kills a process that sweeps leaves no row on the disk: there are links to what ends with the process.
+def test_a_killed_process_leaves_no_array(tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    script = """if True:
+        import numpy, signal, dpreduce
+        from dpreduce import _library
+
+        class Core:
+            def call(self, *words):
+                signal.raise_signal(signal.SIGTERM)
+        _library.core = Core
+        dpreduce.sweep(train_x=numpy.ones((4, 3)), train_y=numpy.arange(4), out="swept")"""
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)})
+    assert ended.returncode == -signal.SIGTERM
+    left = [path for path in tmp_path.rglob("*") if path.is_symlink() or path.is_file()]
+    assert sorted(path.name for path in left) == ["train_x.npy", "train_y.npy"]
+    assert all(path.parent.parent == temporary and os.readlink(path).startswith("/proc/self/fd/") for path in left)
 
 
 def test_an_audit_returns_its_verdict():
