@@ -320,27 +320,26 @@ void ReleaseLog::public_sum(std::string_view name, const Release& sum) {
   take(label);
 }
 
-void ReleaseLog::flush() {
-  if (pending_.empty()) return;
-  const std::uint64_t first = on_disk_ + 1;
+void ReleaseLog::write(const Entry& entry) {
+  const std::uint64_t number = on_disk_ + 1;
   SafetensorsFile file;
-  json labels = json::array();
-  for (const Entry& entry : pending_) {
-    for (const auto& [name, values] : entry.blocks) {
-      file.tensors.emplace(fmt::format("{:06}/{}", first + labels.size(), name),
-                           make_integer_tensor(values, {values.size()}));
-    }
-    labels.push_back(entry.label);
+  for (const auto& [name, values] : entry.blocks) {
+    file.tensors.emplace(fmt::format("{:06}/{}", number, name), make_integer_tensor(values, {values.size()}));
   }
-  file.metadata = {{"format", std::string(kFormat)}, {"run", run_id_}, {"first", std::to_string(first)}};
-  file.metadata["labels"] = json_text(labels);
+  file.metadata = {{"format", std::string(kFormat)},
+                   {"run", run_id_},
+                   {"first", std::to_string(number)},
+                   {"labels", json_text(json::array({entry.label}))}};
   const std::string checksum = checksum_of(file);
   file.metadata["sha256"] = checksum;
-  AtomicFile out(file_of(first).string(), Existing::kReplace);
+  AtomicFile out(file_of(number).string(), Existing::kReplace);
   out.write(serialize(file));
   out.commit();
-  on_disk_ += pending_.size();
-  pending_.clear();
+  ++on_disk_;
+}
+
+void ReleaseLog::flush() {
+  for (; !pending_.empty(); pending_.pop_front()) write(pending_.front());
   written_ = Clock::now();
 }
 

@@ -1,8 +1,11 @@
 // What a run has released so far, on disk: its checkpoint.
 //
 //     DIR/checkpoint.json               the run's name, and what it is bound to
-//     DIR/releases-000001.safetensors   releases 1, 2, ... as they became public, each file whole or absent
-//     DIR/releases-000004.safetensors   those from the fourth on
+//     DIR/releases-000001.safetensors   release 1 as it became public; each file is whole or absent
+//     DIR/releases-000002.safetensors   release 2, ...
+//
+// Each release has a file of its own, whenever it is written: files of those that became public within some seconds
+// would tell how long rounds took, and so how many rows one person has. (Builds that wrote such files are read.)
 //
 // Methods are functions of their releases, and nothing else leads from rows to a method. So a run that goes on takes
 // these releases from here, in the order in which it asks for them, and arrives where it was, bit for bit, on any
@@ -17,6 +20,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -120,6 +124,7 @@ class ReleaseLog {
   void verify_files();
   Entry take(const std::string& label);
   void add(Entry entry);
+  void write(const Entry& entry);
   std::string next_label(const PlannedRelease& planned);
 
   std::filesystem::path folder_;
@@ -133,7 +138,7 @@ class ReleaseLog {
   std::vector<Entry> loaded_;        // the file that the next of these lies in
   std::uint64_t loaded_first_ = 0;   // number of its first entry
   std::uint64_t on_disk_ = 0;        // entries by now
-  std::vector<Entry> pending_;       // those that follow
+  std::deque<Entry> pending_;        // those that follow
   std::map<std::string, std::uint64_t, std::less<>> rounds_;
 };
 

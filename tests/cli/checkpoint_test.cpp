@@ -267,7 +267,7 @@ TEST_F(CheckpointTest, ReleasesMayBeWrittenEverySoManySeconds) {
   const std::string options = "--method gd --rounds 4 --checkpoint-every 1000 ";
   stop_with_all(options);
   const std::string whole = model();
-  EXPECT_EQ(release_files(), std::vector<std::string>{"releases-000001.safetensors"}) << "all of them, at the end";
+  EXPECT_EQ(release_files().size(), 4U) << "one each, at the end";
   cut(1, 4);
   expect_done(options + "--resume --checkpoint-every 0");
   EXPECT_TRUE(model() == whole);

@@ -2,6 +2,8 @@
 #include "run/release_log.hpp"
 
 #include "common/base/error.hpp"
+#include "common/model/safetensors.hpp"
+#include "common/randomness/signing_key.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 
@@ -60,12 +62,21 @@ class ReleaseLogTest : public testing::Test {
   }
 
   // A center, a sum of public rows and two rounds, in four files.
-  void write_four() const {
-    const auto log = bound(LogStart::kNewRun);
+  void write_four(double seconds = kAtOnce) const {
+    const auto log = bound(LogStart::kNewRun, seconds);
     log->record(kCenter, center());
     log->public_sum("pca", gradient(5));
     log->record(kGradient, gradient(1));
     log->record(kGradient, gradient(2));
+    log->flush();
+  }
+
+  std::map<std::string, std::string> bytes_of_files() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
+      files.emplace(entry.path().filename(), read_bytes(entry.path()));
+    }
+    return files;
   }
 
   TemporaryFolder folder_;
@@ -105,6 +116,36 @@ TEST_F(ReleaseLogTest, WritesNothingBeforeItsTimeButAllWhenFlushed) {
   log->record(kGradient, gradient(2));
   log->flush();
   EXPECT_TRUE(std::filesystem::exists(file("releases-000003.safetensors")));
+}
+
+// Or files would tell how long rounds took, which one person with many rows decides.
+TEST_F(ReleaseLogTest, NoFileTellsWhenReleasesWereWritten) {
+  write_four();
+  const auto files = bytes_of_files();
+  EXPECT_EQ(files.size(), 5U);
+  std::filesystem::remove_all(path());
+  write_four(kHours);
+  EXPECT_EQ(bytes_of_files(), files);
+}
+
+TEST_F(ReleaseLogTest, ReleasesThatShareAFileAreTakenOneByOne) {
+  write_four();
+  SafetensorsFile both = read_safetensors(file("releases-000003.safetensors"));
+  both.tensors.merge(read_safetensors(file("releases-000004.safetensors")).tensors);
+  both.metadata["labels"] = R"(["gradient/1","gradient/2"])";
+  both.metadata.erase("sha256");
+  const std::string checksum = to_hex(sha256(serialize(both)));
+  both.metadata["sha256"] = checksum;
+  const std::vector<std::byte> bytes = serialize(both);
+  write_bytes(file("releases-000003.safetensors"), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::filesystem::remove(file("releases-000004.safetensors"));
+  const auto log = bound(LogStart::kResume);
+  log->next(kCenter);
+  log->public_sum("pca", gradient(5));
+  expect_equal(log->next(kGradient), gradient(1));
+  expect_equal(log->next(kGradient), gradient(2));
+  log->record(kGradient, gradient(3));
+  EXPECT_TRUE(std::filesystem::exists(file("releases-000005.safetensors")));
 }
 
 TEST_F(ReleaseLogTest, ANewRunIsRefusedWhereReleasesAre) {
