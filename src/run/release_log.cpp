@@ -11,12 +11,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/base/file_descriptor.hpp"
 #include "common/base/json_text.hpp"
-#include "common/files/atomic_file.hpp"
 #include "common/files/mapped_file.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/randomness/signing_key.hpp"
@@ -85,27 +84,33 @@ constexpr std::string_view kPublicPrefix = "public:";
 }  // namespace
 
 LockedFolder::LockedFolder(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) refuse(path, fmt::format("cannot be made a folder: {}", error.message()));
-  handle_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle_ < 0) refuse(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
   const auto give_up = std::chrono::steady_clock::now() + kWaitForLock;
-  while (::flock(handle_, LOCK_EX | LOCK_NB) != 0) {
-    const int reason = errno;
-    if (reason == EINTR) continue;
-    if (reason == EWOULDBLOCK && std::chrono::steady_clock::now() < give_up) {
-      std::this_thread::sleep_for(kLockPoll);
-      continue;
+  while (!try_lock(path)) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      refuse(path, "another run uses it; wait for its end, or name another folder");
     }
-    ::close(handle_);
-    refuse(path, reason == EWOULDBLOCK ? "another run uses it; wait for its end, or name another folder"
-                                       : fmt::format("cannot be locked: {}", reason_of(reason, FileFeature::kLocks)));
+    std::this_thread::sleep_for(kLockPoll);
   }
 }
 
-LockedFolder::~LockedFolder() {
-  ::close(handle_);
+// Makes and locks it. False where another run has it, or has just removed it.
+bool LockedFolder::try_lock(const fs::path& path) {
+  try {
+    made_.make_folder(path);
+  } catch (const BadInput& error) {
+    throw BadInput(fmt::format("--checkpoint {}", error.what()));
+  }
+  folder_.emplace(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder_->get() < 0) {
+    if (errno == ENOENT) return false;
+    refuse(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+  if (::flock(folder_->get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR || errno == EWOULDBLOCK) return false;
+    refuse(path, fmt::format("cannot be locked: {}", reason_of(errno, FileFeature::kLocks)));
+  }
+  struct stat status {};
+  return ::fstat(folder_->get(), &status) != 0 || status.st_nlink > 0;
 }
 
 ReleaseLog::ReleaseLog(const fs::path& folder, LogStart start, double seconds_between_writes)

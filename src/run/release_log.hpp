@@ -23,6 +23,7 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/file_descriptor.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/released_block.hpp"
 
@@ -41,15 +44,16 @@ enum class LogStart { kNewRun, kResume };
 /// A folder that this process alone uses, until it is destroyed or the process ends.
 class LockedFolder {
  public:
-  /// Made where there is none. Waits some seconds for another process: ranks of a killed run may live that long.
+  /// Made where there is none, and removed in the end where nothing came into it: a folder that a run leaves which a
+  /// row has ended tells of that row. Waits some seconds for another process: ranks of a killed run may live that long.
   /// Throws BadInput with path and reason.
   explicit LockedFolder(const std::filesystem::path& path);
-  ~LockedFolder();
-  LockedFolder(const LockedFolder&) = delete;
-  LockedFolder& operator=(const LockedFolder&) = delete;
 
  private:
-  int handle_ = -1;
+  bool try_lock(const std::filesystem::path& path);
+
+  std::optional<FileDescriptor> folder_;
+  MadeFiles made_;  // removes while the lock is held
 };
 
 /// Public integers by name.

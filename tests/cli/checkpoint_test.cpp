@@ -237,14 +237,17 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
   }
 }
 
-// Its binding is there, but no release: nothing is lost, and the same command begins.
+// Nothing is lost, and the same command begins. A folder would tell that a row has ended the run.
 TEST_F(CheckpointTest, ARunThatEndedBeforeItsFirstReleaseBeginsAgain) {
   const std::string options = "--method gd --rounds 3 --resume ";
   TrainingRows bad = rows_;
-  bad.features[7] = std::numeric_limits<float>::quiet_NaN();
+  bad.features.back() = std::numeric_limits<float>::quiet_NaN();
   write_rows(bad);
-  EXPECT_EQ(fit(options).exit_code, 3);
-  EXPECT_TRUE(journals().empty());
+  for (const int ranks : {0, 2}) {  // of two the last one has it
+    EXPECT_EQ(fit(options, ranks).exit_code, 3);
+    EXPECT_TRUE(journals().empty());
+    EXPECT_FALSE(has("run"));
+  }
   write_rows(rows_);
   expect_done(options);
   expect_charged_once(3);

@@ -256,6 +256,26 @@ TEST_F(ReleaseLogTest, AFileInTheFoldersPlaceIsRefused) {
   expect_refusal<BadInput>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {"--checkpoint " + path()});
 }
 
+TEST_F(ReleaseLogTest, AFolderThatItMadeAndThatStaysEmptyIsRemoved) {
+  { const ReleaseLog log(file("a/b"), LogStart::kNewRun, kAtOnce); }
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  std::filesystem::create_directory(path());
+  { const ReleaseLog log(path(), LogStart::kResume, kAtOnce); }
+  EXPECT_TRUE(std::filesystem::exists(path()));
+}
+
+TEST_F(ReleaseLogTest, WhoWaitsForAFolderThatIsRemovedMakesItAgain) {
+  auto ended = std::make_unique<ReleaseLog>(path(), LogStart::kNewRun, kAtOnce);
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ended.reset();
+  });
+  const auto log = bound(LogStart::kNewRun);
+  end.join();
+  log->record(kCenter, center());
+  EXPECT_EQ(bytes_of_files().size(), 2U);
+}
+
 TEST_F(ReleaseLogTest, TwoRunsDoNotShareAFolder) {
   const auto log = bound(LogStart::kNewRun);
   expect_refusal<BadInput>([&] { ReleaseLog(path(), LogStart::kNewRun, kAtOnce); }, {"another run uses it"});
