@@ -12,6 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "tests/commands/parsed_command.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace dpreduce {
 namespace {
@@ -25,23 +26,29 @@ std::vector<std::string> split(const std::string& line) {
   return arguments;
 }
 
+// Of this process, and gone with it.
+const TemporaryFolder& folder() {
+  static const TemporaryFolder own;
+  return own;
+}
+
 // A list of twelve classes, which --class-names reads while the command line is parsed.
 std::string list_of_classes() {
-  const std::string path = testing::TempDir() + "dpreduce_said_words_classes.txt";
+  const std::string path = folder() / "classes.txt";
   std::ofstream file(path);
   for (char name = 'a'; name < 'm'; ++name) file << name << '\n';
   return path;
 }
 
 std::string groups_of_classes() {
-  const std::string path = testing::TempDir() + "dpreduce_said_words_groups.csv";
+  const std::string path = folder() / "groups.csv";
   std::ofstream file(path);
   for (int c = 0; c < 12; ++c) file << c % 2 << '\n';
   return path;
 }
 
 std::string ranges_of_columns() {
-  const std::string path = testing::TempDir() + "dpreduce_said_words_ranges.csv";
+  const std::string path = folder() / "ranges.csv";
   std::ofstream(path) << "0,1\n-2.5,2\n";
   return path;
 }
@@ -291,12 +298,11 @@ TEST(SaidWords, NeedNoFileOfNamesOfClasses) {
 
 // What a configuration file gives may begin with a dash, as no word of a command line does.
 TEST(SaidWords, OfAFileMayLookLikeOptions) {
-  const std::string path = testing::TempDir() + "dpreduce_said_words.toml";
+  const std::string path = folder() / "run.toml";
   std::ofstream(path) << "kernel = '-mine'\n";
   SaidWords said;
   parse_command_line(dpreduce_command(), {"bench", "gram", "--config", path}, std::nullopt, &said);
   EXPECT_NO_THROW(command_of(dpreduce_command(), said));
-  std::remove(path.c_str());
 }
 
 }  // namespace

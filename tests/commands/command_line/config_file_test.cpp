@@ -6,12 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "commands/command_line/consent_table.hpp"
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "tests/commands/parsed_command.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace dpreduce {
 namespace {
@@ -22,11 +22,6 @@ using testing::Not;
 
 class ConfigFile : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::temp_directory_path() / ("dpreduce_config_test." + std::to_string(getpid()) + ".toml");
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-
   std::string write(const std::string& text) {
     std::ofstream(path_) << text;
     return path_.string();
@@ -43,7 +38,8 @@ class ConfigFile : public testing::Test {
     return "accepted";
   }
 
-  std::filesystem::path path_;
+  TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_ / "run.toml";
 };
 
 constexpr const char* kRun = R"(train-x = ["a.npy", "b.npy"]
@@ -95,8 +91,8 @@ TEST_F(ConfigFile, AnOptionWhoseValueMayBeLeftOutIsAFlagToo) {
 }
 
 TEST_F(ConfigFile, NamesOfClassesCountThem) {
-  const std::string names = testing::TempDir() + "dpreduce_config_test_names.txt";
-  std::ofstream(names) << "setosa\nversicolor\nvirginica\n";
+  const std::string names = folder_ / "names.txt";
+  write_bytes(names, "setosa\nversicolor\nvirginica\n");
   const auto fit =
       parsed_fit({"fit", "--config", write("train-x = 'x'\ntrain-y = 'y'\nclass-names = '" + names + "'\n")});
   EXPECT_EQ(fit.data.classes, 3U);
@@ -167,14 +163,8 @@ TEST_F(ConfigFile, IsTheSameForAllRanksAndNamedOnce) {
 class OwnConfigFile : public ConfigFile {
  protected:
   void SetUp() override {
-    ConfigFile::SetUp();
     own_ = path_.string() + ".3";
     coordinators_ = path_.string() + ".0";
-  }
-  void TearDown() override {
-    ConfigFile::TearDown();
-    std::filesystem::remove(own_);
-    std::filesystem::remove(coordinators_);
   }
   std::vector<std::string> arguments(const std::vector<std::string>& further = {}) const {
     std::vector<std::string> all{"fit",           "--secure-aggregation",    "--classes", "3", "--mu", "1",

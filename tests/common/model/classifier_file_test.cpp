@@ -4,6 +4,7 @@
 #include "common/model/safetensors.hpp"
 #include "tests/common/model/byte_file.hpp"
 #include "tests/common/special_values.hpp"
+#include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::classifier_file_test {
@@ -276,14 +277,14 @@ TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
   ClassifierParts parts = full_parts();
   parts.weights[2] = 2.0;
   const Classifier trained(parts);
-  const std::filesystem::path path = ::testing::TempDir() + "classifier_file_test_model.safetensors";
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
   {
     const std::vector<std::byte> bytes = to_bytes(trained);
     std::ofstream stream(path, std::ios::binary);
     stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   const Classifier loaded = load_classifier(path);
-  std::filesystem::remove(path);
   const std::vector<float> rows = {1, 2, 3, 4, 5, -1, 0.5F, 2, 8, -3};
   EXPECT_TRUE(same_bits(loaded.predict_scores(rows), trained.predict_scores(rows)));
 }

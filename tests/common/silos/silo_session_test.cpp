@@ -7,6 +7,7 @@
 
 #include "common/base/error.hpp"
 #include "tests/common/silos/memory_wire.hpp"
+#include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::silo_session_test {
@@ -262,12 +263,11 @@ TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
 // Silo 1 of three with a roster; coordinator and the other silos are in the test's hands.
 class OneHonestSilo {
  public:
-  explicit OneHonestSilo(const std::filesystem::path& folder) : queues_(4), wire_(queues_, 0) {
+  OneHonestSilo() : queues_(4), wire_(queues_, 0) {
     for (std::uint32_t party = 0; party < 4; ++party) {
       identities_.push_back(Identity::generate());
       roster_.members[party] = {fmt::format("party {}", party), identities_[party].public_key()};
-      paths_.push_back(folder / fmt::format("{}.key", party));
-      std::filesystem::remove(paths_.back());
+      paths_.push_back(folder_ / fmt::format("{}.key", party));
       identities_[party].save_new(paths_.back(), "--identity");
     }
     offer_ = {{}, terms_, roster_.digest(), roster_.members[0].key, key_.public_key(), {}};
@@ -349,6 +349,7 @@ class OneHonestSilo {
   MessageQueues queues_;
   MemoryWire wire_;
   std::vector<Identity> identities_;
+  TemporaryFolder folder_;
   std::vector<std::filesystem::path> paths_;
   Roster roster_{1, 2, std::vector<Member>(4)};
   AgreementKey key_ = AgreementKey::generate();
@@ -361,7 +362,7 @@ class OneHonestSilo {
 // Its own hello is among those that name the run, with the key that it has just made: an earlier run's members, whose
 // signatures a coordinator may have kept, are refused even where the offer is that run's.
 TEST(SiloSessionMembersTest, MembersOfAnEarlierRunAreRefused) {
-  OneHonestSilo silo(testing::TempDir());
+  OneHonestSilo silo;
   const Hello earlier = silo.begin();
   silo.name_members(earlier);
   EXPECT_EQ(silo.refusal(), "the coordinator is gone");
@@ -392,7 +393,7 @@ TEST(SiloSessionMembersTest, AnotherSilosKeyIsThatOfItsIdentityInTheRoster) {
   for (const auto& [what, change] : changes) {
     for (const std::uint32_t lied_about : {2U, 3U}) {
       SCOPED_TRACE(fmt::format("silo {}: {}", lied_about, what));
-      OneHonestSilo run(testing::TempDir());
+      OneHonestSilo run;
       run.name_members(run.begin(), [&, &changed = change](std::uint32_t silo, Hello& hello) {
         if (silo == lied_about) changed(run, silo, hello);
       });
@@ -404,7 +405,7 @@ TEST(SiloSessionMembersTest, AnotherSilosKeyIsThatOfItsIdentityInTheRoster) {
 TEST(SiloSessionMembersTest, MembersThatCannotBeAreRefused) {
   for (const std::vector<std::uint32_t>& present :
        {std::vector<std::uint32_t>{}, {1}, {0, 1, 2}, {1, 2, 4}, {1, 1, 2}, {1, 3, 2}}) {
-    OneHonestSilo run(testing::TempDir());
+    OneHonestSilo run;
     run.name_members(run.begin(), nullptr, present);
     EXPECT_THAT(run.refusal(), HasSubstr("names members that this run cannot have"))
         << fmt::format("{}", fmt::join(present, " "));
@@ -412,7 +413,7 @@ TEST(SiloSessionMembersTest, MembersThatCannotBeAreRefused) {
 }
 
 TEST(SiloSessionMembersTest, LostSilosDoNotComeBack) {
-  OneHonestSilo silo(testing::TempDir());
+  OneHonestSilo silo;
   silo.name_members(silo.begin());
   silo.sum_with(1, {2, 3});
   EXPECT_EQ(silo.answer(), FrameKind::kShares);

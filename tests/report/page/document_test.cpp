@@ -1,21 +1,18 @@
-#include <filesystem>
-#include <fstream>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "report/page/page.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace dpreduce {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The refusal of a file with that text.
 std::string refusal_of_file(const std::string& text) {
-  const fs::path path = fs::path(testing::TempDir()) / "some.file";
-  std::ofstream(path) << text;
+  const TemporaryFolder folder;
+  const std::string path = folder / "some.file";
+  write_bytes(path, text);
   try {
     document_of_file(path);
   } catch (const Error& error) {
