@@ -21,19 +21,30 @@ bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint
          options.rows.center == Centering::kPublic && noise_exceeds_sampling(options, dim, public_rows);
 }
 
+namespace {
+
+// Beside the largest class.
+std::vector<double> log_shares(const ReleasedBlock& sizes) {
+  const double least = std::max(sizes.sigma(), 1.0);
+  std::vector<double> shares;
+  for (const std::int64_t size : sizes.values()) shares.push_back(std::log(std::max(static_cast<double>(size), least)));
+  const double largest = *std::ranges::max_element(shares);
+  for (double& share : shares) share -= largest;
+  return shares;
+}
+
+}  // namespace
+
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options) {
   if (!adjusts_scores(options)) return method.train(run);
   const Release release = run.release("class_sizes");
   run.end_phase("sizes");
+  std::vector<double> shares;
+  if (run.ranks().is_coordinator()) shares = log_shares(release.block("class_counts"));
+  run.set_first_scores(shares);
   LinearScores scores = method.train(run);
   DPREDUCE_ASSERT(scores.bias.size() == run.rows().classes());
-  if (run.ranks().is_coordinator()) {
-    const ReleasedBlock& sizes = release.block("class_counts");
-    const double least = std::max(sizes.sigma(), 1.0);
-    for (std::size_t c = 0; c < scores.bias.size(); ++c) {
-      scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
-    }
-  }
+  for (std::size_t c = 0; c < shares.size(); ++c) scores.bias[c] -= shares[c];
   const std::uint64_t public_rows =
       options.rows.center == Centering::kPublic ? run.choices().candidates().features().rows() : 0;
   if (!refits_on_public_rows(options, run.rows().preprocessing().dim(), public_rows)) {

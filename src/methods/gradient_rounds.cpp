@@ -30,12 +30,15 @@ std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
 }
 
 // W_0, K x d.
-std::vector<double> initial_weights(std::size_t classes, const Preprocessing& preprocessing, double score) {
+std::vector<double> initial_weights(std::size_t classes, const Preprocessing& preprocessing, double score,
+                                    const std::vector<double>& of_classes) {
   const std::size_t dim = preprocessing.output_dim();
   std::vector<double> weights(classes * dim, 0.0);
   if (preprocessing.intercept == 0.0) return weights;
   const double coordinate = std::sqrt(preprocessing.intercept) * preprocessing.clip_norm;
-  for (std::size_t c = 0; c < classes; ++c) weights[c * dim + dim - 1] = score / coordinate;
+  for (std::size_t c = 0; c < classes; ++c) {
+    weights[c * dim + dim - 1] = (score + (of_classes.empty() ? 0.0 : of_classes[c])) / coordinate;
+  }
   return weights;
 }
 
@@ -193,7 +196,7 @@ LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights)
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior) {
   std::vector<double> weights =
-      initial_weights(run.rows().classes(), run.rows().preprocessing(), settings.initial_score);
+      initial_weights(run.rows().classes(), run.rows().preprocessing(), settings.initial_score, run.first_scores());
   const std::vector<Window> windows = windows_of(settings);
   const std::size_t entries = run.ranks().is_coordinator() ? weights.size() : 0;
   std::vector<Candidate> candidates;

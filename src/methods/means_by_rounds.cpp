@@ -70,6 +70,7 @@ std::optional<double> rows_for_means(TrainingRun& run, double share) {
 }
 
 LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count) {
+  run.set_first_scores({});  // its gradients are at 0
   std::optional<ClassMeansStep> rule;
   if (run.ranks().is_coordinator()) rule.emplace(settings, count, run.rows().preprocessing());
   return train_in_rounds(run, settings, rule ? &*rule : nullptr);

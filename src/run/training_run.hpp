@@ -170,6 +170,10 @@ class TrainingRun {
   /// elsewhere nothing. Collective. Preconditions: releases have noise; one that is made in parts is the last.
   void record_in(ReleaseLog* log);
 
+  /// Scores that rounds begin with, one a class and of every row alike; empty: 0. Known at the coordinator.
+  void set_first_scores(std::vector<double> scores) { first_scores_ = std::move(scores); }
+  const std::vector<double>& first_scores() const { return first_scores_; }
+
   PreparedRows& rows() { return rows_; }
   ChoicesOfRun& choices() { return choices_; }
   Communicator& ranks() { return ranks_; }
@@ -186,6 +190,7 @@ class TrainingRun {
   Timings& timings_;
   PreparedRows rows_;
   ChoicesOfRun choices_;
+  std::vector<double> first_scores_;
   WorkerRows* public_features_;  // null where there are none
   RunSides sides_;
   ReleaseLog* log_ = nullptr;   // at the coordinator
