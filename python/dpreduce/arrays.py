@@ -114,9 +114,10 @@ def as_labels(value, name):
     labels = _as_array(value, name)
     if labels.ndim != 1:
         return labels
-    if not hasattr(value, "dtype"):  # a list: one label must not change the type of all others
-        labels = np.empty(len(value), object)
-        labels[:] = value
+    if not hasattr(value, "__array__"):  # a list: one label must not change the type of all others
+        own = list(value)
+        labels = np.empty(len(own), object)
+        labels[:] = own
     return plain_labels(labels, name)
 
 
