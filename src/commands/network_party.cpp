@@ -16,7 +16,6 @@
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/rank_pattern.hpp"
-#include "common/files/atomic_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "evaluate/private_evaluation.hpp"
 #include "fit/validated_options.hpp"
@@ -116,7 +115,6 @@ class NetworkRun {
     }
     health_.emplace(party.network.health, *wire_, is_coordinator() ? "coordinator" : "silo",
                     roster_.members[self_].name);
-    if (!party.network.health.empty()) AtomicFile::remove_when_ended(party.network.health);
   }
 
   void run() {

@@ -19,6 +19,7 @@ HealthFile::HealthFile(std::string path, const NetworkWire& wire, std::string ro
     : path_(std::move(path)), wire_(wire), role_(std::move(role)), name_(std::move(name)) {
   if (path_.empty()) return;
   require_none_but_health();
+  AtomicFile::remove_when_ended(path_);  // before it is there
   try {
     write();
   } catch (const Error& fault) {

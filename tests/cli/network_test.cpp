@@ -302,7 +302,6 @@ TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
   const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
   for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
   ASSERT_TRUE(has("n1.health"));
-  ::usleep(20'000);  // for the line behind it
   ::kill(silo->pid(), SIGTERM);
   EXPECT_EQ(silo->finish().exit_code, 128 + SIGTERM);
   EXPECT_FALSE(has("n1.health"));
