@@ -35,7 +35,8 @@ void require_callable(const FitOptions& options, const Communicator& ranks, Acco
   if (options.output.dry_run) throw UsageError("--dry-run: make a ResolvedFit, which says what a fit would release");
   if (accounts == Accounts::kLedger) return;
   if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
-    throw UsageError("--budget-epsilon: a limit is kept on a ledger; with accounts kept elsewhere check it there");
+    throw UsageError(
+        "--budget-epsilon: a limit is kept on a ledger: give --ledger; with accounts kept elsewhere check it there");
   }
   if (options.privacy.resume || !options.output.checkpoint.empty()) {
     throw UsageError("--checkpoint, --resume: a run is resumed by its ledger; accounts are kept elsewhere here");

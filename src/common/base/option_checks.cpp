@@ -33,7 +33,8 @@ void require_option_share(const char* option, const std::optional<double>& share
 
 void require_classes(std::size_t classes) {
   if (classes < 2 || classes > kMostClasses) {
-    throw UsageError(fmt::format("--classes {}: must be from 2 to {}", classes, kMostClasses));
+    throw UsageError(fmt::format("--classes {}: must be from 2 to {}{}", classes, kMostClasses,
+                                 classes == 0 ? "; say how many classes there are, or name them" : ""));
   }
 }
 
