@@ -69,7 +69,7 @@ TEST_F(SingleProcessTest, NoLibraryIsTakenFromTheFolderItIsStartedIn) {
 // What ranks of one machine send each other lies in memory that they share, under a name.
 TEST_F(SingleProcessTest, WhatRanksShareLiesInFoldersOfTheirOwn) {
   RunningProgram program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --rounds "
-                                         "3000 --threads 1 --out model --ledger ledger"),
+                                         "600 --threads 1 --out model --ledger ledger"),
                          {.folder = folder_.path(), .ranks = 2, .form = Form::kProgram});
   std::set<std::string> segments;
   for (const double end = seconds_now() + kSecondsToEnd; segments.size() < 2 && seconds_now() < end; ::usleep(1000)) {
