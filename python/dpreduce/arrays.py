@@ -132,6 +132,10 @@ def indices_of(labels, classes, name):
             if unsigned.dtype.kind == "u" and unsigned.size and unsigned.max() > beyond:
                 raise BadInput(f"{name}: labels or classes are above {beyond}, beside others with a sign; give both one type")
         labels, classes = labels.astype(np.int64), classes.astype(np.int64)
+    if "f" in {labels.dtype.kind, classes.dtype.kind} and labels.dtype.kind != classes.dtype.kind:
+        if any(side.dtype.kind in "iu" and side.size and max(-int(side.min()), int(side.max())) > 2**53 for side in (labels, classes)):
+            raise BadInput(f"{name}: labels are {labels.dtype} and classes {classes.dtype}, which would merge integers above 2^53; give "
+                           "both as integers")
     places = np.searchsorted(classes, labels)
     places[places == len(classes)] = 0
     strange = classes[places] != labels

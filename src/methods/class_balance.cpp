@@ -23,7 +23,7 @@ bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint
 
 namespace {
 
-// Beside the largest class.
+// p_c of the header.
 std::vector<double> log_shares(const ReleasedBlock& sizes) {
   const double least = std::max(sizes.sigma(), 1.0);
   std::vector<double> shares;

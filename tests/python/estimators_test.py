@@ -53,6 +53,8 @@ def test_a_float_among_integers_merges_no_classes(rows):
     assert DPClassifier(**{**BUDGET, "classes": large}).fit(x, labels).classes_.dtype == np.int64
     with pytest.raises(dpreduce.BadInput, match="give all of one type"):
         DPClassifier(**{**BUDGET, "classes": large}).fit(x, [3.0] + labels[1:])
+    with pytest.raises(dpreduce.BadInput, match="would merge integers"):
+        DPClassifier(**{**BUDGET, "classes": large}).fit(x, np.array(labels, np.float64))
 
 
 def test_labels_of_a_data_frame(rows):

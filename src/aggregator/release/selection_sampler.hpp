@@ -36,7 +36,7 @@ enum class UtilitySums {
 class SelectionSampler {
  public:
   /// Throws UsageError unless fault_of(terms) is empty.
-  SelectionSampler(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums = UtilitySums::kOfTrustedRanks);
+  SelectionSampler(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums);
 
   /// K candidates, in rising order: the order says nothing of their utilities. One call for one group, each with a
   /// stream of its own. Preconditions: as many utilities as the terms have candidates. Throws as

@@ -36,8 +36,13 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                  path, file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr, file->held_bytes(),
-                       true, file->lies_in_other_files()});
+    shards_.push_back({.path = path,
+                       .first = rows,
+                       .end = rows + file->rows(),
+                       .dtype = file->dtype(),
+                       .identity = file->identity(),
+                       .held_bytes = file->held_bytes(),
+                       .lies_in_other_files = file->lies_in_other_files()});
     rows += file->rows();
   }
   refuse_doubles();

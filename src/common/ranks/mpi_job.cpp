@@ -291,16 +291,20 @@ std::optional<PrivateFolder> shared_segments;
 }  // namespace
 
 void begin_mpi(int threads) {
-  constexpr const char* kFolderOfSegments = "OMPI_MCA_btl_vader_backing_directory";
+  // Of Open MPI 4, and of 5. Whoever starts the ranks: a launcher need not be mpirun.
+  constexpr std::array kFolderOfSegments{"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"};
   setenv("HOME", "/nonexistent", 0);
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && std::getenv(kFolderOfSegments) == nullptr) {
+  const bool is_chosen =
+      std::ranges::any_of(kFolderOfSegments, [](const char* name) { return std::getenv(name) != nullptr; });
+  const bool makes_folder = !shared_segments && !is_chosen;
+  if (makes_folder) {
     shared_segments.emplace();
-    setenv(kFolderOfSegments, shared_segments->path().c_str(), 1);
+    for (const char* name : kFolderOfSegments) setenv(name, shared_segments->path().c_str(), 1);
   }
   int provided = MPI_THREAD_SINGLE;
   require_mpi(MPI_Init_thread(nullptr, nullptr, threads, &provided), "MPI_Init_thread");
-  if (!shared_segments) return;
-  unsetenv(kFolderOfSegments);  // programs that this one starts have folders of their own
+  if (!makes_folder) return;
+  for (const char* name : kFolderOfSegments) unsetenv(name);  // programs that this one starts have folders of their own
   for (const auto& segment : std::filesystem::directory_iterator(shared_segments->path())) {
     AtomicFile::remove_when_ended(segment.path());
   }

@@ -33,7 +33,7 @@ TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOne) {
   const Utilities utilities{5, 0, 3, 9, 7};
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     const SelectionRate rate{1, adjacency == Adjacency::kAddRemove ? 6U : 12U, 0};  // 0.5 / 3
-    const SelectionSampler sampler(terms_of(0.5, 3, 5), adjacency);
+    const SelectionSampler sampler(terms_of(0.5, 3, 5), adjacency, UtilitySums::kOfTrustedRanks);
     RandomStream ours = test_stream(1);
     RandomStream theirs = test_stream(1);
     for (int draw = 0; draw < 2000; ++draw) {
@@ -46,7 +46,7 @@ TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOne) {
 TEST(SelectionSampler, HasHalfTheRateAmongSilosAsUnderReplaceOne) {
   const Utilities utilities{5, 0, 3, 9, 7};
   const SelectionSampler of_silos(terms_of(0.5, 3, 5), Adjacency::kAddRemove, UtilitySums::kOfSilos);
-  const SelectionSampler general(terms_of(0.5, 3, 5), Adjacency::kReplaceOne);
+  const SelectionSampler general(terms_of(0.5, 3, 5), Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks);
   RandomStream ours = test_stream(1);
   RandomStream theirs = test_stream(1);
   for (int draw = 0; draw < 2000; ++draw) EXPECT_EQ(of_silos.draw(ours, utilities), general.draw(theirs, utilities));
@@ -56,7 +56,7 @@ TEST(SelectionSampler, IsPermuteAndFlipWhereThatIsAskedFor) {
   const Utilities utilities{5, 0, 3, 9, 7};
   SelectionTerms terms = terms_of(0.5, 3, 5);
   terms.mechanism = SelectionMechanism::kPermuteAndFlip;
-  const SelectionSampler sampler(terms, Adjacency::kAddRemove);
+  const SelectionSampler sampler(terms, Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks);
   RandomStream ours = test_stream(2);
   RandomStream theirs = test_stream(2);
   for (int draw = 0; draw < 2000; ++draw) {
@@ -68,7 +68,8 @@ TEST(SelectionSampler, IsPermuteAndFlipWhereThatIsAskedFor) {
 TEST(SelectionSampler, SetsHaveTheProbabilityOfTheirWorstMember) {
   const Utilities utilities{2, 7, 4, 4, 0, 6};
   for (const std::uint64_t size : {2, 3, 5}) {
-    const SelectionSampler sampler(terms_of(0.5, 1, utilities.size(), size), Adjacency::kAddRemove);
+    const SelectionSampler sampler(terms_of(0.5, 1, utilities.size(), size), Adjacency::kAddRemove,
+                                   UtilitySums::kOfTrustedRanks);
     std::map<Chosen, double> weights;
     double total = 0;
     for (unsigned members = 0; members < 1U << utilities.size(); ++members) {
@@ -106,13 +107,13 @@ TEST(SelectionSampler, NeverTakesACandidateThatIsWorseByTwoToTheForty) {
     for (const SelectionMechanism mechanism : {SelectionMechanism::kExponential, SelectionMechanism::kPermuteAndFlip}) {
       SelectionTerms terms = terms_of(0.01, 1, 3);
       terms.mechanism = mechanism;
-      const SelectionSampler sampler(terms, Adjacency::kReplaceOne);
+      const SelectionSampler sampler(terms, Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks);
       RandomStream stream = test_stream(9);
       for (int draw = 0; draw < 500; ++draw) ASSERT_EQ(sampler.draw(stream, utilities), Chosen{2});
     }
     EXPECT_EQ(best_candidates(utilities, 1), Chosen{2});
   }
-  const SelectionSampler pairs(terms_of(0.01, 1, 4, 2), Adjacency::kAddRemove);
+  const SelectionSampler pairs(terms_of(0.01, 1, 4, 2), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks);
   RandomStream stream = test_stream(10);
   for (int draw = 0; draw < 500; ++draw) {
     ASSERT_EQ(pairs.draw(stream, Utilities{kMost, kLeast, kMost - kGap, kMost}), (Chosen{0, 3}));
@@ -121,16 +122,20 @@ TEST(SelectionSampler, NeverTakesACandidateThatIsWorseByTwoToTheForty) {
 
 TEST(SelectionSampler, OfAsManyAsThereAreItTakesAll) {
   RandomStream stream = test_stream(11);
-  EXPECT_EQ(SelectionSampler(terms_of(1, 1, 1), Adjacency::kAddRemove).draw(stream, Utilities{-4}), Chosen{0});
-  EXPECT_EQ(SelectionSampler(terms_of(1, 1, 3, 3), Adjacency::kAddRemove).draw(stream, Utilities{9, -4, 9}),
+  EXPECT_EQ(SelectionSampler(terms_of(1, 1, 1), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks)
+                .draw(stream, Utilities{-4}),
+            Chosen{0});
+  EXPECT_EQ(SelectionSampler(terms_of(1, 1, 3, 3), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks)
+                .draw(stream, Utilities{9, -4, 9}),
             (Chosen{0, 1, 2}));
 }
 
 TEST(SelectionSampler, RefusesTermsWithAFaultAndOtherSizes) {
-  EXPECT_THROW(SelectionSampler(terms_of(0, 1, 3), Adjacency::kAddRemove), UsageError);
-  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3, 4), Adjacency::kAddRemove), UsageError);
+  EXPECT_THROW(SelectionSampler(terms_of(0, 1, 3), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks), UsageError);
+  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3, 4), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks), UsageError);
   RandomStream stream = test_stream(12);
-  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3), Adjacency::kAddRemove).draw(stream, Utilities{1, 2}),
+  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks)
+                   .draw(stream, Utilities{1, 2}),
                std::logic_error);
 }
 
