@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/data/named_classes.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 namespace {

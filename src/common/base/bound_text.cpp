@@ -1,11 +1,11 @@
 #include "common/base/bound_text.hpp"
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 
@@ -13,8 +13,7 @@ std::string upper_figure(double value, int digits) {
   DPREDUCE_ASSERT(digits >= 1 && digits <= 15);
   std::string nearest = fmt::format("{:.{}g}", value, digits);
   // A text that is read as `value` again stands for it: 0.1 is "0.1".
-  double read = value;
-  std::from_chars(nearest.data(), nearest.data() + nearest.size(), read);  // strtod reads as the host's locale has it
+  const double read = number_of(nearest).value_or(value);
   if (!std::isfinite(value) || !(read < value)) return nearest;
   const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - digits + 1);
   return fmt::format("{:.{}g}", read + unit, digits);

@@ -10,6 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -19,15 +20,6 @@ constexpr double kTwoTo64 = 18446744073709551616.0;
 std::string_view without_dashes(std::string_view name) {
   while (name.starts_with('-')) name.remove_prefix(1);
   return name;
-}
-
-// All of the text as a number, whatever the process's locale is.
-std::optional<double> number_of(std::string_view text) {
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double number = 0.0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 }  // namespace

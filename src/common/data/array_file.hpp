@@ -125,7 +125,7 @@ class ArrayFile {
   /// Throws BadInput where `shape` has no extent (a single number), or more than 2^63 bytes.
   ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape, std::size_t element_bytes);
 
-  /// Calls visit with each row of strings, in order.
+  /// Calls visit with each row of strings, or of integers of a text table, in order.
   virtual void visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit);
 
  private:

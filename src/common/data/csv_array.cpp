@@ -1,7 +1,6 @@
 #include "common/data/csv_array.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,37 +12,30 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 #include "common/base/utf8.hpp"
 #include "common/data/held_array.hpp"
-#include "common/data/named_classes.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kLongestName = 1024;  // bytes: a class name is shorter
 
-template <typename Number>
-bool read_number(std::string_view cell, Number& number) {
-  if (cell.starts_with('+')) cell.remove_prefix(1);
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  return error == std::errc() && end == cell.data() + cell.size() && !cell.empty();
-}
-
 bool read_feature(std::string_view cell, float& value) {
   if (cell.empty()) {
     value = std::numeric_limits<float>::quiet_NaN();
     return true;
   }
-  double number = 0.0;  // from_chars reads nan and inf, too
-  if (!read_number(cell, number)) return false;
-  value = static_cast<float>(number);
-  return true;
+  const std::optional<double> number = number_of(cell);
+  value = static_cast<float>(number.value_or(0.0));
+  return number.has_value();
 }
 
 // What is missing is NaN, as of features.
 bool read_target(std::string_view cell, double& value) {
-  value = std::numeric_limits<double>::quiet_NaN();
-  return cell.empty() || read_number(cell, value);
+  const std::optional<double> number = number_of(cell);
+  value = number.value_or(std::numeric_limits<double>::quiet_NaN());
+  return cell.empty() || number.has_value();
 }
 
 std::string_view without_space(std::string_view text) {

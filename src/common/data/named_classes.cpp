@@ -1,7 +1,6 @@
 #include "common/data/named_classes.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
+#include "common/base/number_text.hpp"
 #include "common/base/utf8.hpp"
 
 namespace dpreduce {
@@ -61,14 +61,6 @@ std::string NamedClasses::refusal(std::string_view label) const {
   const std::string nearest = nearest_name(label, names_);
   return fmt::format("label {}, which is not in the list of classes{}; correct it, or add it to --class-names",
                      in_quotes(label), nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest)));
-}
-
-std::optional<std::int64_t> usual_integer(std::string_view text) {
-  std::int64_t integer = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, integer);
-  if (error != std::errc() || read != end || std::to_string(integer) != text) return std::nullopt;
-  return integer;
 }
 
 std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>& names) {

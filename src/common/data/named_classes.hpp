@@ -24,9 +24,9 @@ class NamedClasses {
   /// The class of this name: byte for byte, so that a record's class depends on nothing but its label and the list.
   std::optional<std::int32_t> find(std::string_view name) const;
 
-  /// The class of a cell of a text table: by its name; else, where it is an integer as it is written usually, and no
-  /// name is an integer other than its own place in the list, by its number. So an integer never stands for two
-  /// classes.
+  /// The class of a cell of a text table. By its name, where a class has it. Else by its number, where the cell is
+  /// one (usual_integer) and no name in the list is an integer other than its own place: an integer never stands for
+  /// two classes.
   std::optional<std::int32_t> find_cell(std::string_view cell) const;
 
   /// Why a label is refused and what to do: "label "setoas", which is not in the list of classes; did you mean ...".
@@ -39,9 +39,6 @@ class NamedClasses {
   std::unordered_map<std::string_view, std::int32_t> classes_;  // of names_, which stay where they are
   bool has_misplaced_integers_ = false;                         // a name is an integer other than its place
 };
-
-/// The integer that the text is, written as it usually is; nothing of others: 07, +7, -0.
-std::optional<std::int64_t> usual_integer(std::string_view text);
 
 /// Null where there are no names.
 std::shared_ptr<const NamedClasses> named_classes(const std::vector<std::string>& names);
