@@ -1,5 +1,7 @@
-# DPREDUCE_PYTHON: whether the Python package is built. On where there is what it needs; Debian's interpreter comes before
-# others on the path, since Debian's NumPy, scikit-learn and mpi4py are its own. -DPython3_EXECUTABLE=... names another.
+# DPREDUCE_PYTHON: whether the Python package is built. Where nobody says, it is built where there is what it needs. The
+# cache keeps what was said alone: a build folder from before the packages were installed takes them in. Debian's
+# interpreter comes before others on the path, since Debian's NumPy, scikit-learn and mpi4py are its own.
+# -DPython3_EXECUTABLE=... names another.
 if(NOT DEFINED DPREDUCE_PYTHON OR DPREDUCE_PYTHON)
   if(NOT Python3_EXECUTABLE)
     find_program(DPREDUCE_DEBIAN_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
@@ -15,7 +17,9 @@ if(Python3_Development.Module_FOUND AND pybind11_FOUND)
 else()
   set(found OFF)
 endif()
-option(DPREDUCE_PYTHON "Build the Python package (pybind11-dev, python3-dev)" ${found})
+if(NOT DEFINED DPREDUCE_PYTHON)
+  set(DPREDUCE_PYTHON ${found})
+endif()
 if(DPREDUCE_PYTHON AND NOT found)
   message(FATAL_ERROR "DPREDUCE_PYTHON: pybind11 or the headers of Python are missing: apt-get install pybind11-dev python3-dev")
 elseif(DPREDUCE_PYTHON)

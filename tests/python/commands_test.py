@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 import dpreduce
@@ -43,7 +44,6 @@ def test_exports_are_the_programs(fitted, program, tmp_path):
 
 
 def test_labels_of_a_graph_are_strings_where_the_estimators_are(rows, tmp_path):
-    onnx = pytest.importorskip("onnx")
     x, y = rows
     names = np.array(["w", "x", "y", "z"])
     model = dpreduce.DPMeanClassifier(epsilon=1, delta=1e-6, classes=names).fit(x, names[y])

@@ -22,7 +22,7 @@ import pytest
 try:
     import tomllib
 except ModuleNotFoundError:
-    tomllib = pytest.importorskip("tomli")
+    import tomli as tomllib
 
 SOURCE = pathlib.Path(os.environ["DPREDUCE_SOURCE"])
 FLOWER, NVFLARE = SOURCE / "examples/flower", SOURCE / "examples/nvflare"

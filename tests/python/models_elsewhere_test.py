@@ -10,7 +10,10 @@ import re
 import struct
 
 import numpy
+import onnx
+import onnx.checker
 import pytest
+import yaml
 
 import dpreduce
 from dpreduce.promise import at_most
@@ -199,7 +202,6 @@ def computed(graph, x):
 @pytest.mark.parametrize("width", ["float32", "float64"])
 @pytest.mark.parametrize("name", FITS)
 def test_onnx_computes_what_the_program_does(folder, name, width):
-    onnx = pytest.importorskip("onnx")
     graph = onnx.load(str(folder / f"{name}.{width}.onnx"))
     onnx.checker.check_model(graph, full_check=True)
     assert [(one.domain, one.version) for one in graph.opset_import] == [("", 13)] and graph.ir_version == 7
@@ -266,7 +268,6 @@ def table_under(text, heading):
 
 @pytest.mark.parametrize("name", FITS)
 def test_the_card_says_what_model_and_report_say(folder, name):
-    yaml = pytest.importorskip("yaml")
     front, text = card_of(folder, name)
     report = json.loads((folder / f"{name}.json").read_text())
     fields = yaml.safe_load(front)
