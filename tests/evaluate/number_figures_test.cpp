@@ -60,6 +60,118 @@ TEST(EstimateNumbers, HoldTheTruthOrSayNothing) {
   }
 }
 
+// Central moments of drawn rows, in two passes.
+struct Moments {
+  double mean = 0.0;
+  double square = 0.0;  // about the mean
+  double fourth = 0.0;  // about the mean
+};
+
+Moments moments_of(const std::vector<double>& values, bool is_centered) {
+  Moments moments;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) moments.mean += is_centered ? 0.0 : value / count;
+  for (const double value : values) {
+    moments.square += std::pow(value - moments.mean, 2) / count;
+    moments.fourth += std::pow(value - moments.mean, 4) / count;
+  }
+  return moments;
+}
+
+std::vector<double> sums_of(const std::vector<double>& y, const std::vector<double>& e) {
+  std::vector<double> sums(7, 0.0);
+  for (std::size_t row = 0; row < y.size(); ++row) {
+    sums[0] += 1.0;
+    for (int power = 1; power <= 4; ++power) sums[static_cast<std::size_t>(power)] += std::pow(y[row], power);
+    sums[5] += std::pow(e[row], 2);
+    sums[6] += std::pow(e[row], 4);
+  }
+  return sums;
+}
+
+// The standard error of a root mean square is sqrt((m4 - m2^2) / n) / (2 sqrt(m2)); of normal numbers sigma / sqrt(2
+// n).
+TEST(EstimateNumbers, ARootMeanSquareVariesAsItsFourthMomentSaysAndAsOfNormalNumbersAtLeast) {
+  constexpr double kRows = 10000.0;
+  const auto rmse = [&](double square, double fourth) {
+    return estimate_numbers(std::vector{kRows, 0.0, 0.05 * kRows, 0.0, 0.01 * kRows, square * kRows, fourth * kRows},
+                            std::vector(7, 0.0), kScale, 0.95)
+        .rmse;
+  };
+  const Estimate alike = rmse(0.04, 0.0016);  // all errors are .2: a sample that says less than there is
+  EXPECT_NEAR(alike.deviation, kScale * 0.2 / std::sqrt(2.0 * kRows), 1e-6);
+  EXPECT_NEAR(alike.high, kScale * std::sqrt(0.04 + 1.9599640 * 0.04 * std::sqrt(2.0 / kRows)), 1e-5);
+  EXPECT_NEAR(alike.low, kScale * std::sqrt(0.04 - 1.9599640 * 0.04 * std::sqrt(2.0 / kRows)), 1e-5);
+  const Estimate wild = rmse(0.04, 9.0 * 0.0016);
+  EXPECT_NEAR(wild.deviation, kScale * 0.2 * std::sqrt(8.0 / kRows) / 2.0, 1e-6);
+}
+
+// Rows with wild tails and a mean. An end is where |E - r V| comes to z sqrt(s_E^2 + r^2 s_V^2), here by halving.
+TEST(EstimateNumbers, TheEndsOfR2AreThoseOfTheRatioThatMomentsAllow) {
+  std::mt19937 engine(9);
+  std::exponential_distribution<double> tail(9.0);
+  std::vector<double> y;
+  std::vector<double> e;
+  for (int row = 0; row < 3000; ++row) {
+    const double sign = engine() % 2 == 0 ? 1.0 : -1.0;
+    y.push_back(std::min(0.3 + tail(engine), 1.0));
+    e.push_back(sign * std::min(0.5 * tail(engine), 1.0));
+  }
+  const NumberFigures told = estimate_numbers(sums_of(y, e), std::vector(7, 0.0), kScale, 0.95);
+  const Moments of_y = moments_of(y, false);
+  const Moments of_e = moments_of(e, true);
+  ASSERT_GT(of_y.fourth, 3.5 * of_y.square * of_y.square) << "or the floor would be tested";
+  ASSERT_GT(of_e.fourth, 3.5 * of_e.square * of_e.square);
+  const double s_e = std::sqrt((of_e.fourth - of_e.square * of_e.square) / 3000.0);
+  const double s_v = std::sqrt((of_y.fourth - of_y.square * of_y.square) / 3000.0);
+  const auto end = [&](double outside) {
+    double inside = of_e.square / of_y.square;
+    for (int step = 0; step < 60; ++step) {
+      const double r = 0.5 * (inside + outside);
+      const bool is_in = std::abs(of_e.square - r * of_y.square) <= 1.9599640 * std::hypot(s_e, r * s_v);
+      (is_in ? inside : outside) = r;
+    }
+    return 1.0 - inside;
+  };
+  EXPECT_NEAR(told.r2.low, end(2.0), 1e-6);
+  EXPECT_NEAR(told.r2.high, end(0.0), 1e-6);
+  EXPECT_NEAR(told.rmse.deviation, kScale * s_e / (2.0 * std::sqrt(of_e.square)), 1e-6);
+}
+
+// The same rows, noised afresh: how far figures then move is the noise they tell. A standard deviation of 2,000 draws
+// is known to 1.6 %. R^2 tells up to twice as much where noise is most of all in the number of rows, which E and V
+// share. False alarm below 1e-6.
+TEST(EstimateNumbers, TheNoiseThatIsToldIsHowFarNoiseMovesThem) {
+  std::mt19937 engine(11);
+  std::normal_distribution<double> normal;
+  const std::vector<double> sums = drawn_sums(engine, 5000);
+  for (const std::vector<double>& sigmas :
+       {std::vector{60.0, 1.0, 1.0, 1.0, 1.0, 8.0, 1.0}, std::vector{1.0, 60.0, 4.0, 1.0, 1.0, 4.0, 1.0},
+        std::vector{250.0, 1.0, 8.0, 1.0, 1.0, 1.0, 1.0}, std::vector{1.0, 1.0, 12.0, 30.0, 30.0, 1.0, 30.0}}) {
+    constexpr int kDraws = 2000;
+    std::vector<double> r2;
+    std::vector<double> rmse;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      std::vector<double> noised = sums;
+      for (std::size_t sum = 0; sum < noised.size(); ++sum) noised[sum] += sigmas[sum] * normal(engine);
+      const NumberFigures told = estimate_numbers(noised, sigmas, kScale, 0.95);
+      r2.push_back(told.r2.value);
+      rmse.push_back(told.rmse.value);
+    }
+    const NumberFigures told = estimate_numbers(sums, sigmas, kScale, 0.95);
+    EXPECT_NEAR(told.rmse.noise / std::sqrt(moments_of(rmse, false).square), 1.0, 0.08) << sigmas[0];
+    const double ratio = told.r2.noise / std::sqrt(moments_of(r2, false).square);
+    EXPECT_GT(ratio, 0.92) << sigmas[0] << " " << sigmas[1];
+    EXPECT_LT(ratio, sigmas[0] > 100.0 ? 2.3 : 1.3) << sigmas[0] << " " << sigmas[1];
+  }
+}
+
+TEST(EstimateNumbers, ANumberOfRowsThatNoiseHidesIsTakenToBeTwiceTheNoise) {
+  const std::vector<double> sums{-20.0, 0.0, 4.0, 0.0, 2.0, 8.0, 1.0};
+  const NumberFigures told = estimate_numbers(sums, std::vector(7, 40.0), 1.0, 0.95);
+  EXPECT_NEAR(told.rmse.value, std::sqrt(8.0 / 80.0), 1e-12);
+}
+
 TEST(EstimateNumbers, SayNothingOfASpreadThatMayBeNone) {
   const NumberFigures told =
       estimate_numbers(std::vector{90.0, 3.0, 12.0, 1.0, 5.0, -20.0, 5.0}, std::vector(7, 40.0), 1.0, 0.95);
@@ -79,6 +191,10 @@ TEST(EstimateNumbers, OfSeveralTargetsAreTheMeanAndTheRootOfTheMeanSquare) {
   EXPECT_NEAR(all.r2.noise, 0.025, 1e-12);
   EXPECT_NEAR(all.rmse.value, std::sqrt(12.5), 1e-12);
   EXPECT_NEAR(all.rmse.high, std::sqrt(20.5), 1e-12);
+  // Targets err together: deviations add up, d rmse = sum of rmse_t d rmse_t / (m rmse); noise is drawn for each.
+  EXPECT_NEAR(all.r2.deviation, 0.05, 1e-12);
+  EXPECT_NEAR(all.rmse.deviation, (3.0 * 0.5 + 4.0 * 0.5) / (2.0 * std::sqrt(12.5)), 1e-12);
+  EXPECT_NEAR(all.rmse.noise, std::hypot(3.0 * 0.3, 4.0 * 0.4) / (2.0 * std::sqrt(12.5)), 1e-12);
   EXPECT_EQ(over_targets({a}).r2.low, a.r2.low);
 }
 

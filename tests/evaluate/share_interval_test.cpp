@@ -62,6 +62,17 @@ TEST(ShareInterval, HoldsAsOftenAsItSays) {
   }
 }
 
+// No mean is of fewer rows than noise leaves possible: else noise of a small sum would be told as a large loss.
+TEST(MeanInterval, ANumberOfRowsThatNoiseHidesIsTakenToBeThatNoise) {
+  for (const double rows : {-40.0, 0.0, 3.0}) {
+    const Estimate hidden = estimate_mean(10.0, 1.0, rows, 50.0, 2.0, 0.95);
+    EXPECT_NEAR(hidden.value, 10.0 / 50.0, 1e-12) << rows;
+    EXPECT_NEAR(hidden.noise, std::hypot(1.0, 0.2 * 50.0) / 50.0, 1e-12) << rows;
+  }
+  EXPECT_NEAR(estimate_mean(10.0, 1.0, 60.0, 50.0, 2.0, 0.95).value, 10.0 / 60.0, 1e-12);
+  EXPECT_NEAR(estimate_mean(0.25, 0.0, -3.0, 0.0, 2.0, 0.95).value, 0.25, 1e-12) << "one row at least";
+}
+
 TEST(MeanInterval, IsInItsRangeAndAsWideAsNoiseAsks) {
   const Estimate quiet = estimate_mean(500, 0.0, 1000, 0.0, 2.0, 0.95);
   EXPECT_NEAR(quiet.value, 0.5, 1e-12);

@@ -248,6 +248,33 @@ TEST_F(TargetsTest, PersonsAreHeldToTheirBoundEitherWay) {
   }
 }
 
+// Of rows that have weights, residuals are counted in parts of a row. Rows that all count in full are clipped where
+// rows without weights are: where few residuals are longer, as the plain regression leaves them.
+TEST_F(TargetsTest, ResidualsOfWeighedRowsAreClippedWhereThoseOfWholeRowsAre) {
+  const std::vector<float> whole(one_.size(), 1.0F);
+  FitOptions options = options_of("fc");
+  options.data.target_range = {-1000.0, 1200.0};  // residuals are small beside it
+  options.privacy.budget.mu = 40.0;
+  const auto bound_of = [&](const FitOptions& asked, const RowsInMemory& trained) {
+    double bound = 0.0;
+    TrainingTerms terms;
+    terms.watcher = [&](const WatchedRelease& watched) {
+      if (watched.name == "gradient") bound = std::get<GradientPoint>(watched.point).residual_norm;
+    };
+    FittedRun run = fit(asked, trained, alone_, Accounts::kLedger, std::move(terms));
+    run.finish();
+    return bound;
+  };
+  const double plain = bound_of(options, rows(one_));
+  EXPECT_GT(plain, 0.0);
+  EXPECT_LT(plain, 0.25) << "or there is nothing to compare";
+  FitOptions weighed = options;
+  weighed.data.weight_bound = 1.0;
+  RowsInMemory with_weights = rows(one_);
+  with_weights.train_weight = array_view(whole);
+  EXPECT_EQ(bound_of(weighed, with_weights), plain);
+}
+
 TEST_F(TargetsTest, ATargetThatIsNotFiniteIsNamedWithItsRowAndValue) {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     std::vector<double> targets = one_;

@@ -134,6 +134,64 @@ TEST_F(RefitTest, EqualWeightsOfClassesChangeNothingButTheScale) {
   EXPECT_NE(weights({1, 1, 5}), alike);
 }
 
+// Rows of a class that weigh w are those of w copies: its Gram matrix and its sums are w times as large, and the noise
+// of all Gram matrices together is sqrt(sum of w^2) times that of one.
+TEST_F(RefitTest, UnequalWeightsAreThoseOfCopiesOfRows) {
+  const std::vector<double> weights{3, 1, 5};
+  const KeptStatistics statistics = released({kClassGrams});
+  KeptStatistics copies = statistics;
+  copies.blocks.clear();
+  for (const ReleasedBlock& block : statistics.blocks) {
+    if (block.name() == "gram") continue;  // of rows that all weigh 1
+    std::vector<std::int64_t> values(block.values().begin(), block.values().end());
+    double sigma = block.sigma();
+    if (block.name() == "class_grams" || block.name() == "class_sums") {
+      const std::size_t of_class = values.size() / weights.size();
+      for (std::size_t e = 0; e < values.size(); ++e) values[e] *= static_cast<std::int64_t>(weights[e / of_class]);
+    }
+    if (block.name() == "class_grams") sigma *= std::sqrt((9.0 + 1.0 + 25.0) / 3.0);  // three matrices are added up
+    copies.blocks.emplace_back(block.name(), std::move(values), sigma);
+  }
+  for (const std::optional<double> lambda : {std::optional<double>(), std::optional<double>(2.0)}) {
+    const Classifier weighed =
+        refit(statistics, {.shared_gram = true, .lambda = lambda, .class_weights = weights}).classifier;
+    const Classifier copied = refit(copies, {.shared_gram = true, .lambda = lambda}).classifier;
+    ASSERT_EQ(weighed.parts().weights.size(), copied.parts().weights.size());
+    for (std::size_t e = 0; e < weighed.parts().weights.size(); ++e) {
+      EXPECT_NEAR(weighed.parts().weights[e], copied.parts().weights[e], 1e-6) << e;
+    }
+  }
+}
+
+// A released Gram matrix is of the rows that least squares trains on: with an intercept where that has one. Sums alone
+// are of class means, which have none.
+TEST_F(RefitTest, AReleaseOfMatricesIsOfTheRowsOfLeastSquares) {
+  FittedRows rows(240, 3);
+  for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
+  for (float& entry : rows.x) entry += 1.0F;  // far from 0: a threshold between two classes needs the intercept
+  FitOptions fit = seeded_fit("ls", folder_);
+  fit.method.shared_gram = true;
+  fit.data.classes = 2;
+  const KeptStatistics of_fit = kept_fit(fit, rows).statistics;
+  FitOptions release = seeded_release({kGram, kClassSums}, folder_);
+  release.data.classes = 2;
+  const KeptStatistics of_release = kept_fit(release, rows).statistics;
+  EXPECT_EQ(of_release.of_rows.preprocessing.intercept, of_fit.of_rows.preprocessing.intercept);
+  EXPECT_GT(of_release.of_rows.preprocessing.intercept, 0.0);
+  EXPECT_EQ(refit(of_release, {}).classifier.parts().bias, refit(of_fit, {}).classifier.parts().bias);
+  release.statistics = {kClassSums};
+  EXPECT_EQ(kept_fit(release, rows).statistics.of_rows.preprocessing.intercept, 0.0);
+}
+
+TEST_F(RefitTest, IntervalsAreOfPlainLeastSquaresAlone) {
+  const KeptStatistics statistics = released({kGram, kClassGrams});
+  const auto refused = [&](const RefitOptions& options) {
+    return refusal<UsageError>([&] { intervals_json(statistics, options, 1.0, 0.95, {}); });
+  };
+  EXPECT_THAT(refused({.shared_gram = true, .components = 3}), HasSubstr("--intervals goes without --pca"));
+  EXPECT_THAT(refused({.shared_gram = true, .class_weights = {1, 1, 5}}), HasSubstr("and --weights"));
+}
+
 TEST_F(RefitTest, WeightsOfTheFisherRuleAreOfShares) {
   const KeptStatistics statistics = released({kGram, kClassSums, kClassSizes});
   const ClassifierParts plain = refit(statistics, {.method = RefitMethod::kFisher}).classifier.parts();

@@ -1,6 +1,8 @@
 #include "aggregator/solvers/column_ranges.hpp"
 
 #include <cmath>
+#include <map>
+#include <numbers>
 #include <random>
 
 #include "common/plan/column_bins.hpp"
@@ -47,6 +49,47 @@ TEST(ColumnRanges, OneNumberInAHundredWidensNothing) {
               column_medians(sizes_of(values, signed_bin, 5.0)).front(), 0.05);
   EXPECT_EQ(column_scales(sizes_of(distances(wild, 1.5), distance_bin, 5.0), {{1.5}}),
             column_scales(sizes_of(distances(values, 1.5), distance_bin, 5.0), {{1.5}}));
+}
+
+// Counts in units of their noise, in bins of round 1 that end at these powers of 2. The median of one bin is its
+// middle.
+double median_of_counts(const std::map<int, double>& counts) {
+  constexpr double kSigma = 1000.0;
+  std::vector<std::int64_t> values(kColumnBins, 0);
+  for (const auto& [power, sigmas] : counts) {
+    values[signed_bin(std::exp2(power) * 0.75)] = std::llround(kSigma * sigmas);
+  }
+  return column_medians({"sizes", std::move(values), kSigma}).front();
+}
+
+TEST(ColumnRanges, ACountIsSeenFromFiveSigmasOrFromThreeNearOneThatIs) {
+  EXPECT_EQ(median_of_counts({{4, 4.9}}), 0.0) << "noise alone may be so much";
+  EXPECT_EQ(median_of_counts({{4, 5.1}}), 12.0);
+  EXPECT_EQ(median_of_counts({{4, -9.0}}), 0.0);
+  // Beside a sure one of 6, one of 4 that is near moves the median, either way; one that is far or small does not.
+  EXPECT_EQ(median_of_counts({{4, 6.0}}), 12.0);
+  for (const int near : {1, 3}) {
+    EXPECT_NEAR(median_of_counts({{4, 6.0}, {4 + near, 4.0}}), 8.0 + 8.0 * 5.0 / 6.0, 1e-9) << near;
+    EXPECT_NEAR(median_of_counts({{4, 6.0}, {4 - near, 4.0}}), 8.0 + 8.0 * 1.0 / 6.0, 1e-9) << near;
+  }
+  EXPECT_EQ(median_of_counts({{4, 6.0}, {8, 4.0}}), 12.0) << "four bins away";
+  EXPECT_EQ(median_of_counts({{4, 6.0}, {0, 4.0}}), 12.0);
+  EXPECT_EQ(median_of_counts({{4, 6.0}, {5, 2.9}}), 12.0) << "below three";
+  EXPECT_EQ(median_of_counts({{4, 6.0}, {3, 2.9}}), 12.0);
+  // What is believed makes what is near it believed in turn.
+  EXPECT_NEAR(median_of_counts({{4, 6.0}, {7, 4.0}, {10, 4.0}}), 64.0 + 64.0 * 1.0 / 4.0, 1e-9);
+}
+
+// The end of the first bin behind which at most 2 in 100 lie.
+TEST(ColumnRanges, OneNumberInFiftyIsBeyondTheRange) {
+  const auto scale_with = [](std::int64_t beyond) {
+    std::vector<std::int64_t> values(kColumnBins, 0);
+    values[distance_bin(1.2)] = 10000 - beyond;
+    values[distance_bin(100.0)] = beyond;
+    return column_scales({"sizes", std::move(values), 10.0}, {{0.0}}).front();
+  };
+  EXPECT_NEAR(scale_with(190), std::numbers::sqrt2, 1e-12);
+  EXPECT_NEAR(scale_with(210), 128.0, 1e-12);  // 100 is between 2^6.5 and 2^7
 }
 
 TEST(ColumnRanges, OfNoiseAloneAreUsable) {

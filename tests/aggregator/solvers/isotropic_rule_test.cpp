@@ -99,6 +99,22 @@ TEST(WantsMeans, WhereRowsSpreadEvenlyAndTheyAreFew) {
   EXPECT_FALSE(wants(1000, 1.0 / kDim, 0.0)) << "no noise";
 }
 
+// By hand: means up to an excess of (1 + 4) / 2 / d - .3 v^2 d / 3, and up to n mu = 50 sqrt(d K).
+TEST(WantsMeans, UpToTheBoundsOfTheRule) {
+  for (const double noise : {0.0, 0.005, 0.01}) {
+    const double bound = 2.5 / 64.0 - 0.3 * noise * noise * 64.0 / 3.0;
+    for (const double off : {-1e-6, 1e-6}) {
+      const Isotropy isotropy{.rows = 1000, .excess = bound + off, .noise = noise, .sigma = 30};
+      EXPECT_EQ(wants_means(isotropy, kShare, kDim, kClasses), off < 0.0) << noise << " " << off;
+    }
+  }
+  const double most = 50.0 * std::sqrt(64.0 * 5.0) * 30.0 * std::sqrt(kShare);  // rows with that signal
+  for (const double off : {-1e-6, 1e-6}) {
+    const Isotropy isotropy{.rows = most * (1.0 + off), .excess = 0.0, .noise = 0.0, .sigma = 30};
+    EXPECT_EQ(wants_means(isotropy, kShare, kDim, kClasses), off < 0.0) << off;
+  }
+}
+
 TEST(WantsMeans, AsOftenAsItWasSaid) {
   std::mt19937_64 random(6);
   const double sigma = 1.0 / (0.09 * std::sqrt(kShare));
@@ -153,6 +169,33 @@ TEST(ScoresOfClassMeans, AreLogOddsOfIsotropicClasses) {
   const LinearScores three_to_one = scores({{75, 0}, {-25, 0}}, {150, 50}, 0.0);
   EXPECT_NEAR(three_to_one.bias[0] - three_to_one.bias[1], std::log(3.0), 1e-9);
   EXPECT_NEAR(three_to_one.weights[0], -three_to_one.weights[2], 1e-9) << "of one length";
+}
+
+// The formula, for two classes and two features: r = L^2 / (L^2 + d s_m^2), t = L sqrt(r) / (w + (1 - r) L^2 / d), with
+// L^2 the squared sums less K d s^2, and no less than the deviation of that, s^2 sqrt(2 K d); s_m = s K / n.
+TEST(ScoresOfClassMeans, TakeTheKnownNoiseOutOfTheLengthOfMeansButNoMoreThanItHides) {
+  for (const auto& [sum, sigma] : {std::pair{60.0, 3.0}, std::pair{60.0, 20.0}, std::pair{20.0, 20.0},
+                                   std::pair{1.0, 20.0}, std::pair{1.0, 0.5}}) {
+    const double s = sigma / std::sqrt(0.95);
+    const double energy = std::max(2.0 * sum * sum - 4.0 * s * s, s * s * std::sqrt(8.0));
+    const double length = std::min(energy / (200.0 * 200.0 / 2.0), 0.9);
+    const double kept = length / (length + 2.0 * std::pow(s * 2.0 / 200.0, 2));
+    const double rate = std::sqrt(length * kept) / ((1.0 - length) / 2.0 + (1.0 - kept) * length / 2.0);
+    const LinearScores told = scores({{sum, 0}, {0, -sum}}, {100, 100}, sigma);
+    EXPECT_NEAR(told.weights[0], rate, 1e-9) << sum << " " << sigma;
+    EXPECT_NEAR(told.weights[3], -rate, 1e-9) << sum << " " << sigma;
+  }
+}
+
+// log(max(n_c, 1) + 2 s_c), s_c the noise of a size.
+TEST(ScoresOfClassMeans, ASizeIsBlurredByTwiceItsNoise) {
+  for (const double sigma : {0.0, 3.0, 40.0}) {
+    const double blur = 2.0 * sigma / std::sqrt(0.05);
+    const LinearScores told = scores({{75, 0}, {-25, 0}}, {150, 50}, sigma);
+    EXPECT_NEAR(told.bias[0] - told.bias[1], std::log((150.0 + blur) / (50.0 + blur)), 1e-9) << sigma;
+    const LinearScores none = scores({{75, 0}, {-25, 0}}, {203, -3}, sigma);
+    EXPECT_NEAR(none.bias[0] - none.bias[1], std::log((203.0 + blur) / (1.0 + blur)), 1e-9) << sigma;
+  }
 }
 
 TEST(ScoresOfClassMeans, KeepTheirUnits) {

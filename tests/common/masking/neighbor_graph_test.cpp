@@ -69,6 +69,33 @@ TEST(NeighborGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
   }
 }
 
+// Who wants one silo's sum has its neighbors collude and lets others be lost around it. With every threshold, that of
+// all silos too, one honest neighbor that stays is left; and no smaller even degree keeps all three promises.
+TEST(NeighborGraph, NeighborsThatColludeNeverAreAllOfThem) {
+  for (const std::uint32_t silos : {32U, 40U, 101U}) {
+    for (std::uint32_t lost = 0; lost <= 8; ++lost) {
+      for (std::uint32_t colluding = 0; colluding <= 9; ++colluding) {
+        const NeighborGraph graph(first(silos), silos - lost, colluding);
+        EXPECT_GT(graph.neighbors(5).size(), lost + colluding) << silos << " " << lost << " " << colluding;
+        std::set<std::uint32_t> honest;
+        const std::vector<std::uint32_t> near = graph.neighbors(5);
+        for (const std::uint32_t silo : first(silos)) honest.insert(silo);
+        for (std::uint32_t bad = 0; bad < lost + colluding; ++bad) honest.erase(near[bad]);
+        EXPECT_TRUE(is_connected(graph, honest)) << silos << " " << lost << " " << colluding;
+        if (graph.degree() == silos - 1) continue;
+        const auto keeps = [&](std::uint32_t m) {
+          for (std::uint32_t shares = 1; shares <= m + 1; ++shares) {
+            if (2 * shares > m + 1 + colluding && m + 1 >= shares + lost && m > lost + colluding) return true;
+          }
+          return false;
+        };
+        EXPECT_TRUE(keeps(graph.degree()));
+        EXPECT_FALSE(keeps(graph.degree() - 2)) << silos << " " << lost << " " << colluding;
+      }
+    }
+  }
+}
+
 TEST(NeighborGraph, IsSymmetricAndRegularWhoeverTakesPart) {
   std::vector<std::uint32_t> some;
   for (std::uint32_t party = 2; party < 90; party += 2) some.push_back(party);

@@ -211,6 +211,79 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
   }
 }
 
+// The same of numbers: targets in the ball of radius 1, errors of length 1 at most. Where rows are farthest apart they
+// are as far apart as declared: y against -y in odd powers, one target against another in even ones.
+TEST(MetricCounts, NoRowOfNumbersMovesThemFurtherThanDeclaredAndSomeDoSo) {
+  const EvaluationTerms terms{.metrics = {M::kR2, M::kRmse}, .classes = 2, .has_targets = true};
+  std::vector<std::vector<double>> points{{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}, {0.6, 0.8}, {-0.6, -0.8}};
+  std::mt19937_64 engine(56);
+  std::normal_distribution<double> normal;
+  for (int draw = 0; draw < 40; ++draw) {
+    std::vector<double> point{normal(engine), normal(engine)};
+    const double length = std::max(1.0, std::hypot(point[0], point[1]));
+    for (double& entry : point) entry /= length;
+    points.push_back(point);
+  }
+  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    const ReleaseRequest request = evaluation_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
+    const auto statistic_with = [&](const std::vector<double>* targets, const std::vector<double>* errors) {
+      MetricCounts counts(terms, request);
+      if (targets != nullptr) counts.add(PredictedRow{.targets = *targets, .errors = *errors});
+      return std::move(counts).take();
+    };
+    std::vector<Statistic> rows;
+    for (const std::vector<double>& targets : points) {
+      for (const std::vector<double>& errors : points) rows.push_back(statistic_with(&targets, &errors));
+    }
+    const Statistic none = statistic_with(nullptr, nullptr);
+    std::vector<double> largest(request.blocks.size(), 0.0);
+    const auto compare = [&](const Statistic& one, const Statistic& other) {
+      for (std::size_t b = 0; b < largest.size(); ++b) {
+        double moved = 0.0;
+        for (std::size_t e = 0; e < one.block(b).size(); ++e) {
+          moved += std::pow(static_cast<double>(one.block(b)[e] - other.block(b)[e]), 2);
+        }
+        largest[b] = std::max(largest[b], moved);
+      }
+    };
+    for (const Statistic& one : rows) {
+      if (adjacency == Adjacency::kAddRemove) compare(one, none);
+      for (std::size_t other = 0; adjacency == Adjacency::kReplaceOne && other < rows.size(); ++other) {
+        compare(one, rows[other]);
+      }
+    }
+    for (std::size_t b = 0; b < largest.size(); ++b) {
+      const auto declared = static_cast<double>(request.profiles.front().squared_l2[b]);
+      const bool never_moves = adjacency == Adjacency::kReplaceOne && request.blocks[b].name == "rows";
+      EXPECT_EQ(largest[b], never_moves ? 0.0 : declared) << request.blocks[b].name << " " << to_string(adjacency);
+    }
+  }
+}
+
+// The figure that a release for positives is charged by: one share of negatives, below or above.
+TEST(MetricCounts, PositivesMoveTheirSumsAsFarAsDeclared) {
+  const EvaluationTerms terms{.metrics = {M::kAuc}, .classes = 2, .has_probabilities = true};
+  std::vector<double> curve(terms.score_bins, 0.0);
+  curve.back() = 1.0;
+  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    const ReleaseRequest request = positives_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
+    const auto sums_of = [&](double probability) {
+      MetricCounts counts(terms, request, curve);
+      const std::vector<double> scores{1.0 - probability, probability};
+      counts.add({.label = 1, .predicted = 1, .scores = scores, .probabilities = scores});
+      return block(std::move(counts).take(), "above_negatives");
+    };
+    const std::vector<std::int64_t> high = sums_of(1.0);
+    const std::vector<std::int64_t> low = sums_of(0.0);
+    double moved = 0.0;
+    for (std::size_t e = 0; e < 2; ++e) {
+      const auto other = adjacency == Adjacency::kReplaceOne ? static_cast<double>(low[e]) : 0.0;
+      moved += std::pow(static_cast<double>(high[e]) - other, 2);
+    }
+    EXPECT_EQ(moved, static_cast<double>(request.profiles.front().squared_l2.front())) << to_string(adjacency);
+  }
+}
+
 TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   EXPECT_EQ(metrics_of("accuracy,auc"), (std::vector<M>{M::kAccuracy, M::kAuc}));
   for (const auto& refused : {std::pair{"accuracy,f2", "'f2' is none; there are accuracy, recall"},
