@@ -303,7 +303,6 @@ CommandEntry network_command(PartyRole role) {
     fit.silos.over_network = true;
     fit.silos.patience_seconds = network.patience_seconds.value_or(kTimeoutsOfPatience * fit.silos.timeout_seconds);
     fit.silos.rows_are_own = true;
-    fit.silos.ledger_is_own = true;
     fit.silos.consent = parsed.consent;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
     if (role == PartyRole::kCoordinator)

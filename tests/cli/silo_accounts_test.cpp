@@ -86,6 +86,15 @@ TEST_F(SiloAccountsTest, EverySiloChargesOnALedgerOfItsOwn) {
   EXPECT_THAT(bytes("report.json"), Not(HasSubstr("ledger-silo")));
 }
 
+// Of t silos that stay so many may be honest as do not collude: their shares alone are what a silo may count on.
+TEST_F(SiloAccountsTest, ALineOfTheLogTellsHowManyHonestSharesTheNoiseHas) {
+  run_silos(4, "--method mean --mu 1 --noise distributed --threshold 3 --colluding 1", 0);
+  for (const std::size_t silo : {1, 4}) {
+    EXPECT_THAT(log(silo), HasSubstr("account: charges "));
+    EXPECT_THAT(log(silo), HasSubstr(", distributed noise, 2 honest shares at least"));
+  }
+}
+
 TEST_F(SiloAccountsTest, UnderDistributedNoiseItsShareIsCharged) {
   run_silos(3, "--method mean --epsilon 1 --delta 1e-6 --noise distributed --ledger a{rank}.jsonl", 0);
   EXPECT_EQ(ledger("a0.jsonl").charges().size(), 1U);

@@ -551,6 +551,12 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   const ProgramRun passed = preview(line + "0.5");
   EXPECT_EQ(passed.exit_code, 0) << passed.err;
   EXPECT_THAT(passed.out, HasSubstr("after it  mu 0.5, "));
+  // Behind a run of mu 1.2 on its ledger one of mu .5 makes 1.3, since squares add up.
+  run_of_roster("--mu 1.2 --threshold 3", 0);
+  const ProgramRun again = preview(line + "0.5");
+  EXPECT_THAT(again.out, HasSubstr("before it mu 1.2, "));
+  EXPECT_THAT(again.out, HasSubstr("this run  mu 0.5, "));
+  EXPECT_THAT(again.out, HasSubstr("after it  mu 1.3, "));
   const ProgramRun seeded = preview(line + "0.5 --seed 1");
   EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
   EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: no mu bounds it"));

@@ -1,5 +1,9 @@
 // Parties that are of the roster and deviate, over TCP: a coordinator that tells false verdicts, and a silo that has
 // proved itself and sends what no party sends.
+#include <openssl/ssl.h>
+
+#include "common/masking/payload.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "tests/common/silos/lying_coordinator.hpp"
 #include "tests/network/network_parties.hpp"
 
@@ -75,6 +79,67 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
   }
   parties.coordinator().wait_for_silos(std::chrono::milliseconds(0), 1, [](const auto&) {});
   expect_talk(parties.coordinator(), 2, *honest, 2);
+}
+
+// What binds a run to a line is a secret that TLS alone has made: whoever knows both nonces, which are said inside it,
+// does not know the binding.
+TEST(DeviatingParties, ALineIsBoundByTheSecretOfItsConnectionAndByBothProcesses) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream stream(io, own.context());
+  stream.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
+  stream.handshake(boost::asio::ssl::stream_base::client);
+  ProcessNonce process{};
+  process.fill(std::byte{7});
+  boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {process, 0, 1})));
+  LinkReader reader(LinkKind::kWelcome);
+  std::optional<LinkMessage> welcome;
+  while (!(welcome = reader.next())) {
+    std::array<std::byte, 1000> come{};
+    reader.add(std::span(come).first(stream.read_some(boost::asio::buffer(come))));
+  }
+  ASSERT_EQ(welcome->kind, LinkKind::kWelcome);
+  std::array<unsigned char, 32> secret{};
+  const std::string label = "EXPORTER-dpreduce-line-v1";
+  ASSERT_EQ(SSL_export_keying_material(stream.native_handle(), secret.data(), secret.size(), label.data(), label.size(),
+                                       nullptr, 0, 0),
+            1);
+  const auto bound_by = [&](bool with_secret) {
+    PayloadWriter writer;
+    writer.text("dpreduce line v1");
+    if (with_secret) writer.bytes(std::as_bytes(std::span(secret)));
+    writer.bytes(process).bytes(welcome->greeting.process);
+    return sha256(writer.take());
+  };
+  EXPECT_EQ(parties.coordinator().binding(1), bound_by(true));
+  EXPECT_NE(parties.coordinator().binding(1), bound_by(false));
+}
+
+// It takes up what the silo has of the run, but is another process of the coordinator's identity: it was started again,
+// or is a second one, and the run that the silo is in is over.
+TEST(DeviatingParties, AnotherProcessOfTheCoordinatorEndsTheRunThatASiloIsIn) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(0), {parties.identity(1).public_key()});
+  boost::asio::ip::tcp::acceptor door(io, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  const auto silo = parties.silo(1, door.local_endpoint().port());
+  for (const std::uint64_t connection : {1, 2}) {
+    Stream stream(io, own.context());
+    door.accept(stream.next_layer());
+    stream.handshake(boost::asio::ssl::stream_base::server);
+    ProcessNonce process{};
+    process.fill(static_cast<std::byte>(connection));
+    boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kWelcome, {process, 0, connection})));
+    if (connection == 1) {
+      boost::asio::write(stream, boost::asio::buffer(numbered_message(LinkKind::kMessage, 1, message_of(1))));
+      silo->wait_for_run([](const std::string&) {});
+      EXPECT_EQ(next_of(*silo).value().bytes, message_of(1));
+    } else {
+      EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*silo); }),
+                  HasSubstr("the coordinator was started again: the run that this silo takes part in is over"));
+    }
+  }
 }
 
 // Each connection brings a message with its greeting, and one behind it. Of a line that is full none is taken, so that

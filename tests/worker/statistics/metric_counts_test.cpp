@@ -232,9 +232,7 @@ TEST(MetricCounts, NoRowOfNumbersMovesThemFurtherThanDeclaredAndSomeDoSo) {
       return std::move(counts).take();
     };
     std::vector<Statistic> rows;
-    for (const std::vector<double>& targets : points) {
-      for (const std::vector<double>& errors : points) rows.push_back(statistic_with(&targets, &errors));
-    }
+    for (const std::vector<double>& point : points) rows.push_back(statistic_with(&point, &point));
     const Statistic none = statistic_with(nullptr, nullptr);
     std::vector<double> largest(request.blocks.size(), 0.0);
     const auto compare = [&](const Statistic& one, const Statistic& other) {
