@@ -126,6 +126,10 @@ def sets():
             yield PersonSet(name, title, cut(folder, MOST_CLASSES), MOST_CLASSES)
 
 
+def all_rows(bound):
+    return f"all rows, B = {bound}"
+
+
 class Figures:
     def __init__(self, runner, data, epsilons, seeds):
         self.runner, self.data, self.epsilons, self.seeds = runner, data, epsilons, seeds
@@ -142,10 +146,8 @@ class Figures:
         for bound in BOUNDS:
             name = "one row a person" if bound == 1 else f"{bound} rows a person, mu / {bound}"
             named[name] = self.spreads(self.data.kept(bound), METHOD, name, bound)
-        for by in ("weight", "clip"):
-            for bound in BOUNDS:
-                options = f"{METHOD} {persons} --rows-per-person {bound} --person-bound {by}"
-                named[f"`--person-bound {by}`, B = {bound}"] = self.spreads(self.data.whole, options, f"{by} {bound}")
+        for bound in BOUNDS:
+            named[all_rows(bound)] = self.spreads(self.data.whole, f"{METHOD} {persons} --rows-per-person {bound}", f"B = {bound}")
         return named
 
 
@@ -155,9 +157,9 @@ def section(figures):
     best = {e: percent(max(spreads[e].median for spreads in named.values())) for e in epsilons}
     rows = [[name, *(cell(spreads[e], best[e]) for e in epsilons)] for name, spreads in named.items()]
     medians = lambda names, e: max(100 * named[name][e].median for name in names)
-    ours = lambda by: [f"`--person-bound {by}`, B = {bound}" for bound in BOUNDS]
+    ours = [all_rows(bound) for bound in BOUNDS]
     kept = [name for name in named if "mu /" in name]
-    at_one = {by: f"`--person-bound {by}`, B = 1" for by in ("weight", "clip")}
+    at_one = lambda e: 100 * named[ours[0]][e].median
     difference = lambda first, second: ", ".join(f"{first(e) - second(e):+.1f} at {e}" for e in epsilons)
     one_row = lambda e: 100 * named["one row a person"][e].median
     sizes = data.rows_of
@@ -167,11 +169,9 @@ def section(figures):
         f"median, {sizes.min()} to {sizes.max()}; {data.classes} classes.",
         table(["trained on", *(f"epsilon {e}" for e in epsilons)], rows),
         "Medians, in points:\n",
-        f"- weighing with B = 1 ahead of one row a person: {difference(lambda e: 100 * named[at_one['weight']][e].median, one_row)}",
-        f"- clipping with B = 1 ahead of one row a person: {difference(lambda e: 100 * named[at_one['clip']][e].median, one_row)}",
-        f"- the best B of clipping ahead of the best number of rows kept: {difference(lambda e: medians(ours('clip'), e), lambda e: medians(kept, e))}",
-        f"- the best B of clipping ahead of the best B of weighing: {difference(lambda e: medians(ours('clip'), e), lambda e: medians(ours('weight'), e))}",
-        f"- clipping with B = 1 behind the best B of either: {difference(lambda e: medians(ours('clip') + ours('weight'), e), lambda e: 100 * named[at_one['clip']][e].median)}",
+        f"- all rows with B = 1 ahead of one row a person: {difference(at_one, one_row)}",
+        f"- the best B ahead of the best number of rows kept: {difference(lambda e: medians(ours, e), lambda e: medians(kept, e))}",
+        f"- B = 1 behind the best B: {difference(lambda e: medians(ours, e), at_one)}",
     ]
     return "\n\n".join(text[:3]) + "\n\n" + text[3] + "\n".join(["", *text[4:]])
 

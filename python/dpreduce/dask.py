@@ -103,8 +103,8 @@ def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: t
 def fit(X: typing.Any, y: typing.Any, *, person: typing.Any = None, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
         class_names: typing.Sequence[str] | None = None, **options: Unpack[FitOptions]) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d), a Dask array or data frame, with labels y that are cut as X is.
-    The result is, byte for byte, that of dpreduce.fit on the same rows (with person_bound="clip" where the rows of each
-    person lie in one partition).
+    The result is, byte for byte, that of dpreduce.fit on the same rows (with persons where the rows of each lie in
+    one partition).
 
     `options`, `ledger` and `class_names` are those of dpreduce.fit, but for what needs more than sums over rows (Plan).
     With `person`, cut as X is, the guarantee is for a person whose rows count for `rows_per_person` together (default 1): it

@@ -65,8 +65,8 @@ class Model(_Evaluated):
     privacy : dict
         What the file says was promised: "private", and of private models "epsilon", "delta", "mu", "rho" (None where
         there is none), "adjacency" and "unit": "record", a row, or "person", with any number of rows. Then
-        "rows_per_person" is what a person's rows count for together, "person_bound" how they are held to that
-        ("weight" or "clip"), and "silos_per_person" the most silos of a person, where that was promised (else None).
+        "rows_per_person" is what a person's rows count for together, and "silos_per_person" the most silos of a person,
+        where that was promised (else None).
         Of a model that is not private though its sums had noise, "forfeited_by" is why, where that was no seed. A statement,
         not a proof.
     link : str or None
@@ -192,4 +192,4 @@ def _with_unit(statement):
     if not statement["private"]:
         return statement
     statement = {"unit": "record"} | statement
-    return {"person_bound": "weight", "silos_per_person": None} | statement if statement["unit"] == "person" else statement
+    return {"silos_per_person": None} | statement if statement["unit"] == "person" else statement

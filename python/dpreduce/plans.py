@@ -14,8 +14,8 @@ With rows_per_person the unit is a person. How many rows each has in all partiti
     plan = plan.counted(functools.reduce(operator.add, counts))                             on the driver; then as above
     plan.partial(X, y, partition=name, task=task, person=person)
 
-The model is, byte for byte, the one that fit() makes of all rows; with person_bound="clip" where the rows of each person
-lie in one partition, since a partition clips to its part of a person's rows. Tasks may be retried and duplicated: a partial sum
+The model is, byte for byte, the one that fit() makes of all rows; with persons where the rows of each lie in one
+partition, since a partition clips to its part of a person's rows. Tasks may be retried and duplicated: a partial sum
 carries the names of its partitions, and two that share one do not add.
 """
 from __future__ import annotations

@@ -13,8 +13,7 @@ its side, learns the exact sum over the other silos, or nothing. The server adds
 learn what that lets through. The model is, byte for byte, the one that fit() makes of all rows.
 
 With rows_per_person and silos_per_person in the plan the unit is a person: each silo gives whose its rows are
-(answer(..., person=person)), and counts these persons alone, or clips them to its part of their bound (person_bound="clip").
-No identifier leaves it.
+(answer(..., person=person)), and holds them to its part of their bound. No identifier leaves it.
 """
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
   const std::uint64_t bound = options.data.bounded_rows();
   const std::optional<std::uint32_t>& silos = options.silos.silos_per_person;
   const PersonNeeds needs{.coins = options.method.batch.has_value(),
-                          .whole = options.data.clips_units(),
+                          .whole = true,
                           .classes = options.data.classes,
                           .bad_rows = options.data.train.bad_rows};
   std::vector<RowsOfRank> of_ranks(kRanksOfPersons);

@@ -3,7 +3,7 @@
 // Where the unit is a person, rows are cut among several ranks (threads of this process), which find out together how
 // many rows each person has, as the ranks of a fit do. One rank then trains on all of them: sums are the same bytes on
 // any number of ranks, but a person that ranks weigh apart would count for more than one. That rank alone tosses a
-// person's coins (--batch) and clips them (--person-bound clip). With --silos-per-person these ranks are silos, each of
+// person's coins (--batch) and clips them. With --silos-per-person these ranks are silos, each of
 // which counts its own rows, and to that one rank the rows of a person at two silos are those of two persons.
 #pragma once
 

@@ -475,7 +475,6 @@ CommandEntry audit_command() {
              "the claim is about a person, whose rows count for so many together: canaries are whole persons with more "
              "rows than that, on several ranks")
       .typed("B");
-  table.choice("--person-bound", options->fit.data.unit_bound, "how a person is held to that; default: weight");
   table
       .count("--silos-per-person", options->fit.silos.silos_per_person,
              "the claim is about silos, each of which holds a person to B over so many: canaries have rows in three")

@@ -49,10 +49,6 @@ std::string release_text(const PlannedRelease& release, const std::optional<Nois
 
 std::string sent_text(const FitOptions& options, const FitPlan& plan, const SiloTerms& silos) {
   std::string text;
-  if (options.silos.counted_persons) {
-    text += fmt::format("sends      counts of at most {} persons, masked, for the other silos\n",
-                        *options.silos.counted_persons);
-  }
   if (!plan.noise) return text + "sends      sums without noise: NOT private\n";
   const std::optional<NoiseShares> shares = shares_of_silos(options, silos);
   const NoisePlan noise = shares ? shares->guaranteed(*plan.noise) : *plan.noise;

@@ -27,7 +27,6 @@
 #include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
 #include "persons/person_rows.hpp"
-#include "persons/silo_persons.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/lattice_stream.hpp"
 
@@ -218,10 +217,6 @@ void require_own_rows(const FitOptions& options, const Communicator& ranks) {
 // more silos than there are.
 PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
   const SiloOptions& terms = options.silos;
-  if (terms.counted_persons) {
-    return count_over_silos(*terms.counted_persons,
-                            with_rank(terms.person_key, static_cast<std::size_t>(ranks.rank())));
-  }
   const bool are_silos = ranks.silos() != nullptr || method_entry(options.method).each_rank_is_a_silo;
   if (!are_silos) return count_over_ranks;
   const std::uint64_t silos =
@@ -238,10 +233,10 @@ void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_
   ranks.together([&] { weigh(training, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound)); });
 }
 
-// The training rows' identifiers, after which rows are weighed; of a dry run no row is looked at. None where the unit
-// is a row, or there are no rows. Collective.
-std::optional<ShardedArray> weigh_training(const FitOptions& options, WorkerRows& training, Communicator& ranks,
-                                           const RowsInMemory* memory) {
+// The training rows' identifiers, after which rows are weighed, and gathered where units are clipped; of a dry run no
+// row is looked at. None where the unit is a row, or there are no rows. Collective.
+std::optional<ShardedArray> weigh_training(const FitOptions& options, bool clips_units, WorkerRows& training,
+                                           Communicator& ranks, const RowsInMemory* memory) {
   if (!options.data.train.weight.empty()) {
     weigh_as_stated(options.data, training, options.output.dry_run, ranks,
                     memory != nullptr ? memory->train_weight : std::nullopt);
@@ -252,7 +247,7 @@ std::optional<ShardedArray> weigh_training(const FitOptions& options, WorkerRows
   if (options.output.dry_run) return persons;
   weigh(training, persons ? &*persons : nullptr, options.data.bounded_rows(), person_count_of(options, ranks), ranks,
         {.coins = options.method.batch.has_value(),
-         .whole = options.data.clips_units(),
+         .whole = clips_units,
          .classes = options.data.classes,
          .most_labels = options.data.most_labels(),
          .bad_rows = options.data.train.bad_rows});
@@ -278,7 +273,7 @@ std::optional<WorkerRows> open_evaluated_rows(FitOptions options, std::size_t di
   options.data.train.role = "test";
   WorkerRows rows = open_own_rows(options, ranks, nullptr);
   ranks.together([&] { require_features_of(rows, dim, options.data.train.x.front()); });
-  weigh_training(options, rows, ranks, nullptr);
+  weigh_training(options, false, rows, ranks, nullptr);  // evaluations weigh persons
   ranks.together([&] {
     for_each_feature_chunk(
         rows, options.data.classes, options.data.train.bad_rows, [](const RowChunk&, std::span<const float>) {},
@@ -311,7 +306,7 @@ void require_room(const ResolvedFit& fit, const WorkerRows& training, const Mach
                         training.bytes_of_others() + training.held_bytes(),
                     training.mapped_bytes());
   });
-  if (!fit.options().data.clips_units()) return;
+  if (!fit.plan().clips_units()) return;
   ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });
 }
 
@@ -339,8 +334,8 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   const MachineShare machine = machine_share(ranks);
   std::shared_ptr<const ResolvedFit> fit =
       resolved_for_job(options, dim, candidates ? candidates->range().count : 0, machine.bytes_for_rank(), ranks);
-  agree_on_noise(*fit, ranks);  // silos count persons by a sum that is masked as well
-  std::optional<ShardedArray> persons = weigh_training(options, training, ranks, memory);
+  agree_on_noise(*fit, ranks);
+  std::optional<ShardedArray> persons = weigh_training(options, fit->plan().clips_units(), training, ranks, memory);
   keep_tail(options, training, ranks);
   const std::string person_option = options.data.train.option("person");
   const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {

@@ -77,9 +77,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   }
   if (options.data.has_units()) config["rows_per_person"] = options.data.bounded_rows();
   if (options.data.weight_bound) config["weight_bound"] = *options.data.weight_bound;
-  if (options.data.clips_units()) config["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
-  if (options.silos.counted_persons) config["count_persons"] = *options.silos.counted_persons;
   if (options.evaluation.share) config["evaluate_share"] = *options.evaluation.share;
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return json_text(config);
@@ -114,28 +112,6 @@ PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOpt
   return {"choice",
           {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
           data.weighs_rows() ? kWeightBits : 0};
-}
-
-[[noreturn]] void refuse_clip(std::string_view method, std::string_view what) {
-  throw UsageError(fmt::format(
-      "--person-bound clip with --method {}: clipping a person is not defined for its {}; use --person-bound "
-      "weight",
-      method, what));
-}
-
-// Sums of which it is defined; what counts rows beside them is weighed.
-void clip_persons(std::vector<ReleaseRequest>& requests, std::string_view method) {
-  for (ReleaseRequest& request : requests) {
-    switch (registered_statistic(request.name).unit_clip_of(request)) {
-      case UnitClip::kSum:
-        request.unit_bound = UnitBound::kClip;
-        break;
-      case UnitClip::kWeight:
-        break;
-      case UnitClip::kRefused:
-        refuse_clip(method, fmt::format("release {}", request.name));
-    }
-  }
 }
 
 // For the case that one rank holds the utilities of all public rows. A set of prototypes is drawn from the utilities of
@@ -291,9 +267,7 @@ std::optional<PrivacyStatement> ResolvedFit::statement() const {
                              .adjacency = std::string(to_string(options_.privacy.adjacency))};
   const DataOptions& data = options_.data;
   if (!data.has_units()) return statement;
-  statement.person = PersonStatement{.rows = data.bounded_rows(),
-                                     .bound = data.unit_bound.value_or(UnitBound::kWeight),
-                                     .silos = options_.silos.silos_per_person};
+  statement.person = PersonStatement{.rows = data.bounded_rows(), .silos = options_.silos.silos_per_person};
   return statement;
 }
 
@@ -381,6 +355,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   terms.dim = RowTransform(plan.preprocessing).output_dim();
   terms.adjacency = options.privacy.adjacency;
   terms.has_units = options.data.weighs_rows();
+  terms.clips_units = options.data.has_units();
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
   if (adjusts_scores(options)) {
@@ -401,8 +376,6 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   }
   if (options.evaluation.share) share_with_evaluation(plan.requests, terms, options);
   for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
-  if (options.data.clips_units()) clip_persons(plan.requests, options.method.name);
-
   plan.loss = method->loss();
 
   const bool is_private = !options.privacy.budget.non_private;
@@ -414,7 +387,6 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
                       "model afterwards, by dpreduce evaluate --private",
                       options.method.name));
     }
-    if (options.data.clips_units()) refuse_clip(options.method.name, "utilities of public rows");
     plan_selection(plan, std::move(*selection), options);
   } else if (is_private) {
     plan_releases(plan, options, *method);

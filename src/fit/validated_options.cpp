@@ -152,45 +152,6 @@ void require_unit_of_silos(const FitOptions& options) {
   }
 }
 
-constexpr std::uint64_t kMostCountedPersons = std::uint64_t{1} << 26;  // in each of the silos
-
-void require_valid_counting_silos(const FitOptions& options) {
-  const SiloOptions& silos = options.silos;
-  if (!silos.counted_persons) {
-    if (!silos.person_key.empty())
-      throw UsageError("--person-key: goes with --count-persons, which all parties must say");
-    return;
-  }
-  if (!silos.secure_aggregation || !options.data.has_units()) {
-    throw UsageError(
-        fmt::format("--count-persons: goes with --secure-aggregation and {}; ranks that trust each other count persons "
-                    "without it",
-                    options.data.train.option("person")));
-  }
-  if (*silos.counted_persons < 1 || *silos.counted_persons > kMostCountedPersons) {
-    throw UsageError(
-        fmt::format("--count-persons {}: must be from 1 to {}", *silos.counted_persons, kMostCountedPersons));
-  }
-  if (silos.silos_per_person) {
-    throw UsageError(
-        "--silos-per-person with --count-persons: a person's rows are counted over all silos, whatever was promised; "
-        "leave one out");
-  }
-  if (silos.colluding > 0) {
-    throw UsageError(fmt::format(
-        "--count-persons with --colluding {}: a silo that shows the coordinator the key lets it change counts; promise "
-        "--silos-per-person instead",
-        silos.colluding));
-  }
-  const bool is_coordinator = silos.rows_are_own && options.data.train.x.empty();
-  if (is_coordinator && !silos.person_key.empty()) {
-    throw UsageError("--person-key: the coordinator must not have it, or it could tell whose rows there are");
-  }
-  if (!is_coordinator && silos.person_key.empty()) {
-    throw UsageError("--count-persons: name the key that silos share with --person-key FILE");
-  }
-}
-
 // s silos share a person's bound.
 void require_valid_silos_per_person(const FitOptions& options) {
   if (!options.silos.silos_per_person) return;
@@ -325,7 +286,6 @@ FitOptions validated(FitOptions options) {
   require_fit_for_silos(options);
   require_unit_of_silos(options);
   require_valid_silos_per_person(options);
-  require_valid_counting_silos(options);
   take_evaluation(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
   for (RowFiles* rows : {&options.data.test, &options.data.validation}) {

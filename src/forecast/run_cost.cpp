@@ -41,7 +41,7 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.label_slots(), options.data.clips_units());
+                                     dim_in_rounds(plan), options.data.label_slots(), plan.clips_units());
 }
 
 StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {
@@ -204,14 +204,15 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
   if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
-  return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_units());
+  return chunk + rows_here * bytes_per_kept_row(dim, labels, plan.clips_units());
 }
 
 // While identifiers or weights are read, before any row is; and from then on.
-std::pair<std::uint64_t, std::uint64_t> person_bytes_of(const DataOptions& data, std::uint64_t rows_here) {
+std::pair<std::uint64_t, std::uint64_t> person_bytes_of(const DataOptions& data, const FitPlan& plan,
+                                                        std::uint64_t rows_here) {
   if (!data.weighs_rows()) return {0, 0};
   if (!data.has_units()) return {rows_here * (sizeof(float) + kBytesOfRowWeight), rows_here * kBytesOfRowWeight};
-  const std::size_t kept = kBytesOfRowWeight + (data.clips_units() ? kBytesOfRowPerson : 0);
+  const std::size_t kept = kBytesOfRowWeight + (plan.clips_units() ? kBytesOfRowPerson : 0);
   return {rows_here * kMostBytesToIdentify, rows_here * kept};
 }
 
@@ -261,7 +262,7 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
     }
   }
   const std::uint64_t while_training = row_bytes_of(options, plan, rows_here) + residuals;
-  const auto [to_identify, of_persons] = person_bytes_of(options.data, rows_here);
+  const auto [to_identify, of_persons] = person_bytes_of(options.data, plan, rows_here);
   const std::uint64_t training = std::max(to_identify, while_training + of_persons) + beside_rows;
   const std::uint64_t testing = options.data.test.x.empty() ? 0 : memory_of_test(options, plan);
   return std::max(training, testing) + kProgramBytes;

@@ -26,6 +26,8 @@ class ReleaseMethod : public TrainingMethod {
     terms.alpha = alpha_;
     terms.metric =
         main_release() == "class_means" && has(StatisticKind::kClassSizes) ? Metric::kEuclidean : Metric::kCosine;
+    // Refits divide sums by sizes: these are then of one form.
+    if (has(StatisticKind::kClassSizes)) terms.clips_units = false;
     if (intercept_ > 0.0) ++terms.dim;
     const double sizes = releases_sizes_apart() ? kSizesShare : 0.0;
     std::vector<ReleaseRequest> requests;

@@ -148,10 +148,6 @@ std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
   return fmt::format("lost on the way, and in no sum after that: {}", lost);
 }
 
-bool has_counted_persons(const ReportedRun& run) {
-  return run.guarantee && run.guarantee->counted_persons;
-}
-
 // Who makes the noise can take it off.
 std::string not_for_sentence(const ReportedRun& run) {
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
@@ -228,25 +224,9 @@ std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
              : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the noise before "
                            "its sums leave it, and the others' shares are enough",
                            run.silos->colluding, run.silos->colluding == 1 ? "" : "s")) +
-        (has_counted_persons(run) ? ", as long as no silo shows it the key of persons (--person-key)" : "") +
         (run.silos->is_ephemeral ? ", in a simulation alone: identities were ephemeral (no --roster), so that nobody "
                                    "knows who the silos were, or whether they were one"
                                  : ""));
-  }
-  return sentences;
-}
-
-std::vector<std::string> not_for_sentences(const ReportedRun& run) {
-  std::vector<std::string> sentences{not_for_sentence(run)};
-  if (has_counted_persons(run)) {
-    sentences.emplace_back(
-        "the other silos, as to who is where: each has learned of whomever it can name how many rows every other silo "
-        "has, exactly and without noise, and so whether that person is known there; and how many persons each silo has "
-        "(--count-persons)");
-    sentences.emplace_back(
-        "a coordinator to whom a silo shows the key of persons (--person-key): it learns these counts, too, and may "
-        "change them, so that a person in several silos counts for more than this guarantee says, up to as often as "
-        "there are silos");
   }
   return sentences;
 }
@@ -280,19 +260,13 @@ std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
   std::vector<std::string> sentences{fmt::format(
       "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
-      unit_bound_text(g.unit_bound, g.rows_per_person))};
+      unit_bound_text(g.rows_per_person))};
   if (g.silos_per_person) {
     sentences.push_back(
         fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
                     "holds a person to its share of these rows: nobody can check this, since silos compare no "
                     "persons; who is in more is a group of persons",
                     *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
-  }
-  if (g.counted_persons) {
-    sentences.push_back(
-        fmt::format("silos have counted each person's rows over all of them, by pseudonyms under a key of their own "
-                    "(--count-persons {0}: a silo has at most {0} persons)",
-                    *g.counted_persons));
   }
   return sentences;
 }
@@ -353,7 +327,7 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run) {
   }
   if (!run.is_of_model) {
     sections.emplace_back("holds_for", holds_for_sentences(run));
-    sections.emplace_back("not_for", not_for_sentences(run));
+    sections.emplace_back("not_for", std::vector{not_for_sentence(run)});
     sections.emplace_back("not_covered", uncovered_sentences(run));
   }
   sections.emplace_back("groups", group_sentences(run, *consequences));
@@ -449,9 +423,8 @@ void warn_of_weakness(const std::string& weakness) {
   if (!weakness.empty()) fmt::print(stderr, "dpreduce: warning: {}\n", weakness);
 }
 
-std::string unit_bound_text(UnitBound bound, std::uint64_t rows) {
-  return fmt::format("{} at most {} row{} together", bound == UnitBound::kClip ? "are clipped to" : "count for", rows,
-                     rows == 1 ? "" : "s");
+std::string unit_bound_text(std::uint64_t rows) {
+  return fmt::format("count for at most {} row{} together", rows, rows == 1 ? "" : "s");
 }
 
 }  // namespace dpreduce

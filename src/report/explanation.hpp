@@ -55,6 +55,6 @@ std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = Privacy
 void warn_of_weakness(const std::string& weakness);
 
 /// How a unit is held to B rows: "count for at most 2 rows together".
-std::string unit_bound_text(UnitBound bound, std::uint64_t rows);
+std::string unit_bound_text(std::uint64_t rows);
 
 }  // namespace dpreduce

@@ -144,7 +144,7 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
 std::string unit_text(const PrivacyStatement& privacy) {
   if (!privacy.person) return "one row";
   const PersonStatement& person = *privacy.person;
-  return fmt::format("one person, with any number of rows, which {}{}", unit_bound_text(person.bound, person.rows),
+  return fmt::format("one person, with any number of rows, which {}{}", unit_bound_text(person.rows),
                      person.silos ? fmt::format("; in at most {} silo{}, as these promised", *person.silos,
                                                 *person.silos == 1 ? "" : "s")
                                   : "");
@@ -252,7 +252,6 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   if (!privacy.person) return;
   const auto count = [](const std::optional<std::uint64_t>& silos) { return silos ? nlohmann::json(*silos) : nullptr; };
   compare("rows_per_person", promise.rows_per_person, privacy.person->rows);
-  compare("person_bound", to_string(promise.unit_bound), to_string(privacy.person->bound));
   compare("silos_per_person", count(promise.silos_per_person), count(privacy.person->silos));
 }
 

@@ -54,9 +54,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   json["unit"] = to_string(options.data.unit());
   if (options.data.has_units()) json["rows_per_person"] = options.data.bounded_rows();
   if (options.data.weight_bound) json["weight_bound"] = *options.data.weight_bound;
-  if (options.data.clips_units()) json["person_bound"] = to_string(UnitBound::kClip);
   if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
-  if (options.silos.counted_persons) json["count_persons"] = *options.silos.counted_persons;
   json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
   if (!plan.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(plan.forfeits);
@@ -119,11 +117,9 @@ void print_unit(const FitOptions& options) {
   std::string silos;
   if (const auto most = options.silos.silos_per_person) {
     silos = fmt::format(", in at most {} silo{}", *most, *most == 1 ? "" : "s");
-  } else if (options.silos.counted_persons) {
-    silos = ", counted over all silos";
   }
   fmt::print("unit       one person with any number of rows{}, which {}\n", silos,
-             unit_bound_text(data.clips_units() ? UnitBound::kClip : UnitBound::kWeight, data.bounded_rows()));
+             unit_bound_text(data.bounded_rows()));
 }
 
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {

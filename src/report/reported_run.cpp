@@ -128,10 +128,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
       .unit = reported_unit(privacy)};
   if (guarantee.unit == PrivacyUnit::kPerson) {
     guarantee.rows_per_person = privacy.count("rows_per_person");
-    // Told where it is not by weights.
-    if (privacy.has("person_bound")) guarantee.unit_bound = privacy.choice<UnitBound>("person_bound");
     if (privacy.has("silos_per_person")) guarantee.silos_per_person = privacy.count("silos_per_person");
-    if (privacy.has("count_persons")) guarantee.counted_persons = privacy.count("count_persons");
   }
   if (!privacy.with("mu").has("mu")) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
@@ -246,7 +243,6 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   if (privacy.person) {
     run.unit = run.guarantee->unit = PrivacyUnit::kPerson;
     run.guarantee->rows_per_person = privacy.person->rows;
-    run.guarantee->unit_bound = privacy.person->bound;
     run.guarantee->silos_per_person = privacy.person->silos;
   }
   return run;

@@ -54,11 +54,8 @@ struct ReportedGuarantee {
   Adjacency adjacency = Adjacency::kAddRemove;
   std::optional<Accountant> accountant{};  ///< a model file does not name it
   PrivacyUnit unit = PrivacyUnit::kRecord;
-  std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
-  UnitBound unit_bound = UnitBound::kWeight;
+  std::uint64_t rows_per_person = 1;                ///< B, where the unit is a person
   std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
-  /// P, the most persons of a silo, where silos have counted each person's rows over all of them.
-  std::optional<std::uint64_t> counted_persons{};
 };
 
 /// Who took part in a run among silos with masked sums.

@@ -16,6 +16,10 @@ const ReleaseRequest& FitPlan::request(std::string_view name) const {
   return *found;
 }
 
+bool FitPlan::clips_units() const {
+  return std::ranges::any_of(requests, &ReleaseRequest::clips_units);
+}
+
 bool FitPlan::makes_class_grams() const {
   return std::any_of(requests.begin(), requests.end(), [](const ReleaseRequest& request) { return request.in_parts; });
 }

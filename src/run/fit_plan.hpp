@@ -38,6 +38,8 @@ struct FitPlan {
   bool has_request(std::string_view name) const;
   /// Precondition (asserted): there is one.
   const ReleaseRequest& request(std::string_view name) const;
+  /// Whether a unit's sums are clipped in any release: its rows are then needed together.
+  bool clips_units() const;
   /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;
 };
@@ -50,7 +52,7 @@ DPREDUCE_ARCHIVE(Preprocessing, input_dim, pool, normalize, clip_norm, center, i
 DPREDUCE_ARCHIVE(BlockRequest, name, elements, loss_weight, noise, triangles, fraction_bits)
 DPREDUCE_ARCHIVE(SensitivityProfile, change, squared_l2)
 DPREDUCE_ARCHIVE(ReleaseRequest, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_unit,
-                 unit_bound, dim)
+                 clips_units, dim)
 DPREDUCE_ARCHIVE(PlannedBlock, name, elements, squared_sensitivity, sensitivity, sigma, mu, noise, triangles,
                  fraction_bits)
 DPREDUCE_ARCHIVE(PlannedRelease, name, rounds, blocks, profiles, mu, sampling_rate, rows_per_unit)

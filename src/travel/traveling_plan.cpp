@@ -207,7 +207,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
     weigh(own, &*persons, plan.options.data.bounded_rows(),
           plan.options.silos.under_engine ? count_in_silo(*plan.options.silos.silos_per_person)
                                           : count_over_partitions(*plan.persons, plan.ticket, partition),
-          alone, {.whole = plan.options.data.clips_units()});
+          alone, {.whole = fit.plan().clips_units()});
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
   if (own.goes_by_unit()) require_room_for_units(fit.plan().preprocessing, stream);
@@ -242,7 +242,7 @@ class FitSession::Exchange final : public StatisticSource {
         partitions_(partitions_of(plan, std::move(partitions))),
         rows_(WorkerRows::none(plan.dim)) {
     if (plan.options.data.has_units()) rows_.set_weights({});
-    if (plan.options.data.clips_units()) rows_.set_units({.are_whole = true});
+    if (fit_->plan().clips_units()) rows_.set_units({.are_whole = true});
     take_blas_memory();
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {

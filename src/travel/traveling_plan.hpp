@@ -9,8 +9,7 @@
 //     driver    FitSession: task() -> ... -> give(sum) -> task() -> ... -> finish()
 //
 // A session makes the same releases, charges and model, bit for bit, as fit() on one rank with all rows. Persons who
-// are clipped (--person-bound clip) must each lie in one partition for that: each partition clips them to its part of
-// their rows.
+// are clipped must each lie in one partition for that: each partition clips them to its part of their rows.
 #pragma once
 
 #include <array>

@@ -92,7 +92,7 @@ RoundSeconds& RoundSeconds::operator+=(const RoundSeconds& other) {
 }
 
 std::optional<std::uint64_t> clip_of(const ReleaseRequest& request) {
-  return request.unit_bound == UnitBound::kClip ? std::optional(request.rows_per_unit) : std::nullopt;
+  return request.clips_units ? std::optional(request.rows_per_unit) : std::nullopt;
 }
 
 ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows,

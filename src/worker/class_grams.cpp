@@ -71,7 +71,7 @@ ClassGrams::ClassGrams(const ReleaseRequest& request, const StatisticInputs& inp
       square_(dim_ * dim_),
       weighted_gram_(UnitSum::kGram, request),
       weighted_sums_(UnitSum::kClassSums, request) {
-  if (request.unit_bound == UnitBound::kClip) clipped_rows_ = request.rows_per_unit;
+  if (request.clips_units) clipped_rows_ = request.rows_per_unit;
   DPREDUCE_ASSERT(order_.size() <= inputs.plan.classes && hasher.dim() == dim_);
   first_pass(hasher);
 }
@@ -208,7 +208,7 @@ RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const 
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   WeightedRows weighted(WeightPower::kHalf);
   std::vector<RowWeight> clipped;
-  if (request.unit_bound == UnitBound::kClip) clipped = weights_in_class_grams(request, inputs);
+  if (request.clips_units) clipped = weights_in_class_grams(request, inputs);
   for_each_lattice_chunk_of(
       rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
       inputs.transform, inputs.plan,

@@ -266,10 +266,9 @@ void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan
   const std::uint64_t together = most_rows_clipped_together(preprocessing.input_dim);
   const std::uint64_t bytes = together * bytes_per_row(preprocessing, plan.labels_per_row);
   if (bytes <= plan.memory_bytes) return;
-  throw UsageError(fmt::format(
-      "--memory: with --person-bound clip up to {} rows of a person are clipped together, which take {} MiB; "
-      "allow more, or use --person-bound weight",
-      together, (bytes + kMiB - 1) / kMiB));
+  throw UsageError(
+      fmt::format("--memory: up to {} rows of a person are clipped together, which take {} MiB; allow more", together,
+                  (bytes + kMiB - 1) / kMiB));
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,

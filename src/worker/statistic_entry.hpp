@@ -71,7 +71,8 @@ struct ReleaseTerms {
   Loss loss = Loss::kSoftmax;    ///< whose Hessians these are
   std::uint64_t rounds = 1;      ///< of what is released at one public point after the other
   EvaluationTerms evaluation{};  ///< of a model on these rows
-  bool has_units = false;        ///< the unit is a unit, whose rows have weights (row_weights.hpp)
+  bool has_units = false;        ///< rows have weights (row_weights.hpp)
+  bool clips_units = false;      ///< units may have several rows, and are clipped where they can be
 
   /// The fraction bits of blocks that count rows: counts of weighed rows are in units of weights.
   unsigned count_bits() const { return has_units ? kWeightBits : 0; }
@@ -85,13 +86,10 @@ enum class TakenAt {
   kModels    ///< ModelsPoint
 };
 
-/// What becomes of a statistic where units are clipped.
-enum class UnitClip {
-  kRefused,  ///< clipping a unit is not defined for it
-  kSum,      ///< a unit's sum is clipped; not where the release counts rows beside it
-  /// Units are weighed: a unit's counts all point the same way, so that what scales count and sum together to the
-  /// bound is B / m.
-  kWeight
+/// How a unit of several rows is held to what B rows may move a statistic.
+enum class UnitForm {
+  kClipped,  ///< its sums are clipped (clipped_units.hpp)
+  kWeighed   ///< each of its rows weighs less (weighted_rows.hpp)
 };
 
 /// Members are references, so that an entry without one of them does not compile.
@@ -107,12 +105,11 @@ struct StatisticEntry {
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
   /// What a row of a round of `request` costs.
   StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
-  UnitClip unit_clip = UnitClip::kRefused;
+  UnitForm unit_form;
 
-  /// What `declare` says, of rows of terms.dim features.
+  /// What `declare` says, of rows of terms.dim features. A release that counts rows beside its sums weighs units as a
+  /// whole: a unit's counts all point the same way, so that B / m is the largest factor that holds both together.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
-  /// What becomes of `made` where units are clipped.
-  UnitClip unit_clip_of(const ReleaseRequest& made) const;
   bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };
 

@@ -126,7 +126,7 @@ void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::sp
 WeightedRows::WeightedRows(UnitSum sum, const ReleaseRequest& request)
     : power_(sum == UnitSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf),
       rows_per_unit_(request.rows_per_unit) {
-  if (request.unit_bound == UnitBound::kClip) clipped_ = sum;
+  if (request.clips_units) clipped_ = sum;
 }
 
 Int16View WeightedRows::of(const LatticeRows& chunk, unsigned threads) {

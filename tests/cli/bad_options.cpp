@@ -7,8 +7,6 @@ namespace dpreduce {
 namespace {
 
 const std::string kPartition = "synth partition --x x.npy --y y.npy --classes 3 --out made ";
-const std::string kClipped =
-    "fit --train-x x.npy --train-y y.npy --classes 3 --report report.json --train-person y.npy --person-bound clip ";
 const std::string kFedavg =
     "fit --method fedavg --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 1 --report report.json ";
 
@@ -53,16 +51,7 @@ std::vector<BadCase> bad_options() {
       {"UnknownMethod", kGoodFit + "--method magic", 2, "must be one of auto|mean|public|ls|fc|gd|adam|newton|fisher"},
       {"RowsOfNoPerson", kGoodFit + "--rows-per-person 3", 2, "goes with --train-person"},
       {"PersonsOfNoRow", kGoodFit + "--train-person y.npy --rows-per-person 0", 2, "must be from 1 to 65536"},
-      {"BoundOfNoPerson", kGoodFit + "--person-bound clip", 2, "--person-bound clip: goes with --train-person"},
-      {"BoundOfAnotherKind", kGoodFit + "--train-person y.npy --person-bound cut", 2, "weight|clip"},
-      {"ClippedHessians", kClipped + "--method newton --epsilon 1 --delta 1e-5", 2,
-       "--person-bound clip with --method newton: clipping a person is not defined for its release newton"},
-      {"ClippedCounts", kClipped + "--method mean --metric euclidean --epsilon 1 --delta 1e-5", 2,
-       "not defined for its release class_means"},
       {"SilosOfNoPerson", kGoodFit + "--silos-per-person 2", 2, "--silos-per-person 2: goes with --train-person"},
-      {"CountedPersonsWithoutSilos", kGoodFit + "--train-person y.npy --count-persons 9 --person-key k", 2,
-       "--count-persons: goes with --secure-aggregation and --train-person"},
-      {"KeyOfPersonsThatAreNotCounted", kGoodFit + "--person-key k", 2, "--person-key: goes with --count-persons"},
       {"SilosThatTrustEachOther", kGoodFit + "--train-person y.npy --silos-per-person 2", 2,
        "--silos-per-person 2: goes with silos, which are those of --secure-aggregation"},
       {"PersonsInMoreSilosThanThereAre", kFedavg + "--train-person y.npy --silos-per-person 9", 2,

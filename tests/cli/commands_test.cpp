@@ -305,10 +305,7 @@ TEST_F(ModelCommandsTest, TheAreaUnderTheCurveIsToldInTwoReleases) {
           .json();
   EXPECT_EQ(persons["privacy"]["unit"], "person");
   // Rows count by their weights alone, and stay where their groups are.
-  expect_refused(asked +
-                     "--positive 2 --mu 4 --ledger no.jsonl --test-person test_y.npy --person-bound clip --group "
-                     "test_y.npy --groups 4",
-                 2, "use --person-bound weight", 3);
+  succeed(asked + "--positive 2 --mu 4 --ledger g.jsonl --test-person test_y.npy --group test_y.npy --groups 4", 3);
   expect_refused(asked + "--mu 4 --ledger no.jsonl", 2, "--positive CLASS");
   expect_refused(asked + "--positive 4 --mu 4 --ledger no.jsonl", 2, "--positive 4");
   EXPECT_FALSE(has("no.jsonl"));

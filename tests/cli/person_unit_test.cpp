@@ -92,7 +92,7 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
                     rows_per_person, method)))["expected_error"];
   };
   for (const std::string method : {"gd --rounds 2", "ls", "mean", "mean --center dp", "fedavg --rounds 2",
-                                   "gd --adjacency replace-one", "gd --person-bound clip"}) {
+                                   "gd --adjacency replace-one", "newton --rounds 2"}) {
     SCOPED_TRACE(method);
     const json of_one = errors(method, 1);
     const json of_ten = errors(method, 10);
@@ -150,7 +150,6 @@ TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
     return bytes("m.safetensors");
   };
   EXPECT_TRUE(model("", "a", "b") == model("", "b", "a"));
-  EXPECT_TRUE(model("--person-bound clip", "a", "b") == model("--person-bound clip", "b", "a"));
   EXPECT_FALSE(model("--batch 0.5 --accountant rdp", "a", "b") == model("--batch 0.5 --accountant rdp", "b", "a"));
 }
 

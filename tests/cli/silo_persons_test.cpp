@@ -64,73 +64,29 @@ TEST_F(SiloPersonsTest, ShareTheirBoundAmongTheSilosThatMayHaveRowsOfThem) {
   EXPECT_TRUE(model_of(persons + "--rows-per-person 12") == model_without_silos("--non-private"));
 }
 
-TEST_F(SiloPersonsTest, CountedUnderASharedKeyMakeTheModelOfRanksThatMayCompareThem) {
-  write_bytes(folder_ / "person.key", std::string(32, 'k'));
-  // Identifiers as integers at one silo and as their digits at another are one person.
-  std::string digits;
-  for (std::size_t row = 0; row < kRowsOfSilo; ++row) digits += static_cast<char>('0' + row % 10);
-  write_bytes(folder_ / "same2.npy", npy_header_bytes(npy_text("|S1", fmt::format("({},)", kRowsOfSilo))) + digits);
-  for (const char* bound : {"2", "7"}) {
-    const std::string options = kBudget + "--rows-per-person " + bound;
-    EXPECT_TRUE(model_of(options + " --train-person same{rank}.npy --count-persons 10 --person-key person.key") ==
-                model_without_silos(options + " --train-person same1.npy same2.npy same3.npy"));
-  }
-}
-
-// What silos learn of each other is said by the report's explanation, and not of runs that count nobody.
-TEST_F(SiloPersonsTest, CountedAreToldOfByTheReport) {
-  write_bytes(folder_ / "person.key", std::string(32, 'k'));
-  const std::string run = "--epsilon 1 --delta 1e-5 --rows-per-person 1 --report r.json --overwrite " + kPersons;
-  const auto explained = [&](const std::string& options) {
-    model_of(run + options);
-    return succeed("privacy explain r.json").out;
-  };
-  EXPECT_THAT(explained("--count-persons 10 --person-key person.key"),
-              AllOf(HasSubstr("silos have counted each person's rows over all of them"),
-                    HasSubstr("--count-persons 10: a silo has at most 10 persons"),
-                    HasSubstr("the other silos, as to who is where: each has learned of whomever it can name how many "
-                              "rows every other silo has"),
-                    HasSubstr("a coordinator to whom a silo shows the key of persons (--person-key)")));
-  const json report = document("r.json");
-  EXPECT_EQ(report["privacy"]["count_persons"], 10);
-  EXPECT_THAT(explained("--count-persons 10 --person-key person.key --noise distributed"),
-              HasSubstr("as long as no silo shows it the key of persons"));
-  EXPECT_THAT(explained("--silos-per-person 1"),
-              AllOf(Not(HasSubstr("--count-persons")), Not(HasSubstr("the other silos"))));
-}
-
-// Clipped by each silo: to B over s, of persons who are promised to be in s silos; to as much as its share of a
-// person's rows, where these are counted.
+// Each silo clips them to B over s.
 TEST_F(SiloPersonsTest, OfOneSiloEachAreClippedAsByRanksThatMayCompareThem) {
-  write_bytes(folder_ / "person.key", std::string(32, 'k'));
   for (const std::string method : {"ls --center dp", "gd --rounds 3 --loss softmax"}) {
-    const std::string options = kBudget + "--method " + method + " --rows-per-person 2 --person-bound clip ";
-    const std::string expected = model_without_silos(options + "--train-person p1.npy p2.npy p3.npy");
-    EXPECT_TRUE(model_of(options + kPersons + "--silos-per-person 1") == expected) << method;
-    EXPECT_TRUE(model_of(options + kPersons + "--count-persons 10 --person-key person.key") == expected) << method;
-    EXPECT_FALSE(model_of(options + kPersons) == expected) << method;  // a third of it in each silo
-    const std::string weighed = kBudget + "--method " + method + " --rows-per-person 2 " + kPersons;
-    EXPECT_FALSE(model_of(weighed + "--silos-per-person 1") == expected) << method;
+    const std::string options = kBudget + "--method " + method + " --rows-per-person 2 ";
+    EXPECT_TRUE(model_of(options + kPersons + "--silos-per-person 1") ==
+                model_without_silos(options + "--train-person p1.npy p2.npy p3.npy"))
+        << method;
   }
 }
 
 TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {
-  write_bytes(folder_ / "person.key", std::string(32, 'k'));
   for (const std::string method : {"ls", "fc --rounds 2"}) {
     SCOPED_TRACE(method);
-    const std::string clipped =
-        "--non-private --method " + method + " --person-bound clip --train-person same{rank}.npy ";
+    const std::string clipped = "--non-private --method " + method + " --train-person same{rank}.npy ";
     const std::string one_each = model_of(clipped + "--rows-per-person 1 --silos-per-person 1");
     EXPECT_TRUE(model_of(clipped + "--rows-per-person 2 --silos-per-person 2") == one_each);
     EXPECT_TRUE(model_of(clipped + "--rows-per-person 3") == one_each);
-    // Four of twelve rows each, and so a third of the bound.
-    EXPECT_TRUE(model_of(clipped + "--rows-per-person 3 --count-persons 10 --person-key person.key") == one_each);
     EXPECT_TRUE(model_of(clipped + "--rows-per-person 12") == model_without_silos("--non-private --method " + method));
     EXPECT_FALSE(model_of(clipped + "--rows-per-person 1") == one_each);
   }
 
   // Rows in any order make the same bytes.
-  const std::string noised = kBudget + "--method mean --metric cosine --person-bound clip --rows-per-person 1 ";
+  const std::string noised = kBudget + "--method mean --metric cosine --rows-per-person 1 ";
   const std::string in_order = model_of(noised + "--train-person same{rank}.npy");
   const TrainingRows all = make_rows({50, 40, 30}, 8);
   TrainingRows turned = all.part(kRowsOfSilo, 0);
@@ -146,54 +102,16 @@ TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {
   EXPECT_TRUE(model_of(noised + "--train-person same{rank}.npy") == in_order);
 
   among_silos(
-      "--epsilon 4 --delta 1e-5 --method mean --metric cosine --person-bound clip --train-person same{rank}.npy "
+      "--epsilon 4 --delta 1e-5 --method mean --metric cosine --train-person same{rank}.npy "
       "--rows-per-person 2 --silos-per-person 2 --noise distributed --report r.json",
       0);
   const json privacy = document("r.json")["privacy"];
-  EXPECT_EQ(privacy["person_bound"], "clip");
   EXPECT_EQ(privacy["silos_per_person"], 2);
   const std::string trained = model();
-  for (const char* word : {"person_bound", "clip", "silos_per_person"}) EXPECT_THAT(trained, HasSubstr(word));
+  EXPECT_THAT(trained, HasSubstr("silos_per_person"));
   const ProgramRun words = run("privacy explain r.json");
-  EXPECT_THAT(words.out, HasSubstr("are clipped to"));
+  EXPECT_THAT(words.out, HasSubstr("count for at most 2 rows together"));
   EXPECT_THAT(words.out, HasSubstr("no person has rows in more than 2 silos"));
-}
-
-// What is not defined for clipped persons is refused among silos as it is without them.
-TEST_F(SiloPersonsTest, AreNotClippedByMethodsForWhichThatIsNotDefined) {
-  among_silos(kBudget + kPersons + "--method newton --rows-per-person 1 --person-bound clip", 2,
-              {"clipping a person is not defined for its release newton"});
-}
-
-TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSilosDifferentSums) {
-  for (const int silo : {1, 2, 3}) write_bytes(folder_ / fmt::format("key{}", silo), std::string(32, 'k'));
-  const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --count-persons 12 ";
-  among_silos(counted + "--person-key key{rank}", 0);
-  among_silos(counted + "--person-key key{rank} --fault 0:equivocate@broadcast", 5);
-  write_bytes(folder_ / "key2", std::string(32, 'l'));
-  among_silos(counted + "--person-key key{rank}", 5, {"they have different keys (--person-key)"});
-  write_bytes(folder_ / "key2", std::string(31, 'k'));
-  among_silos(counted + "--person-key key{rank} --threshold 3", 3, {"key2: has fewer than 32 bytes"});
-}
-
-// One of three makes other pseudonyms of the persons of the others, with a fingerprint that fits: each of them would
-// take its own rows for all that a person has.
-TEST_F(SiloPersonsTest, AreNotCountedWhereASiloWritesIntoTheListsOfOthers) {
-  write_bytes(folder_ / "person.key", std::string(32, 'k'));
-  const std::string own = kFit + "--secure-aggregation " + kMean + kBudget +
-                          "--rows-per-person 1 --train-person same{rank}.npy --count-persons 10 "
-                          "--person-key person.key";
-  run_among(2, own + " : -n 1 " + DPREDUCE_LISTS_OF_OTHERS + " " + own, 5,
-            {"another list than its own in the place of this silo"});
-  EXPECT_FALSE(has("model.safetensors"));
-}
-
-TEST_F(SiloPersonsTest, AreNotCountedWhereOneSiloHasMoreThanAllHaveSaid) {
-  write_bytes(folder_ / "person.key", std::string(32, 'k'));
-  const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --person-key person.key ";
-  among_silos(counted + "--threshold 3 --count-persons 9", 3, {"--count-persons 9: this silo has more persons"});
-  among_silos(counted + "--count-persons 0", 2);
-  among_silos(counted + "--count-persons 60000000", 2, {"lists of 3 silos would take 2746 MiB"});
 }
 
 TEST_F(SiloPersonsTest, AreTheUnitOfEverySilosLedgerAndOfTheReport) {
@@ -265,17 +183,12 @@ TEST_F(SiloPersonsTest, OfFederatedAveragingShareTheirBoundAsWell) {
   }
   std::vector<std::string> models;
   for (const char* bound :
-       {"--rows-per-person 3", "--rows-per-person 1 --silos-per-person 1", "--rows-per-person 12",
-        "--person-bound clip --rows-per-person 3", "--person-bound clip --rows-per-person 1 --silos-per-person 1",
-        "--person-bound clip --rows-per-person 12"}) {
+       {"--rows-per-person 3", "--rows-per-person 1 --silos-per-person 1", "--rows-per-person 12"}) {
     succeed(fit + bound, kSilos);
     models.push_back(model());
   }
   EXPECT_TRUE(models[0] == models[1]);
   EXPECT_FALSE(models[0] == models[2]);
-  EXPECT_TRUE(models[3] == models[4]);
-  EXPECT_TRUE(models[5] == models[2]);  // whole rows
-  EXPECT_FALSE(models[3] == models[0]);
 }
 
 }  // namespace silo_persons_test

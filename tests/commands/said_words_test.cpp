@@ -71,8 +71,7 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --test-x t.npy --test-y u.npy --evaluate-share 0.1 --train-person p.npy --test-person q.npy",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
-          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 "
-          "--person-bound clip",
+          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3",
       "fit " + rows +
           " --rho 0.02 --delta 1e-7 --imbalance-ratio 7 --imbalance-seed 3 --method mean --metric euclidean",
       "fit " + rows +
@@ -113,8 +112,6 @@ std::vector<std::string> lines_of_all_options() {
       "i{rank}",
       "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --train-person s{rank}/p "
       "--rows-per-person 2 --silos-per-person 3",
-      "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --train-person s{rank}/p "
-      "--rows-per-person 2 --count-persons 100 --person-key k",
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --public-x p.npy --classes 9 --bad-rows "
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
@@ -126,7 +123,7 @@ std::vector<std::string> lines_of_all_options() {
           "dp --center-share 0.1 --mu 0.3",
       release +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
-          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 --person-bound clip --mu 0.3",
+          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 --mu 0.3",
       release +
           " --epsilon 1 --delta 1e-6 --pca 5 --pca-share 0.2 --select 6 --select-by distance --select-share 0.2 "
           "--accountant zcdp",
@@ -137,7 +134,6 @@ std::vector<std::string> lines_of_all_options() {
           "--round-trip 3 --bandwidth 40 --packet-loss 0.5",
       among_silos + " --roster r.toml --identity i{rank}",
       among_silos + " --train-person s{rank}/p --rows-per-person 2 --silos-per-person 3",
-      among_silos + " --train-person s{rank}/p --rows-per-person 2 --count-persons 100 --person-key k",
       "refit --statistics s --method mean --metric euclidean --select 3 --select-by t --classes-kept 0,1 --features "
       "0-3 "
       "--weights 1,2 --out m --overwrite --format json",
@@ -196,7 +192,7 @@ std::vector<std::string> lines_of_all_options() {
       "inspect --train-x a.npy --train-y b.npy --classes 4 --normalize l2 --clip 2 --format json",
       "audit --mu 1 --confidence 0.9 --trials 1000 --threads 2 --format json --adjacency replace-one --normalize l2 "
       "--clip 2 --pool 2",
-      "audit --mu 1 --method ls --shared-gram --rows-per-person 2 --person-bound clip --silos-per-person 3",
+      "audit --mu 1 --method ls --shared-gram --rows-per-person 2 --silos-per-person 3",
       "audit --one-run --canaries 200 --train-x a.npy --train-y b.npy --classes 7 --epsilon 1 --delta 1e-6 "
       "--accountant "
       "zcdp --method mean --metric euclidean",
@@ -220,13 +216,13 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --train-weight w --weight-bound 2",
       release + " --mu 1 --data-set d",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --html h --test-person p --rows-per-person 2 "
-      "--person-bound weight --resume --group g --group-names " +
+      "--resume --group g --group-names " +
           list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),
       "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2 "
       "--score-threshold 0.5",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 "
       "--noise distributed --colluding 1 --silo-timeout 5 --roster r --identity i --log l --fault 1:kill@masked "
-      "--round-trip 1 --bandwidth 1 --packet-loss 1 --silos-per-person 2 --count-persons 9 --person-key k",
+      "--round-trip 1 --bandwidth 1 --packet-loss 1 --silos-per-person 2",
       "keygen --out k --name n --format json",
   };
 }

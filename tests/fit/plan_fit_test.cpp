@@ -4,6 +4,7 @@
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
 #include "fit/resolved_fit.hpp"
+#include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "tests/testing.hpp"
 
@@ -20,10 +21,9 @@ FitOptions options_of(const std::string& method) {
   return options;
 }
 
-FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, UnitBound bound = UnitBound::kWeight) {
+FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person) {
   options.data.train.person = {"p.npy"};
   options.data.rows_per_person = rows_per_person;
-  options.data.unit_bound = bound;
   return options;
 }
 
@@ -143,14 +143,45 @@ TEST(PlanFit, TheBudgetOfADataSetIsAWholeOne) {
   }
 }
 
-// Clipping is defined for sums, and refused where it is not.
-TEST(PlanFit, PersonsAreClippedWhereThatIsDefined) {
-  EXPECT_EQ(plan_refusal(of_persons(options_of("mean"), 2, UnitBound::kClip)), "");
-  EXPECT_THAT(plan_refusal(of_persons(options_of("public"), 2, UnitBound::kClip)),
-              HasSubstr("clipping a person is not defined for its utilities of public rows"));
-  const FitPlan plan = planned(of_persons(options_of("mean"), 2, UnitBound::kClip));
-  EXPECT_EQ(plan.requests.back().unit_bound, UnitBound::kClip);
-  EXPECT_EQ(planned(of_persons(options_of("mean"), 2)).requests.back().unit_bound, UnitBound::kWeight);
+// Of the releases of a method those that are clipped; what counts rows is weighed.
+TEST(PlanFit, EveryMethodTakesPersonsAndClipsTheSumsThatItCan) {
+  const std::map<std::string_view, std::set<std::string>> clipped{
+      {"mean", {"class_means"}},    {"ls", {"class_least_squares"}},
+      {"fc", {"gram", "gradient"}}, {"fc-one-step", {"gram", "gradient"}},
+      {"gd", {"gradient"}},         {"adam", {"gradient"}},
+      {"prototypes", {"gradient"}}, {"fedavg", {"gradient"}}};
+  for (const MethodEntry* const method : all_methods()) {
+    SCOPED_TRACE(method->name);
+    if (method->name == "auto") continue;  // it stands for others
+    const FitOptions of_rows = options_of(std::string(method->name));
+    std::set<std::string> names;
+    for (const ReleaseRequest& request : planned(of_persons(of_rows, 2)).requests) {
+      if (request.clips_units) names.insert(request.name);
+    }
+    EXPECT_EQ(names, clipped.contains(method->name) ? clipped.at(method->name) : std::set<std::string>{});
+    EXPECT_FALSE(planned(of_rows).clips_units());
+  }
+  FitOptions prepared = options_of("newton");
+  prepared.rows.center = Centering::kDp;
+  prepared.rows.pca = 3;
+  EXPECT_FALSE(planned(of_persons(prepared, 2)).request("center").clips_units);
+  EXPECT_TRUE(planned(of_persons(prepared, 2)).request("pca").clips_units);
+  FitOptions nearest = options_of("mean");
+  nearest.method.metric = Metric::kEuclidean;
+  EXPECT_FALSE(planned(of_persons(nearest, 2)).clips_units()) << "means are of sums and of counts";
+  FitOptions weighted = options_of("gd");
+  weighted.data.train.weight = {"w.npy"};
+  weighted.data.weight_bound = 2.0;
+  EXPECT_FALSE(planned(weighted).clips_units()) << "each row is a unit";
+}
+
+// Refits divide sums by sizes.
+TEST(PlanFit, KeptSumsAreWeighedWhereTheirSizesAreKept) {
+  FitOptions kept = of_persons(options_of("release"), 1);
+  kept.statistics = {StatisticKind::kGram, StatisticKind::kClassSums};
+  EXPECT_TRUE(planned(kept).clips_units());
+  kept.statistics.push_back(StatisticKind::kClassSizes);
+  EXPECT_FALSE(planned(kept).clips_units());
 }
 
 // Beside --memory: four copies of the largest release, of a Gram matrix six, and the projection as doubles, on the
@@ -192,10 +223,8 @@ TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
       [](FitOptions& options) { options.data.imbalance_ratio = 10.0, options.data.imbalance_seed = 99; },
       [](FitOptions& options) { options = of_persons(options, 1); },
       [](FitOptions& options) { options = of_persons(options, 2); },
-      [](FitOptions& options) { options = of_persons(options, 2, UnitBound::kClip); },
       [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
       [](FitOptions& options) { options.silos.silos_per_person = 2; },
-      [](FitOptions& options) { options.silos.counted_persons = 2; },
       [](FitOptions& options) { options.method.name = "ls"; }};
   std::set<std::string> digests;
   for (const Change& change : changes) {

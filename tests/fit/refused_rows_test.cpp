@@ -45,8 +45,8 @@ const std::vector<RefusedCase> kRefusedCases{
     {"centered_by_public_rows", "mean", [](auto& options) { options.rows.center = Centering::kPublic; }, true},
     {"projected", "mean", [](auto& options) { options.rows.pca = 3; }},
     {"selected", "gd", [](auto& options) { options.rows.select = 3, options.method.rounds = 2; }},
-    {"weighted_persons", "mean", [](FitOptions&) {}, false, true},
-    {"clipped_persons", "ls", [](auto& options) { options.data.unit_bound = UnitBound::kClip; }, false, true},
+    {"weighed_persons", "fisher", [](FitOptions&) {}, false, true},
+    {"clipped_persons", "ls", [](FitOptions&) {}, false, true},
 };
 
 class RefusedRows : public testing::TestWithParam<RefusedCase> {

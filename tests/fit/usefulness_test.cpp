@@ -196,11 +196,6 @@ const std::vector<Setting>& settings() {
       {"--local-steps 2", [](AskedFit& fit, Set) { fit.options.method.local_steps = 2; }},
       {"--rows-per-person 1", [](AskedFit& fit, Set set) { take_persons(fit, set, 1); }},
       {"--rows-per-person 2", [](AskedFit& fit, Set set) { take_persons(fit, set, 2); }},
-      {"--rows-per-person 2 --person-bound clip",
-       [](AskedFit& fit, Set set) {
-         take_persons(fit, set, 2);
-         fit.options.data.unit_bound = UnitBound::kClip;
-       }},
       {"--max-labels 1", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 1); }},
       {"--max-labels 2", [](AskedFit& fit, Set set) { take_label_sets(fit, set, 2); }},
       {"--non-private",

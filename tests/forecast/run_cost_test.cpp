@@ -212,7 +212,7 @@ TEST(RunCost, MemoryHoldsIdentifiersAndThenPersons) {
   };
   EXPECT_GE(with_persons(kRows), records + kRows * kBytesOfRowWeight);
   EXPECT_GE(with_persons(std::uint64_t{1} << 30), kMostBytesToIdentify << 30);
-  of_persons.options.data.unit_bound = UnitBound::kClip;
+  of_persons.plan.requests.back().clips_units = true;
   run.options.data.classes = of_persons.options.data.classes = 1000;  // scores of rows take more than identifiers
   EXPECT_GE(with_persons(kRows),
             memory_of_rank(run.options, run.plan, kRows) + kRows * (kBytesOfRowWeight + kBytesOfRowPerson));

@@ -20,7 +20,7 @@ FITS = {  # name: (rows, options, ranks)
     "auto": ("one", "--method auto --mu 1 --rounds 3", 0),
     "mean": ("one", "--method mean --mu 1", 0),
     "mean-centers": ("one", "--method mean --metric euclidean --center dp --mu 1 --class-names names.txt", 0),
-    "mean-persons": ("one", "--method mean --mu 1 --train-person person.npy --rows-per-person 2 --person-bound clip", 0),
+    "mean-persons": ("one", "--method mean --mu 1 --train-person person.npy --rows-per-person 2", 0),
     "mean-sets": ("sets", "--method mean --max-labels 3 --mu 1", 0),
     "public": ("one", f"--method public --epsilon 3 {PUBLIC}", 0),
     "ls": ("one", "--method ls --mu 1 --select 8", 0),

@@ -85,7 +85,7 @@ def test_load_tells_what_was_promised(folder, name):
         for figure in ("epsilon", "delta", "mu", "adjacency"):
             assert model.privacy[figure] == report["privacy"][figure]
         assert model.privacy["unit"] == report["privacy"]["unit"]
-        for figure in ("rows_per_person", "person_bound", "silos_per_person"):
+        for figure in ("rows_per_person", "silos_per_person"):
             assert model.privacy.get(figure) == report["privacy"].get(figure)
         assert ("of one person" in repr(model)) == (name == "mean-persons")
         assert f"epsilon {at_most(model.privacy['epsilon'])}" in repr(model)

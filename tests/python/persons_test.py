@@ -50,7 +50,7 @@ def test_identifiers_of_any_kind_make_the_model_of_the_program(own, persons, pro
 def test_three_ranks_make_the_model_of_the_program(own, persons, on_ranks, program, tmp_path):
     x, y = own
     expected = model_of_program(program, tmp_path, x, y, persons, "--method", "ls")
-    clipped = model_of_program(program, tmp_path, x, y, persons, "--method", "mean", "--person-bound", "clip")
+    weighed = model_of_program(program, tmp_path, x, y, persons, "--method", "fisher")
     on_ranks(3, f"""
 import os
 import dpreduce
@@ -60,15 +60,15 @@ x, y, p = (np.load(name + ".npy")[rank::3] for name in "xyp")
 p = p.astype(str) if rank == 1 else p
 run = dpreduce.fit(x, y, person=p, method="ls", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
 run.save("ranks.safetensors")
-run = dpreduce.fit(x, y, person=p, method="mean", person_bound="clip", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
-run.save("clipped.safetensors")
+run = dpreduce.fit(x, y, person=p, method="fisher", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
+run.save("weighed.safetensors")
 try:
     dpreduce.fit(x, y, person=None if rank == 2 else p, method="mean", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
 except dpreduce.UsageError as error:
     open("said." + str(rank), "w").write("refused")
 """)
     assert (tmp_path / "ranks.safetensors").read_bytes() == expected
-    assert (tmp_path / "clipped.safetensors").read_bytes() == clipped != expected
+    assert (tmp_path / "weighed.safetensors").read_bytes() == weighed != expected
     assert len(list(tmp_path.glob("said.*"))) == 3  # identifiers on some ranks alone
 
 
@@ -98,7 +98,9 @@ def counted(plan, parts):
     return plan.counted(functools.reduce(operator.add, (plan.count(p, name) for name, *_, p in parts)))
 
 
-@pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("ls", {}), ("fc", {"rounds": 2})])
+# Releases that weigh each row.
+@pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("newton", {"rounds": 2}), ("coinpress", {}), ("fisher", {}),
+                                             ("global-adapt", {"rounds": 2})])
 @pytest.mark.parametrize("partitions", [1, 3, 7])
 def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own, persons, program, tmp_path):
     x, y = own
@@ -120,12 +122,13 @@ def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own
     assert dpreduce.read_ledger(tmp_path / "ledger.jsonl") is not None
 
 
-@pytest.mark.parametrize("method, options", [("mean", {}), ("ls", {}), ("fc", {"rounds": 2})])
+@pytest.mark.parametrize("method, options", [("auto", {"rounds": 2}), ("mean", {}), ("ls", {}), ("fc", {"rounds": 2}), ("fc-one-step", {}),
+                                             ("gd", {"rounds": 2}), ("adam", {"rounds": 2})])
 def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, options, own, persons, program, tmp_path):
     x, y = own
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    expected = model_of_program(program, tmp_path, x, y, persons, "--method", method, "--person-bound", "clip", *words)
-    plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, person_bound="clip", **options, **TERMS)
+    expected = model_of_program(program, tmp_path, x, y, persons, "--method", method, *words)
+    plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, **options, **TERMS)
 
     def model_of(parts):
         ready = counted(plan, parts)
@@ -133,7 +136,7 @@ def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, o
         while session.task is not None:
             session.step(functools.reduce(operator.add, (ready.partial(a, b, name, session.task, person=p) for name, a, b, p in parts)))
         run = session.result()
-        assert run.report["privacy"]["person_bound"] == "clip"
+        assert run.report["privacy"]["unit"] == "person"
         return run.classifier.to_bytes()
 
     places = np.random.default_rng(9).permutation(ROWS)

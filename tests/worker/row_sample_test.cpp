@@ -62,7 +62,7 @@ class RowSampleTest : public testing::Test {
     ReleaseTerms terms{.classes = kClasses, .dim = kDim};
     const StatisticEntry& registered = registered_statistic("gradient");
     ReleaseRequest request = registered.request(terms, 1.0);
-    if (are_clipped) request.unit_bound = UnitBound::kClip;
+    request.clips_units = are_clipped;
     const Statistic statistic = registered.compute(request, inputs);
     const auto block = statistic.block(0);
     return {block.begin(), block.end()};

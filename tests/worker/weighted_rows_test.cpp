@@ -1,9 +1,11 @@
 // Record and replay with whole persons: every registered statistic with one person more or less, who may have any
-// number of rows, weighed or clipped.
+// number of rows, as plans hold them to their bound; and with every row weighed.
 #include "worker/weighted_rows.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <string_view>
 
 #include "common/data/memory_array.hpp"
 #include "common/lattice/cosine_clip.hpp"
@@ -49,11 +51,16 @@ Person drawn_person(std::mt19937& engine, std::size_t rows) {
   return person;
 }
 
-// Shows `compute` the rows of all persons, weighed; with `bound` clip, with their persons. Those of one person do not
-// follow one another. With `counted` a person's rows count as so many, and not as those that are here.
+enum class Held {
+  kByWeights,  // in every statistic, as rows with stated weights are
+  kAsPlanned   // clipped where the statistic clips
+};
+
+// Shows `compute` the rows of all persons, weighed; with `held` as planned, with their persons. Those of one person do
+// not follow one another. With `counted` a person's rows count as so many, and not as those that are here.
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
-                     const Compute& compute, UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
+                     const Compute& compute, Held held = Held::kByWeights, unsigned threads = 1,
                      std::size_t memory = 4096, const std::vector<std::uint64_t>& counted = {}) {
   const auto counted_of = [&](std::size_t person) {
     return counted.empty() ? persons[person].size() : counted[person];
@@ -89,16 +96,15 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
                         : WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(targets, kWeighedClasses), "x",
                                                 "y", ArrayRole::kTargets);
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
-  if (bound == UnitBound::kClip) rows.set_units(std::move(of_rows));
+  if (held == Held::kAsPlanned) rows.set_units(std::move(of_rows));
   const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, rows.label_slots(1)};
   const OnChunk on_chunk = [](double) {};
   return compute(StatisticInputs{rows, transform, plan, on_chunk});
 }
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
-                        std::uint64_t rows_per_person, const RowTransform& of_classes,
-                        UnitBound bound = UnitBound::kWeight, unsigned threads = 1,
-                        const std::vector<std::uint64_t>& counted = {}) {
+                        std::uint64_t rows_per_person, const RowTransform& of_classes, Held held = Held::kByWeights,
+                        unsigned threads = 1, const std::vector<std::uint64_t>& counted = {}) {
   RowTransform transform = of_classes;
   if (entry.name == "target_sizes") transform.set_targets({.count = kWeighedClasses});
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
@@ -118,7 +124,7 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
         if (entry.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked, at});
         return entry.compute(request, inputs);
       },
-      bound, threads, 4096, counted);
+      held, threads, 4096, counted);
 }
 
 // Where the rows of a person lie: together, or in three silos, each of which counts them three times, or knows how many
@@ -127,9 +133,9 @@ enum class Spread { kTogether, kPromised, kCounted };
 
 // Summed over the silos, as each of them holds persons to their bound.
 Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
-                    std::uint64_t rows_per_person, const RowTransform& transform, UnitBound bound, Spread spread) {
+                    std::uint64_t rows_per_person, const RowTransform& transform, Held held, Spread spread) {
   constexpr std::size_t kSilos = 3;
-  if (spread == Spread::kTogether) return registered_of(entry, request, persons, rows_per_person, transform, bound);
+  if (spread == Spread::kTogether) return registered_of(entry, request, persons, rows_per_person, transform, held);
   std::optional<Statistic> sum;
   for (std::size_t silo = 0; silo < kSilos; ++silo) {
     std::vector<Person> here;
@@ -142,7 +148,7 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
       here.push_back(std::move(own));
     }
     if (here.empty()) continue;
-    Statistic of_silo = registered_of(entry, request, here, rows_per_person, transform, bound, 1, counted);
+    Statistic of_silo = registered_of(entry, request, here, rows_per_person, transform, held, 1, counted);
     if (!sum) {
       sum.emplace(std::move(of_silo));
       continue;
@@ -160,38 +166,28 @@ ReleaseTerms terms_of(const RowTransform& transform) {
   return terms;
 }
 
-// Statistics that refuse it: variances of classes, Hessians, centered sums, adaptive gradients, and both of
-// evaluations.
-constexpr std::size_t kWithoutClip = 6;
-
-// As make_fit_plan makes it. Nothing where clipping is not defined for it.
-std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, UnitBound bound,
-                                         std::uint64_t rows_per_person) {
-  if (bound == UnitBound::kClip) terms.metric = Metric::kCosine;
+// As make_fit_plan makes it.
+ReleaseRequest request_of(const StatisticEntry& entry, ReleaseTerms terms, Held held, std::uint64_t rows_per_person) {
+  terms.clips_units = held == Held::kAsPlanned;
   ReleaseRequest request = entry.request(terms, 1.0);
   request.rows_per_unit = rows_per_person;
-  if (bound == UnitBound::kWeight) return request;
-  const UnitClip clip = entry.unit_clip_of(request);
-  if (clip == UnitClip::kRefused) return std::nullopt;
-  if (clip == UnitClip::kSum) request.unit_bound = UnitBound::kClip;
   return request;
 }
 
-class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, UnitBound, Spread>> {
+class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, Held, Spread>> {
  protected:
-  // Calls it with every registered statistic of a request as plan_fit makes it; returns with how many.
-  static std::size_t for_each_request(const RowTransform& transform, Adjacency adjacency,
-                                      const std::function<void(const StatisticEntry&, const ReleaseRequest&)>& call) {
-    std::size_t defined = 0;
+  // Calls it with every registered statistic, class means with counts and without.
+  static void for_each_request(const RowTransform& transform, Adjacency adjacency,
+                               const std::function<void(const StatisticEntry&, const ReleaseRequest&)>& call) {
     for (const StatisticEntry* entry : registered_statistics()) {
       ReleaseTerms terms = terms_of(transform);
       terms.adjacency = adjacency;
-      const auto made = request_of(*entry, terms, std::get<UnitBound>(GetParam()), std::get<0>(GetParam()));
-      if (!made) continue;
-      ++defined;
-      call(*entry, *made);
+      for (const Metric metric : {Metric::kEuclidean, Metric::kCosine}) {
+        if (metric == Metric::kCosine && entry->name != "class_means") continue;
+        terms.metric = metric;
+        call(*entry, request_of(*entry, terms, std::get<Held>(GetParam()), std::get<0>(GetParam())));
+      }
     }
-    return defined;
   }
 };
 
@@ -226,8 +222,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
           << entry.name << " " << request.blocks[block].name;
     }
   };
-  EXPECT_EQ(for_each_request(transform, Adjacency::kAddRemove, check),
-            registered_statistics().size() - (by == UnitBound::kClip ? kWithoutClip : 0));
+  for_each_request(transform, Adjacency::kAddRemove, check);
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
@@ -284,15 +279,32 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
 }
 
 INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons,
-                         testing::Combine(testing::Values(1, 2, 5),
-                                          testing::Values(UnitBound::kWeight, UnitBound::kClip),
+                         testing::Combine(testing::Values(1, 2, 5), testing::Values(Held::kByWeights, Held::kAsPlanned),
                                           testing::Values(Spread::kTogether)));
-INSTANTIATE_TEST_SUITE_P(WeighedInSilos, WeighedPersons,
-                         testing::Combine(testing::Values(2), testing::Values(UnitBound::kWeight),
+INSTANTIATE_TEST_SUITE_P(InSilosAndPartitions, WeighedPersons,
+                         testing::Combine(testing::Values(1, 2, 5), testing::Values(Held::kAsPlanned),
                                           testing::Values(Spread::kPromised, Spread::kCounted)));
-INSTANTIATE_TEST_SUITE_P(ClippedInSilos, WeighedPersons,
-                         testing::Combine(testing::Values(1, 5), testing::Values(UnitBound::kClip),
-                                          testing::Values(Spread::kPromised, Spread::kCounted)));
+
+// Where rows are counted, sums and counts are of one form.
+TEST(StatisticForms, SumsAreClippedAndWhatCountsRowsIsWeighed) {
+  ReleaseTerms terms{.classes = kWeighedClasses, .dim = kWeighedDim};
+  terms.has_units = terms.clips_units = true;
+  terms.evaluation = all_terms(kWeighedClasses);
+  const auto clipped = [&](Metric metric) {
+    terms.metric = metric;
+    std::set<std::string_view> names;
+    for (const StatisticEntry* entry : registered_statistics()) {
+      if (entry->request(terms, 1.0).clips_units) names.insert(entry->name);
+    }
+    return names;
+  };
+  std::set<std::string_view> sums{"gram", "pca", "least_squares", "class_least_squares", "gradient", "feature_sums"};
+  EXPECT_EQ(clipped(Metric::kEuclidean), sums);
+  sums.insert("class_means");
+  EXPECT_EQ(clipped(Metric::kCosine), sums);
+  terms.clips_units = false;
+  EXPECT_TRUE(clipped(Metric::kCosine).empty());
+}
 
 TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
   std::mt19937 engine(9);
@@ -323,10 +335,10 @@ TEST(WeightedRows, OneRowAPersonIsNotClipped) {
   ReleaseTerms terms = terms_of(transform);
   terms.metric = ReleaseTerms().metric;
   for (const StatisticEntry* entry : registered_statistics()) {
-    const auto clip = request_of(*entry, terms, UnitBound::kClip, 1);
-    if (!clip || clip->unit_bound == UnitBound::kWeight) continue;
+    const ReleaseRequest clip = request_of(*entry, terms, Held::kAsPlanned, 1);
+    if (!clip.clips_units) continue;
     const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
-    const Statistic clipped = registered_of(*entry, *clip, persons, 1, transform, UnitBound::kClip, 3);
+    const Statistic clipped = registered_of(*entry, clip, persons, 1, transform, Held::kAsPlanned, 3);
     EXPECT_TRUE(std::ranges::equal(plain.words(), clipped.words())) << entry->name;
   }
 }
@@ -445,14 +457,14 @@ TEST(WeightedRows, APersonsRowsWeighAtMostSoManyRows) {
 
 class DigestsOfPersons : public testing::Test {
  protected:
-  RowDigest digest(const std::vector<Person>& persons, std::uint64_t rows_per_person,
-                   UnitBound bound = UnitBound::kWeight, const std::vector<std::uint64_t>& counted = {}) const {
+  RowDigest digest(const std::vector<Person>& persons, std::uint64_t rows_per_person, Held held = Held::kByWeights,
+                   const std::vector<std::uint64_t>& counted = {}) const {
     RowDigest of_rows{};
     const auto take = [&](const StatisticInputs& inputs) {
       of_rows = digest_of_rows(inputs, RowHasher(std::array<std::byte, 32>{}, transform_.output_dim()));
       return Statistic({{"none", 1}});
     };
-    of_persons(persons, rows_per_person, transform_, take, bound, 1, 4096, counted);
+    of_persons(persons, rows_per_person, transform_, take, held, 1, 4096, counted);
     return of_rows;
   }
 
@@ -478,7 +490,7 @@ TEST_F(DigestsOfPersons, TellPersonsApartWhereTheyAreClipped) {
   const std::vector<Person> crossed{{rows[0], rows[2]}, {rows[1], rows[3]}};
   const std::vector<Person> alone{{rows[0]}, {rows[1]}, {rows[2]}, {rows[3]}};
   const auto clipped = [&](const std::vector<Person>& persons, const std::vector<std::uint64_t>& counted = {}) {
-    return digest(persons, 1, UnitBound::kClip, counted);
+    return digest(persons, 1, Held::kAsPlanned, counted);
   };
   EXPECT_EQ(digest(pairs, 1), digest(crossed, 1));  // equal weights
   EXPECT_EQ(clipped(pairs), clipped(turned));

@@ -185,19 +185,9 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .of_command_alone();
   table
       .count("--silos-per-person", silos.silos_per_person,
-             "the most silos that have rows of one person, a promise that is public: each silo lets a person's rows "
-             "count for B over so many, or clips them to that; default: all silos")
+             "the most silos that have rows of one person, a promise that is public: each silo holds a person's rows "
+             "to B over so many; default: all silos")
       .typed("S");
-  table
-      .count("--count-persons", silos.counted_persons,
-             "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks, at "
-             "most P persons a silo; each learns of whomever it can name how many rows each of the others has")
-      .typed("P")
-      .of_command_alone();
-  table
-      .file("--person-key", silos.person_key,
-            "with --count-persons: file of 32 random bytes or more, the same at every silo; {rank} is replaced")
-      .of_command_alone(SaidBy::kParty);
   table
       .number("--silo-timeout", silos.timeout_seconds,
               "no message of a silo may take longer; one that is alive and later ends the run for all")

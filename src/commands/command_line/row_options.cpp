@@ -88,12 +88,9 @@ void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
       .of_command_alone(SaidBy::kParty);
   table
       .count("--rows-per-person", data.rows_per_person,
-             "what a person's rows count for together, in rows: public; a row of a person with m counts for min(1, B / "
-             "m); default: 1")
+             "what a person's rows count for together, in rows: public; the sum of a person's rows is clipped to that, "
+             "and what cannot be clipped weighs min(1, B / m) for each of m rows; default: 1")
       .typed("B");
-  table.choice("--person-bound", data.unit_bound,
-               "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
-               "point apart cost less; default: weight");
 }
 
 void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets) {

@@ -23,15 +23,6 @@ template <>
 inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord},
                                                    std::pair{std::string_view{"person"}, PrivacyUnit::kPerson}};
 
-/// How a person's rows are held to what so many rows may add.
-enum class UnitBound {
-  kWeight,  ///< each counts for less, whatever they are
-  kClip     ///< their sum is scaled down where it is longer
-};
-template <>
-inline constexpr std::array spellings<UnitBound>{std::pair{std::string_view{"weight"}, UnitBound::kWeight},
-                                                 std::pair{std::string_view{"clip"}, UnitBound::kClip}};
-
 /// Who adds noise to a sum.
 enum class NoiseSource {
   kCentral,     ///< the coordinator, all of it

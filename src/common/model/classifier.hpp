@@ -30,7 +30,6 @@ namespace dpreduce {
 /// What a guarantee for persons says beside its figures.
 struct PersonStatement {
   std::uint64_t rows = 1;                             ///< B: what a person's rows count for together; at least 1
-  UnitBound bound = UnitBound::kWeight;               ///< how a person is held to that
   std::optional<std::uint64_t> silos = std::nullopt;  ///< s, where s silos at most promised to have rows of one person
 
   bool operator==(const PersonStatement&) const = default;

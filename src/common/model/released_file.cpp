@@ -29,7 +29,6 @@ json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& for
   const PersonStatement& person = *privacy->person;
   statement["unit"] = to_string(PrivacyUnit::kPerson);
   statement["rows_per_person"] = person.rows;
-  if (person.bound != UnitBound::kWeight) statement["person_bound"] = to_string(person.bound);
   if (person.silos) statement["silos_per_person"] = *person.silos;
   return statement;
 }
@@ -37,13 +36,12 @@ json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& for
 // Empty where the unit is a row.
 std::optional<PersonStatement> person(const JsonFields& privacy) {
   if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
-    for (const char* key : {"rows_per_person", "person_bound", "silos_per_person"}) {
+    for (const char* key : {"rows_per_person", "silos_per_person"}) {
       if (privacy.has(key)) privacy.refuse(key, "goes with the unit person, and the unit is a row");
     }
     return std::nullopt;
   }
   PersonStatement statement{.rows = privacy.count("rows_per_person")};
-  if (privacy.has("person_bound")) statement.bound = privacy.choice<UnitBound>("person_bound");
   if (privacy.has("silos_per_person")) statement.silos = privacy.count("silos_per_person");
   return statement;
 }

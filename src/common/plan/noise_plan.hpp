@@ -86,8 +86,8 @@ struct ReleaseRequest {
   /// B: what a unit's rows count for together, in rows. `profiles` are of one row; a unit moves every block B times
   /// as far.
   std::uint64_t rows_per_unit = 1;
-  UnitBound unit_bound = UnitBound::kWeight;  ///< how a unit is held to that
-  std::size_t dim = 0;                        ///< features of the rows that it is of
+  bool clips_units = false;  ///< a unit's sums are clipped to that; else each of its rows weighs less
+  std::size_t dim = 0;       ///< features of the rows that it is of
 };
 
 struct PlannedBlock {

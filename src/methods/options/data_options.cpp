@@ -30,10 +30,6 @@ void require_valid_imbalance(const DataOptions& data) {
 }
 
 void check_persons(const DataOptions& data) {
-  if (data.unit_bound && !data.has_units()) {
-    throw UsageError(fmt::format("--person-bound {}: goes with {}, which says whose each row is",
-                                 to_string(*data.unit_bound), data.train.option("person")));
-  }
   if (!data.rows_per_person) return;
   const std::uint64_t rows = *data.rows_per_person;
   if (!data.has_units()) {

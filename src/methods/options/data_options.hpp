@@ -26,7 +26,6 @@ struct DataOptions {
   bool classes_are_of_rows = false;  ///< K, or names, were taken from the rows' labels: nothing is private
   /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
-  std::optional<UnitBound> unit_bound{};    ///< how a person is held to that; empty: by weights
   std::optional<double> weight_bound{};     ///< W, the largest weight of a row, public. Goes with train.weight.
   std::vector<double> target_range{};       ///< lo, hi of all targets, or of each; public
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
@@ -44,13 +43,11 @@ struct DataOptions {
   PrivacyUnit unit() const { return has_units() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
   /// B; 1 where the unit is a row.
   std::uint64_t bounded_rows() const { return rows_per_person.value_or(1); }
-  /// Whether a person's sum is clipped.
-  bool clips_units() const { return unit_bound == UnitBound::kClip; }
   bool operator==(const DataOptions&) const = default;
 };
 
 DPREDUCE_ARCHIVE(DataOptions, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes,
-                 classes_are_of_rows, rows_per_person, unit_bound, weight_bound, target_range, max_labels)
+                 classes_are_of_rows, rows_per_person, weight_bound, target_range, max_labels)
 
 /// The largest B: its square times rounds and squared sensitivities are still counted exactly.
 inline constexpr std::uint64_t kMostRowsPerPerson = 65536;

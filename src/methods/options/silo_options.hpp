@@ -33,13 +33,9 @@ struct SiloOptions {
   std::optional<double> packet_loss_percent{};  ///< of its packets; empty: 0
 
   std::optional<std::uint32_t> silos_per_person{};  ///< s, the most silos that have rows of one person; empty: all
-  /// P, the most persons of a silo: silos count a person's rows together, under a key that the coordinator lacks.
-  /// Empty: they do not.
-  std::optional<std::uint64_t> counted_persons{};
-  std::string person_key{};                  ///< file of that key; {rank} is replaced; empty: none
-  bool over_network = false;                 ///< parties are processes on machines of their own (src/network)
-  std::optional<double> patience_seconds{};  ///< of the coordinator over a network, with one silo in all
-  bool under_engine = false;                 ///< an engine that is not MPI connects them (travel/masked_silo.hpp)
+  bool over_network = false;                        ///< parties are processes on machines of their own (src/network)
+  std::optional<double> patience_seconds{};         ///< of the coordinator over a network, with one silo in all
+  bool under_engine = false;  ///< an engine that is not MPI connects them (travel/masked_silo.hpp)
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }
@@ -48,8 +44,7 @@ struct SiloOptions {
 
 DPREDUCE_ARCHIVE(SiloOptions, secure_aggregation, threshold, colluding, noise, roster, identity, own_options,
                  rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, fault, round_trip_ms,
-                 bandwidth_mbit, packet_loss_percent, silos_per_person, counted_persons, person_key, over_network,
-                 patience_seconds, under_engine)
+                 bandwidth_mbit, packet_loss_percent, silos_per_person, over_network, patience_seconds, under_engine)
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const SiloOptions& silos);

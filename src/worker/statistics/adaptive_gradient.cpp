@@ -4,6 +4,7 @@
 //
 // Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: [esipova2023], whose batch size is
 // public where ours is counted.
+// Persons: weighed, sums and counts alike.
 #include <span>
 
 #include "common/base/privacy_terms.hpp"
@@ -51,9 +52,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace adaptive_gradient_entry
 
 namespace statistics {
-extern constinit const StatisticEntry adaptive_gradient{"adaptive_gradient", TakenAt::kWeights,
-                                                        adaptive_gradient_entry::request_of,
-                                                        adaptive_gradient_entry::compute, gradient_cost};
+extern constinit const StatisticEntry adaptive_gradient{
+    "adaptive_gradient", TakenAt::kWeights, adaptive_gradient_entry::request_of, adaptive_gradient_entry::compute,
+    gradient_cost,       UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

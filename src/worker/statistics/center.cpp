@@ -3,6 +3,7 @@
 // Sensitivity, squared: add-remove {S^2, 1}. Replace-one {4 S^2, 0}; so that the released count keeps n a secret there
 // too, the change of one row more is protected as well, {S^2, 1}, which costs nothing. Loss weights: an error e of the
 // count moves the mean by |mean| e / n, and |mean| <= S.
+// Persons: weighed, sum and count alike, so that the mean is one of rows.
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,8 +60,8 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry center{
-    "center",         TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
-    UnitClip::kWeight};
+    "center",          TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
+    UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -11,6 +11,7 @@
 //
 // Sensitivity, squared, whatever the centers and radii: that of the release "class_means" with counts and one class a
 // row (class_means.hpp), since a row adds to its own class a vector of norm at most S, and 1.
+// Persons: weighed, sums and counts alike, so that means are of both.
 // Source: [biswas2020], CoinPress, the clipped step of Algorithm 3.
 #include <algorithm>
 #include <cmath>
@@ -112,8 +113,12 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace centered_sums_entry
 
 namespace statistics {
-extern constinit const StatisticEntry centered_sums{"centred_sums", TakenAt::kBalls, centered_sums_entry::request_of,
-                                                    centered_sums_entry::compute, centered_sums_entry::cost_of};
+extern constinit const StatisticEntry centered_sums{"centred_sums",
+                                                    TakenAt::kBalls,
+                                                    centered_sums_entry::request_of,
+                                                    centered_sums_entry::compute,
+                                                    centered_sums_entry::cost_of,
+                                                    UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -15,6 +15,7 @@
 // Sensitivity, squared: K does not appear. Add-remove {k S^4, S^4, k S^2}. Replace-one, t = <q, q'> / S^2: with the
 // same k classes {2 k S^4 (1 - t^2), 2 S^4 (1 - t^2), 2 k S^2 (1 - t)}, below the corners {2 k S^4, 2 S^4, 3 k S^2} and
 // {0, 0, 4 k S^2} as in least_squares.cpp; with others {2 k S^4, 2 S^4 (1 - t^2), 2 k S^2}, below the first corner.
+// Persons: clipped, each block by a factor of its own, one for all class_grams.
 // Proof: docs/explanation/sensitivities.md, "Gram matrices of the classes". Preconditions: 0 <= alpha < infinity.
 // Throws UsageError where a row may have more than 16 classes, or 8 under replace-one: squares are kept in 64 bits, and
 // S^4 < 2^60.
@@ -132,7 +133,7 @@ extern constinit const StatisticEntry class_least_squares{"class_least_squares",
                                                           class_least_squares_entry::request_of,
                                                           class_least_squares_entry::compute,
                                                           class_least_squares_entry::cost_of,
-                                                          UnitClip::kSum};
+                                                          UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -68,7 +68,7 @@ Statistic class_means_statistic(const ReleaseRequest& request, const StatisticIn
 
 namespace statistics {
 extern constinit const StatisticEntry class_means{"class_means",         TakenAt::kRows, class_means_release,
-                                                  class_means_statistic, cost_of_sums,   UnitClip::kSum};
+                                                  class_means_statistic, cost_of_sums,   UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -5,6 +5,7 @@
 // the corners of the polygon of (m, t): {4 k S^2, 0}; {t S^2, t} with t = min(2 k, K); and, where k < K < 2 k, the
 // corner between these. With one class a row: {4 S^2, 0} within a class and {2 S^2, 2} across two. A direction needs no
 // count, so that the cosine rule spends nothing on one.
+// Persons: clipped; with counts weighed, sums and counts alike, so that means are of both.
 // Proof: docs/explanation/sensitivities.md, "Class sums and counts".
 // Departs from [zhu2024], Theorem 2.1, which is false as printed.
 #pragma once

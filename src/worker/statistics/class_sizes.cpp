@@ -1,6 +1,7 @@
 // Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class.
 //
 // Sensitivity, squared: add-remove 1, replace-one 2.
+// Persons: weighed, as counts are.
 #include <span>
 
 #include "common/base/error.hpp"
@@ -39,8 +40,8 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 namespace statistics {
 extern constinit const StatisticEntry class_sizes{
-    "class_sizes", TakenAt::kRows,   class_sizes_entry::request_of, class_sizes_entry::compute,
-    cost_of_sums,  UnitClip::kWeight};
+    "class_sizes", TakenAt::kRows,    class_sizes_entry::request_of, class_sizes_entry::compute,
+    cost_of_sums,  UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

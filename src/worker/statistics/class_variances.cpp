@@ -7,6 +7,8 @@
 // the release "least_squares", {3 S^2, 2 S^4, 0} and {4 S^2, 0, 0}. Across two classes sums move by |q|^2 + |q'|^2,
 // moments by at most |q|^4 + |q'|^4 (both are vectors without negative entries): {2 S^2, 2 S^4, 2}.
 //
+// Persons: weighed, sums, moments and counts alike, so that means and variances are of the same rows.
+//
 // Loss weights: what noise of variance s_b^2 adds to the variance of a row's scores, for rows whose energy is spread
 // evenly over features and classes of equal size with Mahalanobis separation D: shares of mu^2 in the ratio
 // 1 : D / K : D / sqrt(d), D = 2; more than D / d for counts, so that classes of some tens of rows have one.
@@ -70,8 +72,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace class_variances_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_variances{"fisher", TakenAt::kRows, class_variances_entry::request_of,
-                                                      class_variances_entry::compute, cost_of_sums};
+extern constinit const StatisticEntry class_variances{
+    "fisher",     TakenAt::kRows,    class_variances_entry::request_of, class_variances_entry::compute,
+    cost_of_sums, UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

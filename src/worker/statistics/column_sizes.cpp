@@ -3,6 +3,7 @@
 // centers are known, of their distances from these.
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
+// Persons: weighed, as counts are.
 #include <cmath>
 #include <span>
 #include <vector>
@@ -92,11 +93,11 @@ Statistic features_counted(const ReleaseRequest& request, const StatisticInputs&
 
 namespace statistics {
 extern constinit const StatisticEntry target_sizes{
-    "target_sizes", TakenAt::kRows,   column_sizes_entry::of_targets, column_sizes_entry::targets_counted,
-    cost_of_sums,   UnitClip::kWeight};
+    "target_sizes", TakenAt::kRows,    column_sizes_entry::of_targets, column_sizes_entry::targets_counted,
+    cost_of_sums,   UnitForm::kWeighed};
 extern constinit const StatisticEntry feature_sizes{
-    "feature_sizes", TakenAt::kRows,   column_sizes_entry::of_features, column_sizes_entry::features_counted,
-    cost_of_sums,    UnitClip::kWeight};
+    "feature_sizes", TakenAt::kRows,    column_sizes_entry::of_features, column_sizes_entry::features_counted,
+    cost_of_sums,    UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -1,4 +1,5 @@
 // Release "evaluation": what test rows say of a model, in counts and sums of bounded losses (metric_counts.hpp).
+// Persons: weighed, as counts are.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -128,10 +129,12 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace evaluation_entry
 
 namespace statistics {
-extern constinit const StatisticEntry positives{"positives", TakenAt::kModels, positives_request,
-                                                evaluation_entry::compute, evaluation_entry::cost_of};
-extern constinit const StatisticEntry evaluation{"evaluation", TakenAt::kModels, evaluation_request,
-                                                 evaluation_entry::compute, evaluation_entry::cost_of};
+extern constinit const StatisticEntry positives{
+    "positives",       TakenAt::kModels, positives_request, evaluation_entry::compute, evaluation_entry::cost_of,
+    UnitForm::kWeighed};
+extern constinit const StatisticEntry evaluation{
+    "evaluation",      TakenAt::kModels, evaluation_request, evaluation_entry::compute, evaluation_entry::cost_of,
+    UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -1,5 +1,6 @@
 // Release "feature_sums": the class sums of the release "class_means" (class_means.hpp, Metric::kCosine), with its
 // sensitivity, under a name of its own, to select features by before the method's own releases.
+// Persons: clipped.
 #include "common/plan/metric.hpp"
 #include "worker/statistics/class_means.hpp"
 
@@ -19,7 +20,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 namespace statistics {
 extern constinit const StatisticEntry feature_sums{
     "feature_sums",        TakenAt::kRows, feature_sums_entry::request_of,
-    class_means_statistic, cost_of_sums,   UnitClip::kSum};
+    class_means_statistic, cost_of_sums,   UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

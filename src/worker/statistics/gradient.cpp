@@ -41,7 +41,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 namespace statistics {
 extern constinit const StatisticEntry gradient{
-    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, UnitClip::kSum};
+    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -4,6 +4,7 @@
 //
 // Sensitivity, squared: |rho q^T|_F^2 = |rho|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss, the number of
 // classes and the classes of a row: residuals are clipped as vectors.
+// Persons: clipped.
 #pragma once
 
 #include "worker/statistic_entry.hpp"

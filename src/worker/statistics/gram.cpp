@@ -53,7 +53,7 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry gram{"gram",         TakenAt::kRows,      gram_release,
-                                           gram_statistic, gram_entry::cost_of, UnitClip::kSum};
+                                           gram_statistic, gram_entry::cost_of, UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

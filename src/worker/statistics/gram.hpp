@@ -1,6 +1,7 @@
 // Release "gram": the upper triangle of G = sum_i q_i q_i^T, with symmetric noise.
 //
 // Sensitivity, squared, in the Frobenius norm: add-remove S^4; replace-one |q q^T - q' q'^T|_F^2 <= 2 S^4.
+// Persons: clipped.
 // Proof: docs/explanation/sensitivities.md, "Gram matrices".
 #pragma once
 

@@ -6,6 +6,7 @@
 // Sensitivity, squared: the K matrices of one row together sum_c |v_c v_c^T|_F^2 = sum_c |v_c|^4 <= B (hessian_bound).
 // Add-remove {S^4, B}. Replace-one {4 S^4, 2 B}, since |v v^T - v' v'^T|_F^2 <= |v|^4 + |v'|^4.
 // Source: [mehta2023], Algorithm 1, without its sqrt(K). Proof: docs/explanation/sensitivities.md, "Hessians".
+// Persons: weighed, gradient and Hessians alike, so that a step is one of a weighed loss.
 // Preconditions: as hessian_bound.
 #include <algorithm>
 #include <cmath>
@@ -124,8 +125,9 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
 }  // namespace hessians_entry
 
 namespace statistics {
-extern constinit const StatisticEntry hessians{"newton", TakenAt::kWeights, hessians_entry::request_of,
-                                               hessians_entry::compute, hessians_entry::cost_of};
+extern constinit const StatisticEntry hessians{
+    "newton",          TakenAt::kWeights, hessians_entry::request_of, hessians_entry::compute, hessians_entry::cost_of,
+    UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

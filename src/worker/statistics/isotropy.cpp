@@ -6,6 +6,7 @@
 // zero. Projected rows are all of one length, so that the trace is S^2 times their number, less what rounding takes.
 //
 // Sensitivity, squared: |z| <= S is checked in integers, so that it is that of the release "gram" (gram.hpp).
+// Persons: weighed, row by row; rows are all of one length.
 // Source: [johnson1984], random projections; signs: [achlioptas2003].
 #include <algorithm>
 #include <array>
@@ -97,8 +98,8 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry isotropy{
-    "isotropy",       TakenAt::kRows, isotropy_entry::request_of, isotropy_entry::compute, isotropy_entry::cost_of,
-    UnitClip::kWeight};
+    "isotropy",        TakenAt::kRows, isotropy_entry::request_of, isotropy_entry::compute, isotropy_entry::cost_of,
+    UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

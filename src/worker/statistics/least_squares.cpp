@@ -5,6 +5,7 @@
 // 2 S^2 (1 - t)}, a curve below the tangents at t = 0 and t = -1, whose corners are {2 S^4, 3 S^2} and {0, 4 S^2}; no
 // noise costs more on the curve than at the worse of the corners. Across two classes {2 S^4, 2 S^2}, below the first.
 // With k classes a row the squares of the sums are k times these, the Gram matrix moves as before.
+// Persons: clipped, each block by a factor of its own.
 #include <span>
 
 #include "common/base/error.hpp"
@@ -63,7 +64,7 @@ extern constinit const StatisticEntry least_squares{"least_squares",
                                                     least_squares_entry::request_of,
                                                     least_squares_entry::compute,
                                                     least_squares_entry::cost_of,
-                                                    UnitClip::kSum};
+                                                    UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

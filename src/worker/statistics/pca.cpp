@@ -1,5 +1,6 @@
 // Release "pca": the release "gram" (gram.hpp), with its sensitivity, under a name of its own, for the principal
 // components of rows whose method releases a Gram matrix too.
+// Persons: clipped.
 #include "worker/statistics/gram.hpp"
 
 namespace dpreduce {
@@ -19,7 +20,7 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 
 namespace statistics {
 extern constinit const StatisticEntry pca{"pca",          TakenAt::kRows,     pca_entry::request_of,
-                                          gram_statistic, pca_entry::cost_of, UnitClip::kSum};
+                                          gram_statistic, pca_entry::cost_of, UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -50,13 +50,9 @@ constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
 ReleaseRequest StatisticEntry::request(const ReleaseTerms& terms, double share) const {
   ReleaseRequest made = declare(terms, share);
   made.dim = terms.dim;
+  const auto counts = [](const BlockRequest& block) { return block.fraction_bits > 0; };
+  made.clips_units = terms.clips_units && unit_form == UnitForm::kClipped && std::ranges::none_of(made.blocks, counts);
   return made;
-}
-
-UnitClip StatisticEntry::unit_clip_of(const ReleaseRequest& made) const {
-  const bool counts =
-      std::ranges::any_of(made.blocks, [](const BlockRequest& block) { return block.fraction_bits > 0; });
-  return unit_clip == UnitClip::kSum && counts ? UnitClip::kRefused : unit_clip;
 }
 
 std::span<const StatisticEntry* const> registered_statistics() {

@@ -2,6 +2,7 @@
 // (common/plan/column_bins.hpp), before it is clipped. So later rounds clip at what residuals have.
 //
 // Sensitivity, squared: add-remove 1, replace-one 2: a row is in one bin.
+// Persons: weighed, as counts are.
 #include <span>
 
 #include "common/base/error.hpp"
@@ -55,7 +56,7 @@ extern constinit const StatisticEntry residual_sizes{"residual_sizes",
                                                      residual_sizes_entry::request_of,
                                                      residual_sizes_entry::compute,
                                                      residual_sizes_entry::cost_of,
-                                                     UnitClip::kWeight};
+                                                     UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -262,9 +262,20 @@ TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
   };
   EXPECT_EQ(statement_of({}), R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"private":true,)"
                               R"("rho":null,"rows_per_person":1,"unit":"person"})");
-  EXPECT_EQ(statement_of({.rows = 3, .bound = UnitBound::kClip, .silos = 2}),
-            R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"person_bound":"clip","private":true,)"
+  EXPECT_EQ(statement_of({.rows = 3, .silos = 2}),
+            R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"private":true,)"
             R"("rho":null,"rows_per_person":3,"silos_per_person":2,"unit":"person"})");
+}
+
+// Older files may also say how a person is held to B rows.
+TEST(ClassifierFile, APersonsBoundOfAnOlderFileIsRead) {
+  for (const char* bound : {R"(,"person_bound":"clip")", R"(,"person_bound":"weight")", ""}) {
+    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+    file.metadata["privacy"] = fmt::format(
+        R"({{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":2{}}})", bound);
+    const auto person = classifier_from_bytes(serialize(file), "f").parts().privacy->person;
+    EXPECT_EQ(person, (PersonStatement{.rows = 2}));
+  }
 }
 
 TEST(ClassifierFile, AUnitThatIsSpelledOutIsARow) {
@@ -378,7 +389,6 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
       {statement(R"(,"mu":1,"adjacency":"add-remove","rows_per_person":2)"), "goes with the unit person"},
       {person(""), "'privacy.rows_per_person' is missing"},
       {person(R"(,"rows_per_person":0)"), "'privacy.rows_per_person' must be a whole number above 0"},
-      {person(R"(,"rows_per_person":1,"person_bound":"cut")"), "'privacy.person_bound' is \"cut\", which is unknown"},
       {person(R"(,"rows_per_person":1,"silos_per_person":-1)"), "'privacy.silos_per_person' must be a whole number"},
       {without("weights"), "no tensor weights"},
       {without("bias"), "no tensor bias"},
