@@ -24,7 +24,6 @@ class RegressorOptions(typing.TypedDict, total=False):
     adjacency: typing.Literal["add-remove", "replace-one"] | None
     budget_epsilon: float | None
     budget_delta: float | None
-    data_set: float | None
     resume: bool | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: float | None

@@ -113,10 +113,10 @@ class _Evaluated:
         Each call is charged on `ledger`; with None the caller keeps the account. `person` says whose each row is, n integers or
         strings: the guarantee is then for a person, whose rows count for `rows_per_person` together. With `comm` of mpi4py every rank
         gives rows of its own and gets the same figures. Further `options` are those of `dpreduce evaluate --private`: rho, mu,
-        top_k, seed, data_set, adjacency, accountant, rows_per_person, budget_epsilon, budget_delta, bad_rows, resume.
+        top_k, seed, adjacency, accountant, rows_per_person, budget_epsilon, budget_delta, bad_rows, resume.
 
-        Rows that the model was trained on must be on the ledger of that fit, so that both are added up. Where these are other
-        records, `data_set` names say so, one for the fit and one here: a record then costs the larger of both, on your word.
+        Rows that the model was trained on must be on the ledger of that fit, so that both are added up. Other records have a
+        ledger of their own.
 
         Throws UsageError where options, metrics and model do not go together; BadInput of rows and labels; both before anything is
         charged. BudgetRefused where the ledger has no room; LedgerCorrupt."""

@@ -17,10 +17,8 @@
 #include "common/data/output_check.hpp"
 #include "common/files/atomic_file.hpp"
 #include "evaluate/private_evaluation.hpp"
-#include "fit/files_once.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
-#include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"
 #include "report/plan_report.hpp"
 #include "report/told_figures.hpp"
@@ -59,7 +57,6 @@ class PrivateEvaluation {
   void run() {
     ranks_.together([&] { require_on_roster(open_.fit->options(), open_.training.dim()); });
     tell_of_rows(open_.training, ranks_);
-    require_own_data_set();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
     open_outputs(*account);
     EvaluationObserver observer(open_.fit->options());
@@ -80,21 +77,6 @@ class PrivateEvaluation {
     });
     require_consent(options, ranks_);
     return options;
-  }
-
-  // Rows that training has read are no other data set than training's.
-  void require_own_data_set() {
-    const std::vector<std::string>& files = options_.evaluation.train_x;
-    if (files.empty()) return;
-    WorkerRows trained_on = open_ranked_rows({files, {}, options_.data.train.bad_rows}, ranks_);
-    const std::string found = training_rows_among({"test", &open_.training}, trained_on, {}, ranks_);
-    ranks_.together([&] {
-      if (found.empty() || options_.privacy.data_set.empty()) return;
-      throw BadInput(fmt::format(
-          "{}: --data-set {} would say that test rows are other records; leave it out for both runs, so that "
-          "they add up",
-          found, options_.privacy.data_set));
-    });
   }
 
   // Names are held from here on: what is paid for is not lost to another run with one of them.

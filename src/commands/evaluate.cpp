@@ -67,9 +67,6 @@ void require_private_or_not(const EvaluateOptions& options, const OptionTable& t
     throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
   }
   const bool has_silos = options.run.silos.secure_aggregation;
-  if (has_silos && !options.run.evaluation.train_x.empty()) {
-    throw UsageError("--train-x with --secure-aggregation: each silo compares its own files; leave it out");
-  }
   if (options.threshold && !has_silos && !options.run.data.max_labels) {
     throw UsageError("--threshold with --private: it is about rows of several classes; add --max-labels");
   }
@@ -289,11 +286,6 @@ CommandEntry evaluate_command() {
       .files("--train-y", options->train_y,
              "training labels, to tell the smallest 25 % of classes (private: for the owner)")
       .of_command_alone();
-  table
-      .files("--train-x", run_options.evaluation.train_x,
-             "with --private: features that the model was trained on; test rows among them are no --data-set of their "
-             "own")
-      .of_command_alone(SaidBy::kAllOfFiles);
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
   table.number(

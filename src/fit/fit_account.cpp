@@ -118,7 +118,6 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   }
   if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
-  if (!options.privacy.data_set.empty()) binding["data set"] = options.privacy.data_set;
   binding["seed"] = options.privacy.seed ? nlohmann::json(*options.privacy.seed) : nlohmann::json();
   return binding;
 }

@@ -282,8 +282,7 @@ RunTerms ResolvedFit::terms() const {
           .config_digest = plan_.config_digest,
           .version = version(),
           .forfeits = beside_seed(plan_.forfeits),
-          .asked = options_.method.asked,
-          .data_set = options_.privacy.data_set};
+          .asked = options_.method.asked};
 }
 
 StreamPlan ResolvedFit::stream_over(const WorkerRows& rows, unsigned threads,

@@ -104,12 +104,11 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
 // What all runs on the ledger have spent together. Where no accountant reaches, epsilon is null.
 nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privacy) {
   const double delta = privacy.budget.delta.value_or(kDeltaToTell);
-  const Spending spent = largest_spending(state, privacy.adjacency, delta);
+  const Spending spent = spending_of(state.charges(), privacy.adjacency);
   const double epsilon = spent.is_gaussian() && spent.mu == 0.0 ? 0.0 : epsilon_of(spent, delta);
   return {{"epsilon", std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
           {"delta", delta},
           {"rho", rho_of(spent)},
-          {"rule", composition_rule(state)},
           {"runs", charges_by_run(state).size()}};
 }
 
@@ -117,13 +116,11 @@ nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privac
 
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy) {
   const LedgerHead head = releaser.ledger().head();
-  nlohmann::json json{{"run", releaser.run_id()},
-                      {"spent", spent_json(releaser.ledger(), privacy)},
-                      {"public_key", head.public_key},
-                      {"lines", head.lines},
-                      {"last_line_sha256", head.last_line_sha256}};
-  if (!privacy.data_set.empty()) json["data_set"] = privacy.data_set;
-  return json;
+  return {{"run", releaser.run_id()},
+          {"spent", spent_json(releaser.ledger(), privacy)},
+          {"public_key", head.public_key},
+          {"lines", head.lines},
+          {"last_line_sha256", head.last_line_sha256}};
 }
 
 namespace {

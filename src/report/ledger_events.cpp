@@ -11,12 +11,8 @@
 // dp_accounting under ADD_OR_REMOVE_ONE. So events are for an accountant of that relation, whatever the adjacency, but
 // for an exchange where there are rounds on samples: for these alone the relation is REPLACE_ONE, under which a
 // multiplier is sigma over what one record adds, and neighbors are twice that apart.
-//
-// The whole is the sum over all runs, whatever data set they name. Beside it stand the events of each data set: where
-// names are true, a record loses what one of these loses.
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -157,17 +153,6 @@ EventList events_of(const Reservation& remains, const EventTerms& terms) {
   return events;
 }
 
-// What runs have charged, and may still charge.
-struct EventsOfRuns {
-  nlohmann::json spent = nlohmann::json::array();
-  nlohmann::json reserved = nlohmann::json::array();
-
-  void add(const EventsOfRuns& run) {
-    spent.insert(spent.end(), run.spent.begin(), run.spent.end());
-    reserved.insert(reserved.end(), run.reserved.begin(), run.reserved.end());
-  }
-};
-
 // The unit of all lines: a ledger has charges of one unit (require_one_unit).
 PrivacyUnit unit_of(const LedgerState& state) {
   if (!state.charges().empty()) return state.charges().front().entry.terms.unit;
@@ -178,9 +163,8 @@ PrivacyUnit unit_of(const LedgerState& state) {
 
 nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
   const EventTerms terms_of_events{adjacency, adjacency == Adjacency::kReplaceOne && has_samples(state)};
-  EventsOfRuns all;
-  std::map<std::string, EventsOfRuns> by_data_set;
-  for (const std::string& name : state.data_sets()) by_data_set.emplace(name, EventsOfRuns{});
+  nlohmann::json spent = nlohmann::json::array();
+  nlohmann::json reserved = nlohmann::json::array();
   nlohmann::json runs = nlohmann::json::array();
   nlohmann::json not_private = nlohmann::json::array();
   const auto add_run = [&](const std::string& run, const RunTerms& terms, const std::vector<LedgerCharge>& charges) {
@@ -194,14 +178,8 @@ nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
                         {"adjacency", to_string(terms.adjacency)},
                         {"spent", nlohmann::json::array()},
                         {"reserved", nlohmann::json::array()}};
-    EventsOfRuns own;
-    json["spent"] = events_of(charges, terms_of_events).write(own.spent);
-    if (open != nullptr) json["reserved"] = events_of(open->remains, terms_of_events).write(own.reserved);
-    all.add(own);
-    for (auto& [name, events] : by_data_set) {
-      if (counts_in(name, terms)) events.add(own);
-    }
-    if (!terms.data_set.empty()) json["data_set"] = terms.data_set;
+    json["spent"] = events_of(charges, terms_of_events).write(spent);
+    if (open != nullptr) json["reserved"] = events_of(open->remains, terms_of_events).write(reserved);
     if (terms.silos) json["silos"] = silos_text(*terms.silos);
     runs.push_back(std::move(json));
   };
@@ -211,23 +189,16 @@ nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
     const auto is_of_run = [&id = run](const ChargesOfRun& one) { return one.run == id; };
     if (std::ranges::none_of(charged, is_of_run)) add_run(run, open.remains.terms, {});
   }
-  nlohmann::json json{{"format", "dpreduce-dp-events"},
-                      {"format_version", 1},
-                      {"version", version()},
-                      {"adjacency", to_string(adjacency)},
-                      {"neighboring_relation", terms_of_events.is_replace_one ? "REPLACE_ONE" : "ADD_OR_REMOVE_ONE"},
-                      {"unit", to_string(unit_of(state))},
-                      {"rule", "sum"},
-                      {"spent", composed_event(std::move(all.spent))},
-                      {"reserved", composed_event(std::move(all.reserved))},
-                      {"runs", std::move(runs)},
-                      {"not_private", std::move(not_private)}};
-  for (auto& [name, events] : by_data_set) {
-    json["data_sets"].push_back({{"data_set", name},
-                                 {"spent", composed_event(std::move(events.spent))},
-                                 {"reserved", composed_event(std::move(events.reserved))}});
-  }
-  return json;
+  return {{"format", "dpreduce-dp-events"},
+          {"format_version", 1},
+          {"version", version()},
+          {"adjacency", to_string(adjacency)},
+          {"neighboring_relation", terms_of_events.is_replace_one ? "REPLACE_ONE" : "ADD_OR_REMOVE_ONE"},
+          {"unit", to_string(unit_of(state))},
+          {"spent", composed_event(std::move(spent))},
+          {"reserved", composed_event(std::move(reserved))},
+          {"runs", std::move(runs)},
+          {"not_private", std::move(not_private)}};
 }
 
 }  // namespace dpreduce

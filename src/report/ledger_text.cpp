@@ -89,8 +89,7 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
           ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
                         adjacency_text(terms))
           : fmt::format("{}: NOT private, not counted", words_of(terms.forfeits));
-  fmt::print("{}  run {}  {}  {}{}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent,
-             terms.data_set.empty() ? "" : ", data set " + terms.data_set);
+  fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent);
   const std::span<const LedgerCharge> charges = run.charges;
   for (std::size_t begin = 0; begin < charges.size();) {
     std::size_t end = begin + 1;
@@ -164,25 +163,13 @@ void print_ledger(const LedgerState& state, std::optional<double> asked, Adjacen
   }
   const std::vector<LedgerCharge>& charges = state.charges();
   fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
-  const auto told = [&](const Spending& spent) {
-    return fmt::format("{} together ({})", spent_text(spent, delta),
-                       spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
-  };
   if (!charges.empty()) {
     const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
-    const char* const whose = are_persons ? "persons" : "records";
-    const std::string question = adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency));
-    const std::vector<std::string> data_sets = state.data_sets();
-    if (data_sets.empty()) {
-      fmt::print("; if all were about the same {}{}: {}", whose, question,
-                 told(spending_of(state.charges(), adjacency)));
-    } else {
-      fmt::print("; of {}{} that are in one data set only, by the user's word (--data-set), and in runs without one:",
-                 whose, question);
-    }
-    for (const std::string& data_set : data_sets) {
-      fmt::print("\n    {}: {}", data_set, told(spending_in(data_set, state, adjacency)));
-    }
+    const Spending spent = spending_of(charges, adjacency);
+    fmt::print("; if all were about the same {}{}: {} together ({})", are_persons ? "persons" : "records",
+               adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency)),
+               spent_text(spent, delta),
+               spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
   fmt::print("\n");
   if (state.open_runs().empty()) return;
@@ -208,17 +195,10 @@ nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::str
 nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacency) {
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   nlohmann::json json = nlohmann::json::array();
-  std::map<std::string, Spending> by_data_set;
-  for (const std::string& data_set : data_sets_with(state)) by_data_set.emplace(data_set, Spending{});
+  Spending so_far;
   for (const auto& [run, charges] : runs) {
     const LedgerCharge& first = charges.front();
-    const Spending spent = spending_of(charges, adjacency);
-    Spending so_far;
-    for (auto& [data_set, own] : by_data_set) {
-      if (!counts_in(data_set, first.entry.terms)) continue;
-      own = composed(own, spent);
-      so_far = by_data_set.size() == 1 ? own : larger(so_far, own, delta);
-    }
+    so_far = composed(so_far, spending_of(charges, adjacency));
     const bool has_epsilon = so_far.is_gaussian() || json.size() + kMostDistributions >= runs.size();
     const double epsilon = has_epsilon ? epsilon_of(so_far, delta) : 0.0;
     json.push_back({{"run", run},
@@ -232,7 +212,6 @@ nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacen
                       {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
                       {"delta", delta}}}});
     if (!first.entry.terms.asked.empty()) json.back()["asked"] = first.entry.terms.asked;
-    if (!first.entry.terms.data_set.empty()) json.back()["data_set"] = first.entry.terms.data_set;
     if (!first.entry.terms.forfeits.empty()) {
       json.back()["forfeited_by"] = forfeits_json<nlohmann::json>(first.entry.terms.forfeits);
     }
@@ -254,10 +233,6 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
   return runs;
 }
 
-const char* composition_rule(const LedgerState& state) {
-  return state.data_sets().empty() ? "sum" : "max over data sets, on the user's word: --data-set";
-}
-
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked, Adjacency adjacency) {
   const double delta = asked.value_or(delta_to_tell(state));
   nlohmann::json releases = nlohmann::json::array();
@@ -271,10 +246,9 @@ nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> as
     fields.erase("time");
     open_runs.push_back(std::move(fields));
   }
-  const Spending spent = largest_spending(state, adjacency, delta);
+  const Spending spent = spending_of(state.charges(), adjacency);
   nlohmann::json whole{{"releases", releases},
                        {"adjacency", to_string(adjacency)},
-                       {"rule", composition_rule(state)},
                        {"runs", runs_of(state, delta, adjacency)},
                        {"mu", spent.mu},
                        {"rho", rho_of(spent)},

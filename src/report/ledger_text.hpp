@@ -33,13 +33,11 @@ std::vector<double> deltas_of_runs(const LedgerState& state);
 /// which says no less of any of them; where none states one, kDeltaToTell.
 double delta_to_tell(const LedgerState& state);
 
-/// How costs of runs come to that of a ledger, and on whose word.
-const char* composition_rule(const LedgerState& state);
-
-/// What ledger show --format json prints: {"releases", "rule", "runs", "mu", "rho", "deltas_of_runs", "open_runs"},
-/// with sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each with what it
-/// and all before it have spent together ("so_far"), if all were about the same records, but for other data sets';
-/// epsilons are told at `delta`, by default delta_to_tell, sums for neighbors by `adjacency` (data_set_budget.hpp).
+/// What ledger show --format json prints: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
+/// "open_runs"}, with sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each
+/// with what it and all before it have spent together ("so_far"), if all were about the same records; epsilons are told
+/// at `delta`, by default delta_to_tell, sums for neighbors by `adjacency`
+/// (data_set_budget.hpp).
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                               Adjacency adjacency = Adjacency::kAddRemove);
 
@@ -51,8 +49,8 @@ std::string silos_text(const LedgerSilos& silos);
 std::string label_of(const LedgerEntry& entry);
 
 /// Prints what ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them
-/// have spent together for neighbors by `adjacency`, in epsilon at `delta`, by default delta_to_tell, and what open
-/// runs may still charge.
+/// have spent together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what
+/// open runs may still charge.
 void print_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                   Adjacency adjacency = Adjacency::kAddRemove);
 

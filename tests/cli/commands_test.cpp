@@ -372,54 +372,18 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   EXPECT_FALSE(has("untouched.jsonl"));
 }
 
-// Epsilon 2 for training rows and 1 for test rows: 2 of each record where the user says that they are other records.
-TEST_F(ModelCommandsTest, RecordsOfOneDataSetCostTheLargestOfThem) {
+// Two epsilons of 1 have no room in a budget of 1.2, whatever the user says of the rows.
+TEST_F(ModelCommandsTest, ALedgerIsOneSetOfRecords) {
   const std::string fit =
-      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --epsilon 2 --delta 1e-5 --quiet ";
+      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --epsilon 1 --delta 1e-5 --quiet ";
   const std::string evaluate =
       "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 ";
-  const std::string limit = "--budget-epsilon 2.0001 --budget-delta 1e-5 --ledger both.jsonl ";
-  succeed(fit + limit + "--overwrite --data-set train");
-  expect_refused(evaluate + limit, 4, "the runs on file about data set train have epsilon 2");
-  expect_refused(evaluate + limit + "--data-set train", 4, "about data set train");
-  succeed(evaluate + limit + "--data-set test --report e.json");
-  const json ledger = document("e.json")["ledger"];
-  EXPECT_EQ(ledger["data_set"], "test");
-  EXPECT_EQ(ledger["spent"]["rule"], "max over data sets, on the user's word: --data-set");
-  EXPECT_NEAR(ledger["spent"]["epsilon"].get<double>(), 2, 1e-6);
-  const json shown = succeed("ledger show --ledger both.jsonl --format json").json();
-  EXPECT_EQ(shown["rule"], ledger["spent"]["rule"]);
-  EXPECT_EQ(shown["runs"][1]["data_set"], "test");
-  EXPECT_NEAR(shown["runs"][1]["so_far"]["epsilon"].get<double>(), 1, 1e-6);
-  EXPECT_THAT(succeed("ledger show --ledger both.jsonl").out,
-              testing::ContainsRegex("by the user's word .*:\n    test: epsilon 1 .*\n    train: epsilon 2 "));
-  const json events = succeed("ledger export --ledger both.jsonl --dp-events").json();
-  EXPECT_EQ(events["rule"], "sum");
-  EXPECT_EQ(events["spent"]["events"].size(), 2U);
-  ASSERT_EQ(events["data_sets"].size(), 2U);
-  for (const std::size_t place : {0, 1}) {  // by name; runs are in their order
-    const json& own = events["data_sets"][place];
-    EXPECT_EQ(own["spent"]["events"], json::array({events["spent"]["events"][1 - place]}));
-    EXPECT_EQ(own["data_set"], events["runs"][1 - place]["data_set"]);
-  }
-  expect_refused(evaluate + limit + "--data-set 'a\"b'", 2, "data set must be");
-}
-
-TEST_F(ModelCommandsTest, TestRowsThatTrainingHasReadAreNoDataSetOfTheirOwn) {
-  const std::string evaluate =
-      "evaluate --private --model model.safetensors --test-y test_y.npy --mu 1 --train-x test_x.npy --ledger "
-      "seen.jsonl ";
-  std::filesystem::copy(folder_ / "test_x.npy", folder_ / "copy_x.npy");
-  for (const int ranks : {0, 3}) {
-    for (const char* rows : {"--test-x test_x.npy", "--test-x copy_x.npy"}) {
-      expect_refused(evaluate + rows + " --data-set test", 3, "--data-set test would say that test rows are other",
-                     ranks);
-    }
-  }
-  succeed(evaluate + "--test-x copy_x.npy");  // added up
-  succeed(
-      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --mu 1 --train-x "
-      "train_x.npy --data-set test --ledger seen.jsonl");
+  const std::string limit = "--budget-epsilon 1.2 --budget-delta 1e-5 ";
+  succeed(fit + limit + "--overwrite --ledger train.jsonl");
+  expect_refused(evaluate + limit + "--ledger train.jsonl", 4, "the runs on file have epsilon 1,");
+  expect_refused(evaluate + limit + "--ledger train.jsonl --data-set test", 2, "--data-set is not an option");
+  expect_refused(evaluate + limit + "--ledger train.jsonl --train-x train_x.npy", 2, "--train-x is not an option");
+  succeed(evaluate + limit + "--ledger test.jsonl");
 }
 
 TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfReports) {

@@ -49,9 +49,8 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   EXPECT_NEAR(shown["mu"].get<double>(), 0.3 * std::sqrt(3.0), 1e-9);
   EXPECT_TRUE(shown["open_runs"].empty());
   const std::string text = succeed("ledger show").out;
-  EXPECT_THAT(
-      text,
-      HasSubstr("3 releases; if all were about the same records: epsilon 2.09 at delta 1e-05 together (mu 0.52)"));
+  EXPECT_THAT(text, HasSubstr("3 releases; if all were about the same records: epsilon 2.09 at delta "
+                              "1e-05 together (mu 0.52)"));
   EXPECT_THAT(text, Not(HasSubstr("open runs")));
 }
 
@@ -69,6 +68,17 @@ TEST_F(LedgerCommands, ShowTellsEpsilonAtTheRunsOwnDelta) {
   EXPECT_THAT(several, HasSubstr("at delta 1e-07 together"));
   EXPECT_EQ(figures("ledger show", 2)["deltas_of_runs"], (json{1e-7, 1e-6}));
   EXPECT_THAT(succeed("ledger show --delta 1e-5").out, HasSubstr("at delta 1e-05 together"));
+}
+
+TEST_F(LedgerCommands, NamesOfDataSetsOnEarlierLinesDivideNothing) {
+  std::filesystem::copy(DPREDUCE_TEST_DATA "/reference/ledger_with_names.jsonl", folder_ / "ledger.jsonl");
+  EXPECT_THAT(succeed("ledger verify").out, HasSubstr("6 lines, intact"));
+  const json shown = figures("ledger show", 2);
+  EXPECT_NEAR(shown["mu"].get<double>(), std::sqrt(0.09 + 0.08), 1e-12);
+  EXPECT_NEAR(shown["runs"][1]["so_far"]["mu"].get<double>(), std::sqrt(0.09 + 0.08), 1e-12);
+  EXPECT_EQ(succeed("ledger export --dp-events").json()["spent"]["events"].size(), 2U);
+  EXPECT_THAT(succeed("ledger show").out,
+              HasSubstr("2 releases; if all were about the same records: epsilon 1.61 at delta 1e-05"));
 }
 
 TEST_F(LedgerCommands, RunsAtTheSameTimeHaveAParagraphEach) {

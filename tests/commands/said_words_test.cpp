@@ -100,7 +100,7 @@ std::vector<std::string> lines_of_all_options() {
       "evaluate --model m --test-x a.npy --test-targets b.npy",
       "audit --method ls --feature-range private --mu 1",
       "audit --method ls --mu 1 --targets --feature-ranges " + ranges_of_columns(),
-      "fit --train-x a.npy --train-y c.npy --mu 0.3 --data-set d" + names,
+      "fit --train-x a.npy --train-y c.npy --mu 0.3" + names,
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --methods mean --epsilons 1 --delta 1e-8 "
       "--out o" +
           names,
@@ -149,8 +149,7 @@ std::vector<std::string> lines_of_all_options() {
       "evaluate --model m --test-x a.npy --test-y b.npy --top-k 3 --threshold 0.25",
       "evaluate --model m --test-x a.npy --test-y b.npy --private --mu 1 --metrics accuracy --level 0.9 --adjacency "
       "replace-one --seed 3 --ledger l --budget-epsilon 3 --budget-delta 1e-7 --accountant zcdp",
-      "evaluate --model m --test-x a.npy --test-y b.npy --private --epsilon 1 --delta 1e-6 --data-set d --train-x "
-      "c.npy",
+      "evaluate --model m --test-x a.npy --test-y b.npy --private --epsilon 1 --delta 1e-6",
       "evaluate --model m --test-x a.npy --test-y b.npy --private --rho 0.1 --delta 1e-6",
       "privacy calibrate --epsilon 2 --delta 1e-6 --accountant pld --sensitivity 3 --steps 5 --sampling-rate 0.2 "
       "--format json",
@@ -161,7 +160,7 @@ std::vector<std::string> lines_of_all_options() {
       "privacy convert --mu 0.5",
       "privacy convert --sigma 2.5",
       "privacy compose --gaussian 1:2 --subsampled 5:0.5:6 --exponential 0.1:3 --laplace 0.2 --pure 0.3 --delta 1e-6 "
-      "--adjacency replace-one --format json",
+      "--format json",
       "privacy compose --gaussian 1:2 --delta 1e-6 --group 2",
       "privacy split --block a:1:768 b:2 --epsilon 2 --delta 1e-6 --accountant zcdp --format json",
       "privacy split --block a:1 --rho 0.5",
@@ -214,7 +213,6 @@ std::vector<std::string> lines_of_all_options() {
       "bench reduce --elements 14 --repeats 5 --format json",
       "bench round --rows 10 --dim 11 --classes 12 --threads 2 --repeats 5 --format json",
       fit + " --train-weight w --weight-bound 2",
-      release + " --mu 1 --data-set d",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --html h --test-person p --rows-per-person 2 "
       "--resume --group g --group-names " +
           list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),

@@ -62,13 +62,14 @@ def test_the_unit_is_a_person_and_a_limit_holds(run, test_rows, tmp_path):
         run.evaluate(x, y, person=persons, rows_per_person=3, **terms)
 
 
-def test_data_sets_cost_the_largest_of_them(rows, test_rows, tmp_path):
-    terms = {"epsilon": 1, "delta": 1e-5, "ledger": tmp_path / "both.jsonl", "budget_epsilon": 1.2, "budget_delta": 1e-5}
-    trained = dpreduce.fit(*rows, classes=CLASSES, method="mean", data_set="train", **terms)
-    with pytest.raises(dpreduce.BudgetRefused, match="data set train"):
-        trained.evaluate(*test_rows, **terms)
-    made = trained.evaluate(*test_rows, data_set="test", **terms)
-    assert made.report["ledger"]["data_set"] == "test" and made.report["ledger"]["spent"]["rule"].startswith("max over data sets")
+def test_a_ledger_is_one_set_of_records(rows, test_rows, tmp_path):
+    terms = {"epsilon": 1, "delta": 1e-5, "budget_epsilon": 1.2, "budget_delta": 1e-5}
+    trained = dpreduce.fit(*rows, classes=CLASSES, method="mean", ledger=tmp_path / "train.jsonl", **terms)
+    with pytest.raises(dpreduce.BudgetRefused):
+        trained.evaluate(*test_rows, ledger=tmp_path / "train.jsonl", **terms)
+    with pytest.raises(dpreduce.UsageError, match="data_set"):
+        trained.evaluate(*test_rows, ledger=tmp_path / "train.jsonl", data_set="test", **terms)
+    trained.evaluate(*test_rows, ledger=tmp_path / "test.jsonl", **terms)
 
 
 def test_refusals_are_before_the_charge(run, test_rows, tmp_path):

@@ -8,6 +8,7 @@ import copy
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ FITS = [  # rows, options, ranks
     ("one", "--mu 1 --method mean --seed 1", 0),
     ("one", "--mu 0.01 --method mean --evaluate-share 0.01", 0),
     ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 0),
-    ("one", "--rho 0.5 --method coinpress --data-set rows", 0),
+    ("one", "--rho 0.5 --method coinpress", 0),
     ("one", "--mu 1 --method ls --select 8", 0),
     ("one", "--mu 1 --method ls --shared-gram --choose --resume", 0),
     ("one", "--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", 0),
@@ -80,7 +81,7 @@ EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method adam --max-labels 3 --rounds 3", "--top-k 2 --threshold 0.25"),
 ]
 PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
-    ("--mu 1 --method fc-one-step", "--epsilon 8 --delta 1e-5 --data-set rows"),
+    ("--mu 1 --method fc-one-step", "--epsilon 8 --delta 1e-5"),
     ("--mu 1 --method fc-one-step", "--epsilon 60 --delta 1e-5 --metrics accuracy --test-person one/test_y.npy --rows-per-person 2"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --seed 3 --metrics accuracy,recall,precision,topk,logloss,brier,calibration --group one/test_y.npy --groups 4"),
@@ -225,11 +226,13 @@ def make_documents(folder):
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
            "--epsilon 2 --delta 1e-5 --method gd --rounds 300 --threads 1")
     program(folder, f"synth --kind gaussian-mixture {data} --out other")
-    for number, options in enumerate(("--batch 0.5 --data-set rows", "--choose")):
+    for number, options in enumerate(("--batch 0.5", "--choose")):
         kill_once_charged(folder, f"{fit} {options} --out open --ledger open{number}.jsonl", f"open{number}.jsonl")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl", "other.jsonl")
     program(folder, f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl --resume", "other.jsonl")
+    # An earlier version wrote it.
+    shutil.copy(pathlib.Path(__file__).parents[1] / "data/reference/ledger_with_names.jsonl", folder / "named.jsonl")
     for ledger in sorted(folder.glob("*.jsonl")):
         for line in ledger.read_text().splitlines():
             documents.append(("ledger-line", ledger.name, json.loads(line)))

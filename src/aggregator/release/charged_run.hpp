@@ -40,7 +40,7 @@ namespace dpreduce {
 struct Charging {
   std::string ledger_path;
   std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
-  std::optional<double> most_mu = std::nullopt;       ///< of all runs on it, whatever data sets they name
+  std::optional<double> most_mu = std::nullopt;       ///< of all runs on it
 };
 
 /// Every rank has one. The journal and the ledger are used on the coordinator, and at each silo of a run among silos: a

@@ -95,11 +95,6 @@ void declare_account(OptionTable& table, PrivacyOptions& privacy) {
               "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
       .said(SaidBy::kParty);
   table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
-  table
-      .text("--data-set", privacy.data_set,
-            "whose records the run is about, by your word: no record is in two data sets of a ledger, so that it costs "
-            "the largest of them, not the sum; a run without a name counts in each")
-      .typed("NAME");
   table.flag("--resume", privacy.resume,
              "go on with a killed run: repeat what is charged at no charge; where there is none, begin");
 }

@@ -84,42 +84,6 @@ Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency)
   return sum.total();
 }
 
-bool counts_in(const std::string& data_set, const RunTerms& terms) {
-  return terms.data_set.empty() || terms.data_set == data_set;
-}
-
-std::vector<std::string> data_sets_with(const LedgerState& state, const std::string& name) {
-  std::vector<std::string> names = state.data_sets();
-  if (!name.empty() && !std::ranges::binary_search(names, name)) names.push_back(name);
-  if (names.empty()) names.emplace_back();
-  return names;
-}
-
-const Spending& larger(const Spending& one, const Spending& other, double delta) {
-  const bool are_gaussian = one.is_gaussian() && other.is_gaussian();
-  const auto cost = [&](const Spending& own) {
-    if (are_gaussian) return own.mu;
-    return is_nothing(own) ? 0.0 : epsilon_of(own, delta);
-  };
-  return cost(other) > cost(one) ? other : one;
-}
-
-Spending spending_in(const std::string& data_set, const LedgerState& state, Adjacency adjacency) {
-  std::vector<LedgerCharge> own;
-  for (const LedgerCharge& charge : state.charges()) {
-    if (counts_in(data_set, charge.entry.terms)) own.push_back(charge);
-  }
-  return spending_of(own, adjacency);
-}
-
-Spending largest_spending(const LedgerState& state, Adjacency adjacency, double delta) {
-  const std::vector<std::string> names = data_sets_with(state);
-  if (names.size() == 1) return spending_in(names.front(), state, adjacency);
-  Spending most;
-  for (const std::string& name : names) most = larger(most, spending_in(name, state, adjacency), delta);
-  return most;
-}
-
 Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
   Sum sum(adjacency);
   const RunTerms& terms = reservation.terms;
@@ -147,30 +111,25 @@ std::string way_to_reserved(const LedgerState& state, const Reservation& reserva
 
 }  // namespace
 
-Spending reserved_by_others(const std::string& data_set, const LedgerState& state, Adjacency adjacency,
-                            const Reservation& reservation) {
+Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation) {
   Spending reserved;
   for (const auto& [run_id, run] : state.open_runs()) {
-    if (!counts_in(data_set, run.remains.terms) || run_id == reservation.run_id || run_id == reservation.instead_of)
-      continue;
+    if (run_id == reservation.run_id || run_id == reservation.instead_of) continue;
     reserved = composed(reserved, spending_of(run.remains, adjacency));
   }
   return reserved;
 }
 
 Spending spending_of_all(const LedgerState& state, Adjacency adjacency) {
-  Spending all = spending_of(state.charges(), adjacency);
-  for (const auto& [run_id, run] : state.open_runs()) all = composed(all, spending_of(run.remains, adjacency));
-  return all;
+  return composed(spending_of(state.charges(), adjacency), reserved_by_others(state, adjacency, {}));
 }
 
-namespace {
-
-void require_room_in(const std::string& data_set, const LedgerState& state, const Reservation& reservation,
-                     const DataSetBudget& limit, const std::filesystem::path& path) {
+void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
+                  const std::filesystem::path& path) {
+  if (!reservation.terms.is_private) return;
   const Adjacency adjacency = reservation.terms.adjacency;
-  const Spending on_file = spending_in(data_set, state, adjacency);
-  const Spending reserved = reserved_by_others(data_set, state, adjacency, reservation);
+  const Spending on_file = spending_of(state.charges(), adjacency);
+  const Spending reserved = reserved_by_others(state, adjacency, reservation);
   const Spending planned = spending_of(reservation, adjacency);
   const Spending total = composed(composed(on_file, reserved), planned);
 
@@ -195,21 +154,9 @@ void require_room_in(const std::string& data_set, const LedgerState& state, cons
     allowed = print_number(limit.epsilon);
   }
   throw BudgetRefused(
-      fmt::format("{}: the runs on file{} have epsilon {}{}, with this one's {} it would be {}, above the data set's "
-                  "budget of epsilon "
-                  "{} at delta {:g}; ask for less, or stop here{}",
-                  path.string(), data_set.empty() ? "" : " about data set " + data_set, told(on_file), others,
-                  told(planned), together, allowed, limit.delta, way_out));
-}
-
-}  // namespace
-
-void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
-                  const std::filesystem::path& path) {
-  if (!reservation.terms.is_private) return;
-  for (const std::string& data_set : data_sets_with(state, reservation.terms.data_set)) {
-    if (counts_in(data_set, reservation.terms)) require_room_in(data_set, state, reservation, limit, path);
-  }
+      fmt::format("{}: the runs on file have epsilon {}{}, with this one's {} it would be {}, above the data set's "
+                  "budget of epsilon {} at delta {:g}; ask for less, or stop here{}",
+                  path.string(), told(on_file), others, told(planned), together, allowed, limit.delta, way_out));
 }
 
 std::string spent_text(const Spending& spending, double delta) {
@@ -220,17 +167,12 @@ std::string spent_text(const Spending& spending, double delta) {
 
 std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
                          double delta) {
-  const Spending spent = largest_spending(state, adjacency, limit ? limit->delta : delta);
+  const Spending spent = spending_of(state.charges(), adjacency);
   if (!limit) return spent_text(spent, delta) + " is spent in all, no budget is set";
   const std::string balance = fmt::format("{} is spent in all, of the data set's budget of epsilon {}",
                                           spent_text(spent, limit->delta), lower_figure(limit->epsilon));
-  Spending reserved;
-  Spending taken = spent;
-  for (const std::string& data_set : data_sets_with(state)) {
-    const Spending open = reserved_by_others(data_set, state, adjacency, {});
-    reserved = larger(reserved, open, limit->delta);
-    taken = larger(taken, composed(spending_in(data_set, state, adjacency), open), limit->delta);
-  }
+  const Spending reserved = reserved_by_others(state, adjacency, {});
+  const Spending taken = composed(spent, reserved);
   if (!taken.is_gaussian()) return balance;  // what has room beside a distribution of losses has no closed form
   const double most = gdp_mu(limit->epsilon, limit->delta);
   const double left = std::sqrt(std::max(0.0, most * most - taken.mu * taken.mu));

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/accounting/guarantee.hpp"
 #include "common/base/privacy_terms.hpp"
@@ -19,46 +18,24 @@ struct DataSetBudget {
   double delta;
 };
 
-/// Records may be in one data set only, where their names say so: what a ledger costs is then the largest of what its
-/// data sets cost, and not the sum. A run without a name counts in each of them. Names are the user's word.
-///
-/// Whether a run of those terms is about records of that data set; "" is of records in none that has a name.
-bool counts_in(const std::string& data_set, const RunTerms& terms);
-
-/// The data sets of a ledger, and that of `name` where it is not empty: {""} where none has a name.
-std::vector<std::string> data_sets_with(const LedgerState& state, const std::string& name = {});
-
-/// The spending of the private charges on file for records of the data set that has spent most, in epsilon at `delta`;
-/// with one data set, or none with a name, that of all of them. Precondition: as epsilon_of, with several.
-Spending largest_spending(const LedgerState& state, Adjacency adjacency, double delta);
-
-/// Of two spendings that of the larger epsilon at `delta`. Precondition: as epsilon_of, unless both are Gaussian.
-const Spending& larger(const Spending& one, const Spending& other, double delta);
-
 /// The spending of the charges of private runs, as if all were about the same data. `adjacency` is that of the
 /// question: a charge under add-remove counts twice (a group of two) where the question is replace-one. The other way
 /// round it counts as it is: what protects an exchange here protects an addition as well (worker/statistics,
 /// selection_charge.hpp). Rounds on samples count by the pair of their neighbors (sampled_rounds), both ways.
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency);
 
-/// The same of those that count in that data set.
-Spending spending_in(const std::string& data_set, const LedgerState& state, Adjacency adjacency);
-
 /// The spending of all that a reservation may still charge, in the same way.
 Spending spending_of(const Reservation& reservation, Adjacency adjacency);
 
-/// The spending of all that open runs may still charge for records of that data set, in the same way; but for the run
-/// that reserves, and the one that it replaces.
-Spending reserved_by_others(const std::string& data_set, const LedgerState& state, Adjacency adjacency,
-                            const Reservation& reservation);
+/// The spending of all that open runs may still charge, in the same way; but for the run that reserves, and the one
+/// that it replaces.
+Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation);
 
-/// The spending of all charges and of all that open runs may still charge, whatever data set they name: what a party
-/// counts that takes nobody's word for names.
+/// The spending of all charges and of all that open runs may still charge.
 Spending spending_of_all(const LedgerState& state, Adjacency adjacency);
 
 /// Returns where the charges on file, what other open runs may still charge, and this reservation together stay within
-/// the budget, in each data set that this one counts in. Reservations that are not private cost nothing, and always
-/// have room.
+/// the budget. Reservations that are not private cost nothing, and always have room.
 ///
 /// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
 /// also when chosen adaptively. As soon as a selection or a sampled round is on file or reserved, the upper bound of
@@ -71,7 +48,7 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 /// "epsilon 1.142 at delta 1e-06"; where no accountant reaches, "rho 12.5".
 std::string spent_text(const Spending& spending, double delta);
 
-/// What the private charges on file cost together (largest_spending), and what the budget, if there is one, leaves of
+/// What the private charges on file cost together, and what the budget, if there is one, leaves of
 /// that: "epsilon 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892
 /// has room". What open runs have reserved is no room; with selections or sampled rounds room is not told. Epsilons are
 /// told at the budget's delta, without one at `delta`. Throws UsageError as require_room.

@@ -1,7 +1,6 @@
 #include "common/ledger/ledger_state.hpp"
 
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -102,16 +101,6 @@ void LedgerState::add(const RunEnd& end, const std::string&) {
     throw Impossible{"ends run " + end.run_id + ", which has no reservation"};
   }
   ended_[end.run_id] = end.outcome;
-}
-
-std::vector<std::string> LedgerState::data_sets() const {
-  std::set<std::string> names;
-  const auto add = [&](const RunTerms& terms) {
-    if (terms.is_private && !terms.data_set.empty()) names.insert(terms.data_set);
-  };
-  for (const LedgerCharge& charge : charges_) add(charge.entry.terms);
-  for (const auto& [run_id, run] : open_) add(run.remains.terms);
-  return {names.begin(), names.end()};
 }
 
 bool LedgerState::may_be_released(const RunEnd& end) const {

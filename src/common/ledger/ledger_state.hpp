@@ -61,8 +61,6 @@ class LedgerState {
   const OpenRun* open_run(const std::string& run_id) const;
   /// How the run ended last; nothing for one that is open, or that the ledger does not know.
   std::optional<RunOutcome> outcome(const std::string& run_id) const;
-  /// The names of data sets that private lines have, in ascending order, each once.
-  std::vector<std::string> data_sets() const;
   /// Whether the line says that a run is given up which was stopped before, and might have been resumed.
   bool may_be_released(const RunEnd& end) const;
   LedgerHead head() const;

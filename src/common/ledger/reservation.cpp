@@ -58,7 +58,6 @@ std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   if (reserved.accountant != terms.accountant) return "accountant";
   if (reserved.is_private != terms.is_private || reserved.forfeits != terms.forfeits) return "private";
   if (reserved.unit != terms.unit) return "unit";
-  if (reserved.data_set != terms.data_set) return "data set";
   if (reserved.epsilon != terms.epsilon) return "epsilon";
   if (reserved.delta != terms.delta) return "delta";
   if (reserved.config_digest != terms.config_digest) return "config digest";

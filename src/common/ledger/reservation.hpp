@@ -45,7 +45,7 @@ struct RunTerms {
   std::optional<LedgerSilos> silos{};
   Forfeits forfeits{};     ///< beside a seed
   std::string asked{};     ///< the method that was asked for, where `method` was chosen for it: for readers alone
-  std::string data_set{};  ///< whose records the run is about, on the user's word; empty: those of any data set
+  std::string data_set{};  ///< a name that earlier versions wrote, read to print the line again; nothing goes by it
 
   bool operator==(const RunTerms&) const = default;
 };

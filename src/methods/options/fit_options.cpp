@@ -65,11 +65,6 @@ void check(const MachineOptions& machine) {
 }
 
 void check(const PrivacyOptions& privacy) {
-  if (privacy.data_set.starts_with(' ') || privacy.data_set.ends_with(' ')) {
-    throw UsageError(fmt::format(
-        "--data-set '{}': has a space before or after the name, which would make it another one; take it out",
-        privacy.data_set));
-  }
   require_ranges(privacy.budget);
   if (privacy.ledger.empty()) throw UsageError("--ledger: a file name is needed");
 }

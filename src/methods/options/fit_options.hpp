@@ -91,12 +91,11 @@ struct PrivacyOptions {
   std::string ledger = "ledger.jsonl";
   std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
   std::optional<double> limit_delta{};
-  bool resume = false;     ///< go on with a killed run, where there is one
-  std::string data_set{};  ///< whose records the run is about (RunTerms); empty: those of any data set
+  bool resume = false;  ///< go on with a killed run, where there is one
   bool operator==(const PrivacyOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume, data_set)
+DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
 
 /// Throw UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
 /// becomes noise.)
@@ -108,17 +107,16 @@ void check(const PrivacyOptions& privacy);
 /// What a model is asked on rows, in the place of training on them (--method is then "evaluate"), or after it.
 struct EvaluationOptions {
   EvaluationTerms terms{};
-  std::vector<std::string> files{};    ///< of the models
-  std::vector<std::string> models{};   ///< their bytes; empty: a fit
-  std::vector<std::string> train_x{};  ///< features that they were trained on, to compare with; empty: not known
-  std::size_t input_dim = 0;           ///< features of a row that they are for
-  double level = 0.95;                 ///< probability with which each interval holds
+  std::vector<std::string> files{};   ///< of the models
+  std::vector<std::string> models{};  ///< their bytes; empty: a fit
+  std::size_t input_dim = 0;          ///< features of a row that they are for
+  double level = 0.95;                ///< probability with which each interval holds
   /// Of mu^2, for figures of the test rows of a fit, which are then private; empty: they are exact, and cost nothing.
   std::optional<double> share{};
   bool operator==(const EvaluationOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, train_x, input_dim, level, share)
+DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, input_dim, level, share)
 
 /// What `dpreduce release` is asked for, in the place of training (--method is then "release").
 enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };

@@ -4,6 +4,7 @@
 #include "common/accounting/privacy_loss.hpp"
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/ledger/ledger.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"
 
@@ -39,34 +40,19 @@ TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
   EXPECT_GE(spending_of(state.charges(), Adjacency::kAddRemove).mu, 5);
 }
 
-LedgerEntry about(const std::string& data_set, LedgerEntry entry) {
-  entry.terms.data_set = data_set;
-  return entry;
-}
-
-// 3 for all, then 4 for one data set and 6 for another: sqrt(9 + 36), and not sqrt(9 + 16 + 36).
-TEST(DataSetBudget, RecordsAreInOneDataSetAndInRunsWithoutOne) {
-  const LedgerState state =
-      charged({gaussian("run-1/a", 3), about("train", gaussian("run-2/a", 4)), about("test", gaussian("run-3/a", 6)),
-               about("seen", seeded(gaussian("run-4/a", 100)))});
-  EXPECT_EQ(state.data_sets(), (std::vector<std::string>{"test", "train"}));
-  EXPECT_NEAR(spending_in("train", state, Adjacency::kAddRemove).mu, 5, 1e-14);
-  EXPECT_NEAR(largest_spending(state, Adjacency::kAddRemove, kDelta).mu, std::sqrt(45.0), 1e-14);
-  EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, std::nullopt, kDelta),
-              testing::HasSubstr(upper_figure(gdp_epsilon(std::sqrt(45.0), kDelta))));
-}
-
-// A new name has the room that runs without a name leave; a run without a name needs room in every data set.
-TEST(DataSetBudget, ARunNeedsRoomInEachDataSetThatItCountsIn) {
-  const LedgerState state = charged({gaussian("run-1/a", 0.3), about("train", gaussian("run-2/a", 0.4))});
-  const auto needs = [&](const std::string& data_set, double mu, double limit_mu) {
-    require_room(state, reservation_for(about(data_set, gaussian("run-9/a", mu))),
-                 {gdp_epsilon(limit_mu, kDelta) * (1 + 1e-9), kDelta}, "ledger.jsonl");
+// Written by a build that let runs name data sets: mu 0.3 about one, one of two rounds of mu 0.2 sqrt 2 about another.
+TEST(DataSetBudget, LinesWithNamesOfDataSetsAreReadAndCountedForAll) {
+  const LedgerState state = Ledger::read(DPREDUCE_TEST_DATA "/reference/ledger_with_names.jsonl");
+  ASSERT_EQ(state.charges().size(), 2U);
+  EXPECT_EQ(state.charges()[0].entry.terms.data_set, "train");
+  EXPECT_EQ(state.charges()[1].entry.terms.data_set, "test");
+  EXPECT_NEAR(spending_of(state.charges(), Adjacency::kAddRemove).mu, std::sqrt(0.09 + 0.08), 1e-12);
+  EXPECT_NEAR(spending_of_all(state, Adjacency::kAddRemove).mu, 0.5, 1e-12);
+  const auto needs = [&](double mu) {
+    require_room(state, reservation_for(gaussian("run-9/a", mu)), {gdp_epsilon(0.7, kDelta) * (1 + 1e-9), kDelta}, "l");
   };
-  EXPECT_NO_THROW(needs("test", 0.4, 0.5));
-  EXPECT_THROW(needs("test", 0.5, 0.5), BudgetRefused);
-  EXPECT_THROW(needs("train", 0.1, 0.5), BudgetRefused);
-  EXPECT_THROW(needs("", 0.1, 0.5), BudgetRefused);
+  EXPECT_NO_THROW(needs(std::sqrt(0.24)));
+  EXPECT_THROW(needs(std::sqrt(0.25)), BudgetRefused);
 }
 
 TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
