@@ -26,7 +26,8 @@
 // A first step then moves no score by more than 2, and later steps are shorter.
 //
 // With --isotropy-share a small release says first how evenly rows spread over directions (isotropic_rule.hpp). Where
-// that is even, no Gram matrix is released: all rounds are made at W = 0, and add up to class sums.
+// that is even, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
+// released. All rounds are then made at W = 0, and add up to class sums.
 //
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
@@ -189,6 +190,7 @@ class WhitenedDescentMethod : public RoundsMethod {
     run.rows().keep_to_project();
     if (isotropy_share_) {
       if (const std::optional<double> rows = rows_for_means(run, *isotropy_share_)) {
+        run.charge_unmade("gram");
         run.rows().set_intercept(settings_.intercept_share);
         return train_by_means(run, settings_, *rows);
       }

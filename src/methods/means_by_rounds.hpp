@@ -2,7 +2,8 @@
 //
 //     release "isotropy"  ->  class means?  ->  T rounds at W = 0, whose sum is that of class sums and sizes  -> scores
 //
-// The plan of noise is that of rounds, whichever way is taken: what a run may charge is decided before any row is read.
+// The plan of noise, and what is charged, is that of rounds whichever way is taken: both are decided before any row is
+// read.
 #pragma once
 
 #include <optional>

@@ -144,6 +144,10 @@ class TrainingRun {
   /// as release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
+  /// Charges the next round of that release, which the method does not make because of what it released before
+  /// (Releaser::charge_unmade). Collective.
+  void charge_unmade(std::string_view name) { releaser_.charge_unmade(name); }
+
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
   /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective. Precondition
   /// (asserted): there are public rows. Throws as for_each_lattice_chunk.

@@ -96,6 +96,7 @@ void ChargedRun::require_most_mu() {
 
 void ChargedRun::finish() {
   if (journal_.has_ended() || has_finished_) return;
+  DPREDUCE_ASSERT(rest().is_empty());
   ledger_.end(run_id(), RunOutcome::kFinished);
   journal_.destroy();
   has_finished_ = true;

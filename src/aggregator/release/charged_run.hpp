@@ -67,7 +67,8 @@ class ChargedRun {
   /// as Ledger::check; then the run has stopped.
   void open();
 
-  /// The result is on disk: the run has ended, and its journal is destroyed. On the coordinator.
+  /// The result is on disk: the run has ended, and its journal is destroyed. On the coordinator. Precondition
+  /// (asserted): all of the plan is charged, so that what is spent depends on nothing that was released.
   void finish();
 
   /// What the ledger says now. On a rank that writes it.

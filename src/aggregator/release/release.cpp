@@ -147,6 +147,17 @@ Release Releaser::release(std::string_view name, Statistic local) {
   return noised_sum(&planned, id, std::move(local));
 }
 
+void Releaser::charge_unmade(std::string_view name) {
+  if (!run_) return;
+  const PlannedRelease& planned = run_->plan().release(name);
+  run_->begin(planned);
+  ranks_.together([&] {
+    note_silos();
+    if (ranks_.is_coordinator() && !run_->has_ended()) run_->charge(planned, hex_words(std::array<std::uint64_t, 2>{}));
+  });
+  if (account_) account_->charge_unmade();
+}
+
 Release Releaser::release_of_sample(std::string_view name, const StatisticOfSample& statistic_of) {
   if (!run_) return noised_sum(nullptr, {}, statistic_of(SecretVector<std::byte>(32)));
   const PlannedRelease& planned = run_->plan().release(name);

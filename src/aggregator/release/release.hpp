@@ -116,6 +116,10 @@ class Releaser {
   /// charged, nothing drawn. On every rank. Precondition, errors: as release.
   void skip_release(std::string_view name);
 
+  /// Charges the next round of a release that this run does not make, because of what it released before: what is spent
+  /// never depends on that. Once for a resumed run, as release. Collective. Precondition, errors: as release.
+  void charge_unmade(std::string_view name);
+
   /// Does what ChargedRun::require_charged does. On the coordinator. Precondition: releases have noise.
   void require_charged(std::span<const std::string> labels);
 

@@ -58,6 +58,15 @@ void SiloAccount::charge(std::span<const std::uint64_t> values) {
     DPREDUCE_ASSERT(is_nothing);
     return;
   }
+  charge_begun();
+}
+
+void SiloAccount::charge_unmade() {
+  charge_begun();
+  close_release();
+}
+
+void SiloAccount::charge_begun() {
   const std::optional<LedgerEntry> charged = run_.charge_begun();
   PartyLog* const log = job_.log();
   if (!charged || log == nullptr) return;

@@ -40,11 +40,15 @@ class SiloAccount {
   /// The release that was begun last is made: until the next one is begun, only zeros leave.
   void close_release() { closed_ = run_.rounds_begun(); }
 
+  /// Charges the release that was begun last, of which nothing leaves (Releaser::charge_unmade).
+  void charge_unmade();
+
   /// This silo has taken part in all that the run releases. Throws as Ledger::end.
   void finish();
 
  private:
   void charge(std::span<const std::uint64_t> values);
+  void charge_begun();
   void log_balance(const std::string& what) const;
 
   SiloJob& job_;

@@ -235,6 +235,31 @@ TEST_F(ReleaserTest, ARunThatFinishesLeavesNoJournalAndNoReservation) {
   EXPECT_FALSE(RunJournal::of_run(ledger_, noised.run_id()).has_value());
 }
 
+TEST_F(ReleaserTest, AReleaseThatIsNotMadeIsChargedOnceAsPlanned) {
+  {
+    Releaser noised = releaser(NoiseKey::from_entropy());
+    release_both(noised);
+    noised.finish();
+  }
+  for (const bool is_first : {true, false}) {  // the second goes on with the first
+    Releaser noised = releaser(resumed_journal(ledger_));
+    release(noised, kCenter);
+    noised.charge_unmade("class_means");
+    const std::vector<LedgerCharge> charges = charges_of(ledger_);
+    ASSERT_EQ(charges.size(), 4U) << is_first;
+    LedgerEntry unmade = charges[3].entry;
+    unmade.release_id = charges[1].entry.release_id;
+    EXPECT_EQ(unmade, charges[1].entry);
+    EXPECT_THROW(noised.charge_unmade("class_means"), std::logic_error);
+  }
+}
+
+TEST_F(ReleaserTest, ARunThatHasNotChargedItsPlanHasNotFinished) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  release(noised, kCenter);
+  EXPECT_THROW(noised.finish(), std::logic_error);
+}
+
 TEST_F(ReleaserTest, ARunThatEndsGivesBackWhatItNeverBegan) {
   std::string run;
   {
@@ -330,16 +355,17 @@ TEST_F(ReleaserTest, AJournalOlderThanItsLedgerFreesNoCharge) {
       journal = read_bytes(journal_path(run));
     }
     const auto values = release(noised, kMeans, shift);
+    noised.charge_unmade("center");
     noised.finish();
     return values;
   };
   const auto before = run_with(0);
   put_back(journal_path(run), journal);
   EXPECT_NE(run_with(1), before);
-  EXPECT_EQ(charges_of(ledger_).size(), 2U) << "other rows were released, and not charged";
+  EXPECT_EQ(charges_of(ledger_).size(), 4U) << "other rows were released, and not charged";
   put_back(journal_path(run), journal);
   EXPECT_NE(run_with(0), before) << "what the journal does not know is not repeated";
-  EXPECT_EQ(charges_of(ledger_).size(), 3U);
+  EXPECT_EQ(charges_of(ledger_).size(), 6U);
 }
 
 // Two processes, each with a journal of the same run: the second must not take the first one's line for its own.
@@ -391,7 +417,7 @@ TEST_F(ReleaserTest, ARunThatWasKilledWhileItBeganAnewLeavesNoReservation) {
   resumed_journal(ledger_).begin_run();
   Releaser resumed = releaser(resumed_journal(ledger_), 0.5, kLimit);
   EXPECT_EQ(Ledger::read(ledger_).open_runs().size(), 1U);
-  release(resumed, kCenter);
+  release_both(resumed);
   resumed.finish();
   EXPECT_TRUE(Ledger::read(ledger_).open_runs().empty());
 }
