@@ -21,7 +21,7 @@ def _result(name: str, options: dict[str, typing.Any]) -> dict[str, typing.Any]:
 def calibrate(**options: typing.Any) -> dict[str, typing.Any]:
     """The noise that a budget needs, rounded up: {"sigma", "epsilon", "delta", "mu", "rho", ...}.
 
-    Keywords: epsilon and delta, rho, or mu; accountant, sensitivity, steps, sampling_rate."""
+    Keywords: epsilon and delta, rho, or mu; accountant, sensitivity, adjacency, steps, sampling_rate."""
     return _result("calibrate", options)
 
 

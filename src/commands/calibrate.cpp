@@ -19,13 +19,15 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
+#include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
 namespace {
 
 struct CalibrateOptions {
   BudgetOptions budget;
-  double sensitivity = 1.0;
+  double sensitivity = 1.0;  // what one record moves
+  Adjacency adjacency = Adjacency::kAddRemove;
   std::uint64_t steps = 1;
   double sampling_rate = 1.0;  // of every step's Poisson sample; 1: all records
   OutputFormat format = OutputFormat::kText;
@@ -50,6 +52,9 @@ CalibrateOptions validated(CalibrateOptions options) {
                     "is not Gaussian); use pld or rdp",
                     options.sampling_rate, to_string(budget.accountant)));
   }
+  if (options.adjacency == Adjacency::kReplaceOne && budget.accountant == Accountant::kRdp) {
+    throw UsageError("--accountant rdp: has no useful bound of an exchange of two records on samples; use pld");
+  }
   return options;
 }
 
@@ -63,7 +68,8 @@ struct Calibration {
 
 Calibration calibrate_full_steps(const CalibrateOptions& options) {
   const double mu = budget_from(options.budget).mu(options.budget.accountant);
-  const double sigma = sigma_for_mu(mu, options.sensitivity, options.steps);
+  const double records = options.adjacency == Adjacency::kReplaceOne ? 2.0 : 1.0;
+  const double sigma = sigma_for_mu(mu, records * options.sensitivity, options.steps);
   return {sigma, guarantee_of(options.budget, mu)};
 }
 
@@ -72,7 +78,8 @@ Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
   const CalibrationTarget target{.epsilon = *budget.epsilon(),
                                  .delta = *budget.delta(),
                                  .steps = options.steps,
-                                 .sampling_rate = options.sampling_rate};
+                                 .sampling_rate = options.sampling_rate,
+                                 .is_exchange = options.adjacency == Adjacency::kReplaceOne};
   const double noise_multiplier = calibrated_noise_multiplier(target, options.budget.accountant);
   const double sigma = round_up(HighPrecision(noise_multiplier) * options.sensitivity);
   require_positive("sigma", sigma);
@@ -87,6 +94,7 @@ nlohmann::json result_of(const CalibrateOptions& options) {
   const auto [sigma, guarantee] = calibrated(options);
   return {{"sigma", sigma},
           {"sensitivity", options.sensitivity},
+          {"adjacency", to_string(options.adjacency)},
           {"steps", options.steps},
           {"sampling_rate", options.sampling_rate},
           {"accountant", to_string(options.budget.accountant)},
@@ -99,9 +107,10 @@ nlohmann::json result_of(const CalibrateOptions& options) {
 void print_text(const CalibrateOptions& options) {
   const auto [sigma, guarantee] = calibrated(options);
   // Up as well: this noise is yet to be added.
-  fmt::print("sigma    {}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}\n",
+  fmt::print("sigma    {}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}{}\n",
              upper_figure(sigma, kCalibrationDigits),
-             options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity);
+             options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity,
+             options.adjacency == Adjacency::kReplaceOne ? " of one record, and an exchange of two" : "");
   if (guarantee.mu) {
     fmt::print("mu       {}   Gaussian DP\n", upper_figure(*guarantee.mu, kCalibrationDigits));
     fmt::print("rho      {}   zero-concentrated DP\n", upper_figure(*guarantee.rho, kCalibrationDigits));
@@ -129,6 +138,10 @@ CommandEntry calibrate_command() {
   OptionTable& table = command.options;
   declare_budget(table, options->budget);
   declare_sensitivity(table, options->sensitivity);
+  table.choice(
+      "--adjacency", options->adjacency,
+      "replace-one counts as two records; where a sum's exchange moves less, state --sensitivity for that, and "
+      "add-remove here");
   table.count("--steps", options->steps, "T: releases that share the budget, all with the same noise");
   table.number("--sampling-rate", options->sampling_rate,
                "q: every step takes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp");

@@ -60,12 +60,12 @@ std::vector<std::string> names_of(const std::string& run, const std::optional<Ru
 // Each command has some of them.
 struct LedgerOptions {
   std::string ledger = "ledger.jsonl";
-  std::optional<double> delta;                  // that epsilons are told at; empty: delta_to_tell
-  std::string report;                           // of a run on this ledger; empty: none
-  std::string run;                              // to be given up
-  bool dp_events = false;                       // the form of exports, the one that there is
-  Adjacency adjacency = Adjacency::kAddRemove;  // the neighbors that the composition is for
-  std::string out;                              // empty: standard output
+  std::optional<double> delta;         // that epsilons are told at; empty: delta_to_tell
+  std::string report;                  // of a run on this ledger; empty: none
+  std::string run;                     // to be given up
+  bool dp_events = false;              // the form of exports, the one that there is
+  std::optional<Adjacency> adjacency;  // the neighbors that the composition is for; empty: strictest_adjacency
+  std::string out;                     // empty: standard output
   bool overwrite = false;
   OutputFormat format = OutputFormat::kText;
 };
@@ -114,7 +114,9 @@ void export_events(const LedgerOptions& options) {
   require_file(options.ledger);
   std::optional<AtomicFile> file;
   if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
-  const std::string text = json_text(dp_events_of(Ledger::read(options.ledger), options.adjacency), 2) + "\n";
+  const LedgerState state = Ledger::read(options.ledger);
+  const Adjacency adjacency = options.adjacency.value_or(strictest_adjacency(state));
+  const std::string text = json_text(dp_events_of(state, adjacency), 2) + "\n";
   if (!file) return fmt::print("{}", text);
   file->write(text);
   file->commit();
@@ -140,7 +142,8 @@ CommandEntry ledger_command() {
   declare_ledger(shown.options);
   shown.options.number("--delta", options->delta,
                        "that epsilons are told at; default: that of the runs, the least of several");
-  shown.options.choice("--adjacency", options->adjacency, "the neighbors that the sum is for");
+  shown.options.choice("--adjacency", options->adjacency,
+                       "the neighbors that the sum is for; default: the strictest of the lines");
   declare_format(shown.options, options->format);
   shown.footer =
       "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
@@ -170,7 +173,8 @@ CommandEntry ledger_command() {
   declare_ledger(exported.options);
   exported.options.flag("--dp-events", options->dp_events,
                         "as event trees of Google's dp_accounting: JSON with the class and arguments of each node");
-  exported.options.choice("--adjacency", options->adjacency, "the neighbors that the composition is for");
+  exported.options.choice("--adjacency", options->adjacency,
+                          "the neighbors that the composition is for; default: the strictest of the lines");
   exported.options.file("--out", options->out, "the file; default: standard output").written();
   exported.options.flag("--overwrite", options->overwrite, "replace a file that is there already");
   exported.footer =

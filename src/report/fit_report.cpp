@@ -104,11 +104,13 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
 // What all runs on the ledger have spent together. Where no accountant reaches, epsilon is null.
 nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privacy) {
   const double delta = privacy.budget.delta.value_or(kDeltaToTell);
-  const Spending spent = spending_of(state.charges(), privacy.adjacency);
+  const Adjacency adjacency = strictest_adjacency(state, privacy.adjacency);
+  const Spending spent = spending_of(state.charges(), adjacency);
   const double epsilon = spent.is_gaussian() && spent.mu == 0.0 ? 0.0 : epsilon_of(spent, delta);
   return {{"epsilon", std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
           {"delta", delta},
           {"rho", rho_of(spent)},
+          {"adjacency", to_string(adjacency)},
           {"runs", charges_by_run(state).size()}};
 }
 

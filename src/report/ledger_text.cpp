@@ -151,8 +151,9 @@ double delta_to_tell(const LedgerState& state) {
   return deltas.empty() ? kDeltaToTell : deltas.front();
 }
 
-void print_ledger(const LedgerState& state, std::optional<double> asked, Adjacency adjacency) {
+void print_ledger(const LedgerState& state, std::optional<double> asked, std::optional<Adjacency> asked_adjacency) {
   const double delta = asked.value_or(delta_to_tell(state));
+  const Adjacency adjacency = asked_adjacency.value_or(strictest_adjacency(state));
   if (const std::vector<double> deltas = deltas_of_runs(state); !asked && deltas.size() > 1) {
     fmt::print("runs state {} deltas, from {} to {}; epsilons are told at the least (--delta tells them at another)\n",
                deltas.size(), upper_figure(deltas.front()), upper_figure(deltas.back()));
@@ -166,9 +167,8 @@ void print_ledger(const LedgerState& state, std::optional<double> asked, Adjacen
   if (!charges.empty()) {
     const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
     const Spending spent = spending_of(charges, adjacency);
-    fmt::print("; if all were about the same {}{}: {} together ({})", are_persons ? "persons" : "records",
-               adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency)),
-               spent_text(spent, delta),
+    fmt::print("; if all were about the same {} ({}): {} together ({})", are_persons ? "persons" : "records",
+               to_string(adjacency), spent_text(spent, delta),
                spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
   fmt::print("\n");
@@ -233,8 +233,10 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
   return runs;
 }
 
-nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked, Adjacency adjacency) {
+nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked,
+                              std::optional<Adjacency> asked_adjacency) {
   const double delta = asked.value_or(delta_to_tell(state));
+  const Adjacency adjacency = asked_adjacency.value_or(strictest_adjacency(state));
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));

@@ -36,10 +36,10 @@ double delta_to_tell(const LedgerState& state);
 /// What ledger show --format json prints: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
 /// "open_runs"}, with sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each
 /// with what it and all before it have spent together ("so_far"), if all were about the same records; epsilons are told
-/// at `delta`, by default delta_to_tell, sums for neighbors by `adjacency`
+/// at `delta`, by default delta_to_tell, sums for neighbors by `adjacency`, by default strictest_adjacency
 /// (data_set_budget.hpp).
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
-                              Adjacency adjacency = Adjacency::kAddRemove);
+                              std::optional<Adjacency> adjacency = std::nullopt);
 
 /// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger
 /// against whom its charge holds.
@@ -52,7 +52,7 @@ std::string label_of(const LedgerEntry& entry);
 /// have spent together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what
 /// open runs may still charge.
 void print_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
-                  Adjacency adjacency = Adjacency::kAddRemove);
+                  std::optional<Adjacency> adjacency = std::nullopt);
 
 /// Prints what a run has reserved and not charged.
 void print_remains(const Reservation& remains);

@@ -49,7 +49,7 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   EXPECT_NEAR(shown["mu"].get<double>(), 0.3 * std::sqrt(3.0), 1e-9);
   EXPECT_TRUE(shown["open_runs"].empty());
   const std::string text = succeed("ledger show").out;
-  EXPECT_THAT(text, HasSubstr("3 releases; if all were about the same records: epsilon 2.09 at delta "
+  EXPECT_THAT(text, HasSubstr("3 releases; if all were about the same records (add-remove): epsilon 2.09 at delta "
                               "1e-05 together (mu 0.52)"));
   EXPECT_THAT(text, Not(HasSubstr("open runs")));
 }
@@ -57,7 +57,7 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
 TEST_F(LedgerCommands, ShowTellsEpsilonAtTheRunsOwnDelta) {
   const std::string fit = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --overwrite ";
   succeed(fit + "--epsilon 1 --delta 1e-7 --report r.json");
-  EXPECT_THAT(succeed("ledger show").out, HasSubstr("records: epsilon 1 at delta 1e-07 together"));
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr("records (add-remove): epsilon 1 at delta 1e-07 together"));
   EXPECT_NEAR(figures("ledger show", 2)["runs"][0]["so_far"]["epsilon"].get<double>(), 1.0, 1e-9);
   const json report = document("r.json");
   EXPECT_NEAR(report["ledger"]["spent"]["epsilon"].get<double>(), 1.0, 1e-9);
@@ -78,7 +78,28 @@ TEST_F(LedgerCommands, NamesOfDataSetsOnEarlierLinesDivideNothing) {
   EXPECT_NEAR(shown["runs"][1]["so_far"]["mu"].get<double>(), std::sqrt(0.09 + 0.08), 1e-12);
   EXPECT_EQ(succeed("ledger export --dp-events").json()["spent"]["events"].size(), 2U);
   EXPECT_THAT(succeed("ledger show").out,
-              HasSubstr("2 releases; if all were about the same records: epsilon 1.61 at delta 1e-05"));
+              HasSubstr("2 releases; if all were about the same records (add-remove): epsilon 1.61 at delta 1e-05"));
+}
+
+// Rounds on samples: an exchange costs more than a record that is there or not.
+TEST_F(LedgerCommands, TotalsAreUnderTheStrictestRelationOfTheLines) {
+  const std::string fit =
+      "fit --method gd --rounds 2 --batch 0.5 --epsilon 1 --delta 1e-5 --accountant pld --train-x x.npy --train-y "
+      "y.npy "
+      "--classes 2 --overwrite --report r.json ";
+  succeed(fit + "--adjacency replace-one");
+  const json shown = figures("ledger show", 2);
+  EXPECT_EQ(shown["adjacency"], "replace-one");
+  EXPECT_NEAR(shown["epsilon"].get<double>(), 1.0, 1e-3);
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr("about the same records (replace-one): epsilon "));
+  EXPECT_THAT(succeed("ledger show --adjacency add-remove").out, HasSubstr("about the same records (add-remove): "));
+  EXPECT_LT(succeed("ledger show --adjacency add-remove --format json").json()["epsilon"], 0.8);
+  EXPECT_EQ(succeed("ledger export --dp-events").json()["adjacency"], "replace-one");
+  succeed(fit);
+  const json spent = document("r.json")["ledger"]["spent"];
+  EXPECT_EQ(spent["adjacency"], "replace-one");
+  EXPECT_NEAR(spent["epsilon"].get<double>(), figures("ledger show", 2)["epsilon"].get<double>(), 1e-9);
+  EXPECT_GT(spent["epsilon"].get<double>(), 2.0);
 }
 
 TEST_F(LedgerCommands, RunsAtTheSameTimeHaveAParagraphEach) {

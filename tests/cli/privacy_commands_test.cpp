@@ -46,6 +46,28 @@ class PrivacyCommandsTest : public ProgramTest {
   }
 };
 
+// What compose says of the noise that calibrate asks for is the budget, for both relations and for steps on samples.
+TEST_F(PrivacyCommandsTest, CalibrateMeetsTheBudgetForTheNeighborsAskedFor) {
+  const std::string budget = "calibrate --epsilon 1 --delta 1e-6 --sensitivity 3 ";
+  for (const std::string adjacency : {"--adjacency add-remove", "--adjacency replace-one"}) {
+    const json all = figures(budget + adjacency + " --steps 4");
+    EXPECT_EQ("--adjacency " + all["adjacency"].get<std::string>(), adjacency);
+    const auto composed = [&](const std::string& kind, const json& calibrated, const std::string& rest) {
+      return figures(fmt::format("compose {} {:.17g}{} --delta 1e-6 {}", kind, calibrated["sigma"].get<double>() / 3,
+                                 rest, adjacency));
+    };
+    expect_relative(composed("--gaussian", all, ":4")["epsilon_gdp"], 1.0, 1e-9);
+    const json sampled = figures(budget + adjacency + " --steps 20 --sampling-rate 0.1");
+    expect_relative(composed("--subsampled", sampled, ":0.1:20")["epsilon_pld"], 1.0, 1e-3);
+  }
+  expect_relative(figures(budget + "--adjacency replace-one")["sigma"], 2 * figures(budget)["sigma"].get<double>(),
+                  1e-14);
+  EXPECT_THAT(succeed(budget + "--adjacency replace-one").out,
+              HasSubstr("for L2 sensitivity 3 of one record, and an exchange of two"));
+  expect_refused("calibrate --epsilon 1 --delta 1e-6 --adjacency replace-one --sampling-rate 0.1 --accountant rdp", 2,
+                 "no useful bound of an exchange");
+}
+
 TEST_F(PrivacyCommandsTest, CalibrateDividesTheBudgetAmongSteps) {
   for (const std::string accountant : {"gdp", "zcdp", "rdp", "pld"}) {
     const std::string budget = "calibrate --epsilon 1 --delta 1e-6 --sensitivity 3 --accountant " + accountant;

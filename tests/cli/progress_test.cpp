@@ -126,8 +126,9 @@ TEST_F(ProgressTest, ALedgerHasAParagraphForEachRunAndRoundsInOneLine) {
   fit("--method mean --out b --quiet");
   const std::string shown = run("ledger show --delta 1e-6").out;
   EXPECT_THAT(shown, HasSubstr("  gd  epsilon 1 at delta 1e-06, add-remove\n    gradient/1 to 12: mu 0.0684"));
-  EXPECT_THAT(shown,
-              HasSubstr("13 releases; if all were about the same records: epsilon 1.46 at delta 1e-06 together"));
+  EXPECT_THAT(
+      shown,
+      HasSubstr("13 releases; if all were about the same records (add-remove): epsilon 1.46 at delta 1e-06 together"));
   EXPECT_THAT(shown, Not(HasSubstr("gradient/2")));
   EXPECT_EQ(run("ledger show --delta 0").exit_code, 2);
 }

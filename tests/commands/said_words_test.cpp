@@ -152,7 +152,7 @@ std::vector<std::string> lines_of_all_options() {
       "evaluate --model m --test-x a.npy --test-y b.npy --private --epsilon 1 --delta 1e-6",
       "evaluate --model m --test-x a.npy --test-y b.npy --private --rho 0.1 --delta 1e-6",
       "privacy calibrate --epsilon 2 --delta 1e-6 --accountant pld --sensitivity 3 --steps 5 --sampling-rate 0.2 "
-      "--format json",
+      "--adjacency replace-one --format json",
       "privacy calibrate --rho 0.5",
       "privacy calibrate --mu 0.5",
       "privacy convert --epsilon 2 --delta 1e-6 --sensitivity 3 --format json",
@@ -160,7 +160,7 @@ std::vector<std::string> lines_of_all_options() {
       "privacy convert --mu 0.5",
       "privacy convert --sigma 2.5",
       "privacy compose --gaussian 1:2 --subsampled 5:0.5:6 --exponential 0.1:3 --laplace 0.2 --pure 0.3 --delta 1e-6 "
-      "--format json",
+      "--adjacency replace-one --format json",
       "privacy compose --gaussian 1:2 --delta 1e-6 --group 2",
       "privacy split --block a:1:768 b:2 --epsilon 2 --delta 1e-6 --accountant zcdp --format json",
       "privacy split --block a:1 --rho 0.5",

@@ -84,6 +84,19 @@ Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency)
   return sum.total();
 }
 
+Adjacency strictest_adjacency(const LedgerState& state, Adjacency least) {
+  const auto is_exchange = [](const RunTerms& terms) {
+    return terms.is_private && terms.adjacency == Adjacency::kReplaceOne;
+  };
+  for (const LedgerCharge& charge : state.charges()) {
+    if (is_exchange(charge.entry.terms)) return Adjacency::kReplaceOne;
+  }
+  for (const auto& [run_id, run] : state.open_runs()) {
+    if (is_exchange(run.remains.terms)) return Adjacency::kReplaceOne;
+  }
+  return least;
+}
+
 Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
   Sum sum(adjacency);
   const RunTerms& terms = reservation.terms;
@@ -127,7 +140,7 @@ Spending spending_of_all(const LedgerState& state, Adjacency adjacency) {
 void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
                   const std::filesystem::path& path) {
   if (!reservation.terms.is_private) return;
-  const Adjacency adjacency = reservation.terms.adjacency;
+  const Adjacency adjacency = strictest_adjacency(state, reservation.terms.adjacency);
   const Spending on_file = spending_of(state.charges(), adjacency);
   const Spending reserved = reserved_by_others(state, adjacency, reservation);
   const Spending planned = spending_of(reservation, adjacency);
@@ -165,18 +178,22 @@ std::string spent_text(const Spending& spending, double delta) {
   return fmt::format("epsilon {} at delta {}", upper_figure(epsilon), upper_figure(delta));
 }
 
-std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
+std::string balance_text(const LedgerState& state, Adjacency least, const std::optional<DataSetBudget>& limit,
                          double delta) {
+  const Adjacency adjacency = strictest_adjacency(state, least);
   const Spending spent = spending_of(state.charges(), adjacency);
-  if (!limit) return spent_text(spent, delta) + " is spent in all, no budget is set";
-  const std::string balance = fmt::format("{} is spent in all, of the data set's budget of epsilon {}",
-                                          spent_text(spent, limit->delta), lower_figure(limit->epsilon));
+  const std::string balance =
+      fmt::format("{}{} is spent in all", spent_text(spent, limit ? limit->delta : delta),
+                  adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency)));
+  if (!limit) return balance + ", no budget is set";
+  const std::string of_budget = fmt::format(", of the data set's budget of epsilon {}", lower_figure(limit->epsilon));
   const Spending reserved = reserved_by_others(state, adjacency, {});
   const Spending taken = composed(spent, reserved);
-  if (!taken.is_gaussian()) return balance;  // what has room beside a distribution of losses has no closed form
+  if (!taken.is_gaussian())
+    return balance + of_budget;  // what has room beside a distribution of losses has no closed form
   const double most = gdp_mu(limit->epsilon, limit->delta);
   const double left = std::sqrt(std::max(0.0, most * most - taken.mu * taken.mu));
-  return fmt::format("{}; a run of epsilon {} has room{}", balance,
+  return fmt::format("{}{}; a run of epsilon {} has room{}", balance, of_budget,
                      left < kSmallestMu ? "0" : lower_figure(gdp_epsilon(left, limit->delta)),
                      is_nothing(reserved) ? "" : " beside those that have not ended");
 }

@@ -18,6 +18,9 @@ struct DataSetBudget {
   double delta;
 };
 
+/// Returns the stricter of `least` and of the relations of all private lines: replace-one where one of them has it.
+Adjacency strictest_adjacency(const LedgerState& state, Adjacency least = Adjacency::kAddRemove);
+
 /// The spending of the charges of private runs, as if all were about the same data. `adjacency` is that of the
 /// question: a charge under add-remove counts twice (a group of two) where the question is replace-one. The other way
 /// round it counts as it is: what protects an exchange here protects an addition as well (worker/statistics,
@@ -35,7 +38,8 @@ Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const
 Spending spending_of_all(const LedgerState& state, Adjacency adjacency);
 
 /// Returns where the charges on file, what other open runs may still charge, and this reservation together stay within
-/// the budget. Reservations that are not private cost nothing, and always have room.
+/// the budget, under the strictest relation of them all. Reservations that are not private cost nothing, and always
+/// have room.
 ///
 /// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
 /// also when chosen adaptively. As soon as a selection or a sampled round is on file or reserved, the upper bound of
@@ -50,9 +54,10 @@ std::string spent_text(const Spending& spending, double delta);
 
 /// What the private charges on file cost together, and what the budget, if there is one, leaves of
 /// that: "epsilon 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892
-/// has room". What open runs have reserved is no room; with selections or sampled rounds room is not told. Epsilons are
-/// told at the budget's delta, without one at `delta`. Throws UsageError as require_room.
-std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
+/// has room". What open runs have reserved is no room; with selections or sampled rounds room is not told. The relation
+/// is strictest_adjacency(state, least). Epsilons are told at the budget's delta, without one at `delta`. Throws
+/// UsageError as require_room.
+std::string balance_text(const LedgerState& state, Adjacency least, const std::optional<DataSetBudget>& limit,
                          double delta = kDeltaToTell);
 
 /// What charges of one unit add up to says nothing of another: what a row costs is no bound on what a person with many

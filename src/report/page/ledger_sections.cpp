@@ -53,6 +53,7 @@ std::string spent_so_far(const JsonFields& ledger) {
   std::string html = facts_html({{"epsilon", at_most(so_far.number("epsilon"))},
                                  {"delta", at_most(so_far.number("delta"))},
                                  {"mu", at_most(so_far.number("mu"))},
+                                 {"neighbors", name(ledger.text("adjacency"))},
                                  {"runs", figure(runs.size())}});
   const std::vector<nlohmann::json> deltas = ledger.numbers("deltas_of_runs");
   if (deltas.size() > 1) {

@@ -105,6 +105,28 @@ TEST(DataSetBudget, SampledRoundsUnderReplaceOneCountForOneRecordAsHalf) {
   }
 }
 
+TEST(DataSetBudget, TotalsAreUnderTheStrictestRelationOfTheLines) {
+  LedgerEntry exchange = gaussian("run-2/a", 0.4);
+  exchange.terms.adjacency = Adjacency::kReplaceOne;
+  const LedgerState one = charged({gaussian("run-1/a", 0.3), seeded(exchange)});
+  EXPECT_EQ(strictest_adjacency(one), Adjacency::kAddRemove);
+  EXPECT_EQ(strictest_adjacency(one, Adjacency::kReplaceOne), Adjacency::kReplaceOne);
+  const LedgerState both = charged({gaussian("run-1/a", 0.3), exchange});
+  EXPECT_EQ(strictest_adjacency(both), Adjacency::kReplaceOne);
+  SampleText open;
+  open.add(reservation_for(exchange));
+  EXPECT_EQ(strictest_adjacency(LedgerState::of(open.text(), "l")), Adjacency::kReplaceOne);
+  // 0.6 of the first, and 0.4; one more of 0.1 under add-remove is 0.2.
+  EXPECT_THAT(balance_text(both, Adjacency::kAddRemove, std::nullopt, kDelta),
+              fmt::format("epsilon {} at delta 1e-06 (replace-one) is spent in all, no budget is set",
+                          upper_figure(gdp_epsilon(std::sqrt(0.52), kDelta))));
+  const auto needs = [&](double mu) {
+    require_room(both, reservation_for(gaussian("run-9/a", mu)), {gdp_epsilon(std::sqrt(0.56), kDelta), kDelta}, "l");
+  };
+  EXPECT_NO_THROW(needs(0.0999));
+  EXPECT_THROW(needs(0.1001), BudgetRefused);
+}
+
 TEST(DataSetBudget, AReservationCountsAllItsRounds) {
   Reservation reservation = sample_reservation("run-1", 4);
   EXPECT_NEAR(spending_of(reservation, Adjacency::kAddRemove).mu, 0.5, 1e-15);
