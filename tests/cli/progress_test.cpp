@@ -153,4 +153,13 @@ TEST_F(ProgressTest, ADryRunTellsTheErrorOfEveryReleaseAndMemoryOnce) {
   }
 }
 
+// A count of right rows, which one row changes by one, has noise 1 / mu; over 800 rows that is 1 / (800 mu) of
+// accuracy.
+TEST_F(ProgressTest, ADryRunTellsTheNoiseThatAnAccuracyOverAsManyRowsWouldHave) {
+  const json plan = run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 0.5 --method auto --expected-rows 800 "
+                        "--dry-run --format json")
+                        .json();
+  EXPECT_NEAR(plan["expected_rows"]["accuracy_noise"].get<double>(), 1.0 / (800.0 * 0.5), 1e-6);
+}
+
 }  // namespace dpreduce::progress_test

@@ -551,18 +551,26 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   const ProgramRun passed = preview(line + "0.5");
   EXPECT_EQ(passed.exit_code, 0) << passed.err;
   EXPECT_THAT(passed.out, HasSubstr("after it  mu 0.5, "));
-  // Behind a run of mu 1.2 on its ledger one of mu .5 makes 1.3, since squares add up.
-  run_of_roster("--mu 1.2 --threshold 3", 0);
-  const ProgramRun again = preview(line + "0.5");
-  EXPECT_THAT(again.out, HasSubstr("before it mu 1.2, "));
-  EXPECT_THAT(again.out, HasSubstr("this run  mu 0.5, "));
-  EXPECT_THAT(again.out, HasSubstr("after it  mu 1.3, "));
   const ProgramRun seeded = preview(line + "0.5 --seed 1");
   EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
   EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: no mu bounds it"));
   const ProgramRun unnamed = preview("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--dry-run of a silo: name its own file with --silo-config"));
+}
+
+// Behind a run of mu 1.2 on its ledger one of mu .5 makes 1.3, since squares add up.
+TEST_F(ConsentTest, ADryRunOfASiloAddsTheRunToWhatItsLedgerHas) {
+  run_of_roster("--mu 1.2 --threshold 3 --silo-config own{rank}.toml", 0);
+  own(2, "identity = \"2.key\"\ntrain-x = [\"absent-x.npy\"]\ntrain-y = [\"absent-y.npy\"]\n");
+  const ProgramRun shown = run_program(
+      split_arguments("fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 "
+                      "--silo-config own2.toml --dry-run --mu 0.5"),
+      {.folder = folder_.path(), .form = Form::kProgram});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("before it mu 1.2, "));
+  EXPECT_THAT(shown.out, HasSubstr("this run  mu 0.5, "));
+  EXPECT_THAT(shown.out, HasSubstr("after it  mu 1.3, "));
 }
 
 TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {

@@ -325,6 +325,94 @@ TEST(PrivateFigures, TheNoiseOfTheAreaOfHistogramsIsTheMostThatNoiseMovesIt) {
   }
 }
 
+// Of a threshold the shares above and below are sums of many bins: no less noise is told than there is.
+TEST(PrivateFigures, TheNoiseOfAPointOfTheCurveIsNoLessThanThatOfItsBins) {
+  std::mt19937_64 engine(59);
+  const EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
+  const NoisedBlock block{"scores", std::vector<double>(2 * terms.score_bins, 20000.0), 100.0};
+  constexpr int kDraws = 1000;
+  std::vector<double> sums(terms.score_bins - 1, 0.0);
+  std::vector<double> squares = sums;
+  std::vector<double> noise = sums;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const PrivateFigures figures = private_figures(noised({block}, engine), terms, 0.95);
+    for (std::size_t point = 0; point < sums.size(); ++point) {
+      const Estimate& told = figures.roc[point].true_positives;
+      sums[point] += told.value / kDraws;
+      squares[point] += told.value * told.value / kDraws;
+      noise[point] += told.noise / kDraws;
+    }
+  }
+  for (std::size_t point = 0; point < sums.size(); ++point) {
+    EXPECT_NEAR(sums[point], 1.0 - static_cast<double>(point + 1) / 16.0, 1e-3);
+    const double ratio = noise[point] / std::sqrt(squares[point] - sums[point] * sums[point]);
+    EXPECT_GT(ratio, 0.92) << point;
+    EXPECT_LT(ratio, 4.0) << point;
+  }
+}
+
+// All classes of a row are right or wrong together: so few independent rows there are. 95 of 100 intervals hold the
+// truth, or more; standard error .6 %.
+TEST(PrivateFigures, TheIntervalOfMicroF1HoldsTheTruthOfRowsWhoseClassesErrTogether) {
+  std::mt19937_64 engine(60);
+  const EvaluationTerms terms{.metrics = {M::kF1}, .classes = 5, .most_labels = 2, .most_predicted = 2};
+  constexpr double kRight = 0.7;  // of rows: 2 classes in both sets; of the others 4 in one
+  const double truth = 2.0 * 2.0 * kRight / (2.0 * 2.0 * kRight + 4.0 * (1.0 - kRight));
+  int held = 0;
+  constexpr int kRuns = 1200;
+  for (int run = 0; run < kRuns; ++run) {
+    const auto right = static_cast<double>(std::binomial_distribution<long>(2000, kRight)(engine));
+    const Release release = noised({{"sets", {2.0 * right, 4.0 * (2000.0 - right)}, 10.0},
+                                    {"sets_by_class", std::vector<double>(10, 800.0), 10.0}},
+                                   engine);
+    const Estimate told = *private_figures(release, terms, 0.95).micro_f1;
+    held += told.low <= truth && truth <= told.high ? 1 : 0;
+  }
+  EXPECT_GE(held, 0.93 * kRuns);
+}
+
+// With three groups each interval holds with probability .95^(1/3), so that all three do with .95.
+TEST(PrivateFigures, TheLargestGapIsOfIntervalsThatHoldTogether) {
+  const std::vector<NoisedCounts> groups{{3600, 400, 4}, {2800, 700, 4}, {1600, 900, 4}};
+  const double each = std::cbrt(0.95);
+  const Estimate best = estimate_share(groups[0], each);
+  const Estimate worst = estimate_share(groups[2], each);
+  const Estimate gap = estimate_largest_gap(groups, 0.95);
+  EXPECT_NEAR(gap.low, best.low - worst.high, 1e-9);
+  EXPECT_NEAR(gap.high, best.high - worst.low, 1e-9);
+  EXPECT_NEAR(gap.value, 0.9 - 0.64, 1e-9);
+  EXPECT_NEAR(gap.noise, std::hypot(best.noise, worst.noise), 1e-12);
+}
+
+// Two targets of unlike scales and errors, in units of the release.
+TEST(PrivateFigures, OfNumbersEachTargetHasItsOwnSumsNoiseAndScale) {
+  const EvaluationTerms terms{.metrics = {M::kR2, M::kRmse}, .classes = 2, .has_targets = true};
+  std::vector<ReleasedBlock> blocks;
+  const auto add = [&](const char* name, const std::vector<double>& rows, double sigma) {
+    std::vector<std::int64_t> values;
+    for (const double value : rows) values.push_back(std::llround(value * static_cast<double>(kLossUnits)));
+    blocks.emplace_back(name, std::move(values), sigma * static_cast<double>(kLossUnits));
+  };
+  blocks.emplace_back("rows", std::vector<std::int64_t>{10000}, 1e-9);
+  add("targets", {1000, -3000}, 1e-9);
+  add("squares", {900, 2500}, 1e-9);
+  add("cubes", {100, -900}, 1e-9);
+  add("fourths", {200, 1200}, 1e-9);
+  add("errors", {400, 900}, 5.0);
+  add("error_fourths", {50, 200}, 1e-9);
+  const Release release(std::move(blocks));
+  const std::vector<double> scales{10.0, 3.0};
+  const PrivateFigures figures = private_figures_of_numbers(release, terms, 0.95, 1.0, scales);
+  ASSERT_EQ(figures.by_target.size(), 2U);
+  EXPECT_NEAR(figures.by_target[0].rmse.value, 10.0 * 0.2, 1e-6);
+  EXPECT_NEAR(figures.by_target[1].rmse.value, 3.0 * 0.3, 1e-6);
+  EXPECT_NEAR(figures.by_target[0].r2.value, 1.0 - 0.04 / (0.09 - 0.01), 1e-6);
+  EXPECT_NEAR(figures.by_target[1].r2.value, 1.0 - 0.09 / (0.25 - 0.09), 1e-6);
+  EXPECT_NEAR(figures.by_target[0].rmse.noise, 10.0 * 5.0 / 10000.0 / (2.0 * 0.2), 1e-6);
+  EXPECT_NEAR(figures.by_target[1].rmse.noise, 3.0 * 5.0 / 10000.0 / (2.0 * 0.3), 1e-6);
+  EXPECT_EQ(figures.largest_rmse, 10.0);
+}
+
 // Five classes of unlike sizes, by noise and sampling: in 95 of 100 runs the interval holds the mean of their recalls.
 // Standard error .6 % of 1,500 runs; false alarm below 1e-4.
 TEST(PrivateFigures, TheIntervalOfBalancedAccuracyHoldsTheTruth) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "tests/testing.hpp"
 
@@ -18,6 +19,17 @@ TEST(ShareInterval, WithoutNoiseIsNearJeffreysInterval) {
   const Estimate all = estimate_share({50, 0, 0.0}, 0.95);
   EXPECT_GT(all.low, 0.93);
   EXPECT_LE(all.high, 1.0);
+}
+
+// What is right and what is wrong are alike: exchanged, they give the interval of 1 - p.
+TEST(ShareInterval, OfTheRestIsTheMirrorImage) {
+  for (const auto& [right, wrong, sigma] : {std::tuple{8.0, 2.0, 0.5}, std::tuple{60.0, 3.0, 0.1},
+                                            std::tuple{930.0, 41.0, 6.0}, std::tuple{20.0, -3.0, 9.0}}) {
+    const Estimate share = estimate_share({right, wrong, sigma}, 0.9);
+    const Estimate rest = estimate_share({wrong, right, sigma}, 0.9);
+    EXPECT_NEAR(share.low, 1.0 - rest.high, 1e-6) << right;
+    EXPECT_NEAR(share.high, 1.0 - rest.low, 1e-6) << right;
+  }
 }
 
 TEST(ShareInterval, OfManyCountsIsTheNormalOneAndBothMeet) {

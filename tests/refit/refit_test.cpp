@@ -183,6 +183,90 @@ TEST_F(RefitTest, AReleaseOfMatricesIsOfTheRowsOfLeastSquares) {
   EXPECT_EQ(kept_fit(release, rows).statistics.of_rows.preprocessing.intercept, 0.0);
 }
 
+// Two classes, and next to no noise: a release of matrices has rows with an intercept, which shortens features.
+class RefitOfTwoClassesTest : public RefitTest {
+ protected:
+  RefitOfTwoClassesTest() {
+    for (std::int64_t& label : rows_.y) label = std::min<std::int64_t>(label, 1);
+  }
+  FitOptions quiet(FitOptions options) const {
+    options.data.classes = 2;
+    options.privacy.budget.mu = 3000.0;
+    return options;
+  }
+  FittedRows rows_{600, 3};
+};
+
+TEST_F(RefitOfTwoClassesTest, TheFisherRuleIsThatOfTheRowsThemselves) {
+  const KeptStatistics released =
+      kept_fit(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_).statistics;
+  ASSERT_GT(released.of_rows.preprocessing.intercept, 0.01);
+  const ClassifierParts made = refit(released, {.method = RefitMethod::kFisher}).classifier.parts();
+  const KeptStatistics plain = kept_fit(quiet(seeded_fit("fisher", folder_)), rows_).statistics;
+  ASSERT_EQ(plain.of_rows.preprocessing.intercept, 0.0);
+  const ClassifierParts expected = refit(plain, {.method = RefitMethod::kFisher}).classifier.parts();
+  for (std::size_t e = 0; e < expected.weights.size(); ++e) {
+    EXPECT_NEAR(made.weights[e], expected.weights[e], 0.003 * std::abs(expected.weights[0])) << e;
+  }
+}
+
+TEST_F(RefitOfTwoClassesTest, IntervalsAreAboutTheWeightsThatAModelHas) {
+  const KeptStatistics released =
+      kept_fit(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_).statistics;
+  ASSERT_GT(released.of_rows.preprocessing.intercept, 0.01);
+  const nlohmann::json told = intervals_json(released, {}, 1.0, 0.95, rows_.x);
+  const Classifier model = refit(released, {.lambda = 1.0}).classifier;
+  const std::vector<double> scores = model.predict_scores(rows_.x);
+  for (std::size_t c = 0; c < 2; ++c) {
+    for (std::size_t a = 0; a < FittedRows::kDim; ++a) {
+      EXPECT_NEAR(told["weights"][c]["estimates"][a].get<double>(), model.parts().weights[c * FittedRows::kDim + a],
+                  1e-4);
+    }
+    EXPECT_NEAR(told["weights"][c]["estimates"].back().get<double>(), model.parts().bias[c], 1e-4);
+    for (std::size_t row = 0; row < rows_.y.size(); row += 50) {
+      EXPECT_NEAR(told["predictions"][c]["estimates"][row].get<double>(), scores[2 * row + c], 1e-4) << row;
+    }
+  }
+}
+
+// In units of the clip norm everything is the same: the number of rows too, which the trace tells.
+TEST_F(RefitTest, ThePathIsTheSameInUnitsOfTheClipNorm) {
+  const auto path_of = [&](double clip_norm) {
+    FitOptions options = seeded_release({kGram, kClassSums}, folder_);
+    options.rows.clip_norm = clip_norm;
+    return refit(kept_fit(options, FittedRows(600, 5)).statistics, {.chooses_ridge = true}).path;
+  };
+  const std::vector<RidgePoint> one = path_of(1.0);
+  const std::vector<RidgePoint> three = path_of(3.0);
+  ASSERT_EQ(one.size(), three.size());
+  for (std::size_t m = 0; m < one.size(); ++m) {
+    EXPECT_NEAR(three[m].ridge / one[m].ridge, 9.0, 1e-6);
+    EXPECT_NEAR(three[m].loss, one[m].loss, 1e-3 * one[m].loss);
+    EXPECT_NEAR(three[m].noise, one[m].noise, 1e-3 * one[m].noise);
+  }
+}
+
+// Of a share p of rows with a class, least squares by class scores p / (p + alpha), since negatives weigh alpha and
+// positives 1 + alpha with the target 1 / (1 + alpha); with one matrix p. A class of a set counts from p = 1/2 on.
+TEST_F(RefitTest, AClassOfASetCountsWhereHalfOfTheRowsHaveIt) {
+  KeptStatistics statistics = released({kGram, kClassGrams});
+  EXPECT_FALSE(refit(statistics, {}).classifier.parts().threshold);
+  statistics.most_labels = 2;
+  for (const double alpha : {0.5, 2.0}) {
+    EXPECT_NEAR(*refit(statistics, {.alpha = alpha}).classifier.parts().threshold, 0.5 / (0.5 + alpha), 1e-12);
+  }
+  EXPECT_NEAR(*refit(statistics, {.shared_gram = true}).classifier.parts().threshold, 0.5, 1e-12);
+  EXPECT_FALSE(refit(statistics, {.method = RefitMethod::kMean}).classifier.parts().threshold);
+}
+
+// Of rows with several classes squared targets are not the sizes of classes.
+TEST_F(RefitTest, OfLabelSetsNothingIsSaidOfThePopulation) {
+  KeptStatistics statistics = released({kGram, kClassSums, kClassSizes}, 30.0);
+  ASSERT_TRUE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));
+  statistics.most_labels = 2;
+  EXPECT_FALSE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));
+}
+
 TEST_F(RefitTest, IntervalsAreOfPlainLeastSquaresAlone) {
   const KeptStatistics statistics = released({kGram, kClassGrams});
   const auto refused = [&](const RefitOptions& options) {
