@@ -3,10 +3,12 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "common/model/classifier_file.hpp"
+#include "common/plan/column_bins.hpp"
 #include "fit/fit.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
@@ -269,6 +271,37 @@ TEST_F(TargetsTest, ResidualsOfWeighedRowsAreClippedWhereThoseOfWholeRowsAre) {
   RowsInMemory with_weights = rows(one_);
   with_weights.train_weight = array_view(whole);
   EXPECT_EQ(bound_of(weighed, with_weights), plain);
+}
+
+// The rule, where twice the noise of a count is more than 5 % of the rows: the end of the first bin behind which less
+// than that is left of noised counts.
+TEST_F(TargetsTest, ResidualsAreClippedWhereNoisedCountsBehindAreFew) {
+  FitOptions options = options_of("fc");
+  options.privacy.budget.mu = 0.15;
+  std::set<double> bounds;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+    options.privacy.seed = seed;
+    double bound = 0.0;
+    double expected = upper_edge_of_residual(kResidualBins - 1);
+    TrainingTerms terms;
+    terms.watcher = [&](const WatchedRelease& watched) {
+      if (watched.name == "gradient") bound = std::get<GradientPoint>(watched.point).residual_norm;
+      if (watched.name != "residual_sizes") return;
+      const ReleasedBlock& sizes = watched.release.block("sizes");
+      ASSERT_GT(2.0 * sizes.sigma(), 0.06 * 900.0);
+      for (std::size_t bin = kResidualBins - 1; bin-- > 0;) {
+        const auto behind = sizes.values().subspan(bin + 1);
+        if (std::accumulate(behind.begin(), behind.end(), 0.0) < 2.0 * sizes.sigma()) {
+          expected = upper_edge_of_residual(bin);
+        }
+      }
+    };
+    FittedRun run = fit(options, rows(one_), alone_, Accounts::kLedger, std::move(terms));
+    run.finish();
+    EXPECT_EQ(bound, expected) << seed;
+    bounds.insert(bound);
+  }
+  EXPECT_GT(bounds.size(), 2U) << "or any rule would do";
 }
 
 TEST_F(TargetsTest, ATargetThatIsNotFiniteIsNamedWithItsRowAndValue) {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <optional>
 
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/released_noise.hpp"
 #include "aggregator/solvers/ridge_path.hpp"
 #include "tests/elimination.hpp"
@@ -249,6 +251,102 @@ TEST(RidgePathTest, TheEstimatedLossIsTheLossOnTheRows) {
   const double best = std::max(0.0, (1.0 - explained / exact.count) / 2.0);
   EXPECT_GE(mean[1], mean[0] - 1e-9);
   EXPECT_NEAR(mean[0], best, 0.05);
+}
+
+using Square = std::vector<std::vector<double>>;
+
+Square with_ridge(const ExactSums& exact, double ridge) {
+  Square left(kDim, std::vector<double>(kDim));
+  for (std::size_t e = 0; e < kDim * kDim; ++e) {
+    left[e / kDim][e % kDim] = exact.gram[e] + (e % (kDim + 1) == 0 ? ridge : 0.0);
+  }
+  return left;
+}
+
+std::vector<double> unit_vector(std::size_t a) {
+  std::vector<double> unit(kDim, 0.0);
+  unit[a] = 1.0;
+  return unit;
+}
+
+// w^T G w.
+double energy(const ExactSums& exact, std::span<const double> w) {
+  double sum = 0.0;
+  for (std::size_t e = 0; e < kDim * kDim; ++e) sum += w[e / kDim] * exact.gram[e] * w[e % kDim];
+  return sum;
+}
+
+// (sum_c w_c^T G w_c - 2 w_c^T b_c + |y|^2) / (n K).
+double exact_loss(const ExactSums& exact, std::span<const double> w, double squared_targets) {
+  double sum = squared_targets;
+  for (std::size_t c = 0; c < 2; ++c) {
+    sum += energy(exact, w.subspan(c * kDim, kDim));
+    for (std::size_t a = 0; a < kDim; ++a) sum -= 2.0 * w[c * kDim + a] * exact.sums[c * kDim + a];
+  }
+  return sum / (2.0 * exact.count);
+}
+
+// 50 rows, next to no noise, by elimination: the loss on them, and 2 tr(G (G + R)^-1) / n of it more. The root of the
+// noise in a score is that of tr(G Cov w_c) over classes and rows.
+TEST(RidgePathTest, TheLossIsThatOfOtherRowsAndTheNoiseThatOfTheirScores) {
+  const ExactSums exact(50);
+  constexpr double kNoise = 0.02;
+  const double v = kNoise * kNoise / 2.0;
+  for (const double ridge : {0.5, 10.0}) {
+    const Square left = with_ridge(exact, ridge);
+    std::vector<double> weights;
+    for (std::size_t c = 0; c < 2; ++c) {
+      const auto sums = std::span(exact.sums).subspan(c * kDim, kDim);
+      const std::vector<double> w = solved_by_elimination(left, {sums.begin(), sums.end()});
+      weights.insert(weights.end(), w.begin(), w.end());
+    }
+    double degrees = 0.0;
+    double spread = 0.0;  // tr(G H^-2)
+    for (std::size_t a = 0; a < kDim; ++a) {
+      const std::vector<double> inverse = solved_by_elimination(left, unit_vector(a));
+      for (std::size_t b = 0; b < kDim; ++b) degrees += exact.gram[a * kDim + b] * inverse[b];
+      spread += energy(exact, inverse);
+    }
+    double variance = 0.0;
+    for (std::size_t c = 0; c < 2; ++c) {
+      const std::vector<double> w(weights.begin() + static_cast<std::ptrdiff_t>(c * kDim),
+                                  weights.begin() + static_cast<std::ptrdiff_t>((c + 1) * kDim));
+      double squared = 0.0;
+      for (const double entry : w) squared += entry * entry;
+      variance += (1e-12 + v * squared) * spread + v * energy(exact, solved_by_elimination(left, w));
+    }
+    const std::vector<RidgePoint> path = ridge_path(exact.released(kNoise, 3, 1e-6), {1.0, kDim}, {&ridge, 1},
+                                                    {.count = exact.count, .squared_targets = 100.0}, 3);
+    const double expected = exact_loss(exact, weights, 100.0) * (1.0 + 2.0 * degrees / exact.count);
+    EXPECT_NEAR(path.front().loss / expected, 1.0, 0.01) << ridge;
+    EXPECT_NEAR(path.front().noise / std::sqrt(variance / (2.0 * exact.count)), 1.0, 0.01) << ridge;
+  }
+}
+
+// What is trained on one part of the noise is judged by the other: the mean over seeds is the loss without noise of
+// what is trained on noise sqrt(1 + 1/4) times as large. Each mean of 1,000 is known to a part in 100.
+TEST(RidgePathTest, TheLossIsUnbiasedWhereNoiseIsLarge) {
+  const ExactSums exact(4000);
+  constexpr double kNoise = 300.0;
+  constexpr double kRidge = 500.0;
+  const double targets = exact.count;
+  Communicator alone = Communicator::alone();
+  double told = 0.0;
+  double truth = 0.0;
+  constexpr std::uint64_t kSeeds = 1000;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    told += ridge_path(exact.released(kNoise, seed), {1.0, kDim}, {&kRidge, 1},
+                       {.count = exact.count, .squared_targets = targets}, seed)
+                .front()
+                .loss /
+            kSeeds;
+    const Release louder = exact.released(kNoise * std::sqrt(1.25), seed + kSeeds);
+    const double usual = 0.5 * noise_radius_of(louder.block("gram"), {1.0, kDim}) + 1.0;
+    const double factor = kRidge / usual;
+    truth += exact_loss(exact, solve_least_squares(alone, louder, {1.0, kDim}, 2, 0.5, {&factor, 1}).front(), targets) /
+             kSeeds;
+  }
+  EXPECT_NEAR(told / truth, 1.0, 0.05);
 }
 
 }  // namespace
