@@ -17,11 +17,11 @@ struct Cell {
   std::string labels = "y";  // the file beside x, and its option
 };
 
-// Rows of silo or rank r are x{r}, with persons p{r} who have rows in every part.
+// Rows of silo r are x-s{r}, those of rank r x-r{r}; persons have rows in every part.
 class PersonMatrixTest : public AmongSilosTest {
  protected:
   PersonMatrixTest() {
-    for (std::size_t part = 0; part <= kSilos; ++part) {
+    for (const char* part : {"-s1", "-s2", "-s3", "-r0", "-r1"}) {
       const TrainingRows rows = make_rows({kRowsOfPart / 3, kRowsOfPart / 3, kRowsOfPart / 3}, kDim);
       write_rows(rows, fmt::format("x{}.npy", part), fmt::format("y{}.npy", part));
       std::vector<std::int64_t> persons;
@@ -34,25 +34,22 @@ class PersonMatrixTest : public AmongSilosTest {
         for (std::int64_t c = 0; c < 3; ++c) sets += static_cast<char>(c == rows.labels[row] ? 1 : 0);
       }
       write_label_file(folder_ / fmt::format("p{}.npy", part), persons);
-      const std::string shape = fmt::format("({},)", rows.rows());
-      write_bytes(folder_ / fmt::format("t{}.npy", part), npy_header_bytes(npy_text("<f8", shape)) + targets);
-      write_bytes(folder_ / fmt::format("s{}.npy", part),
-                  npy_header_bytes(npy_text("|u1", fmt::format("({}, 3)", rows.rows()))) + sets);
+      const auto write = [&](const char* name, const char* type, const std::string& shape, const std::string& entries) {
+        write_bytes(folder_ / fmt::format("{}{}.npy", name, part), npy_header_bytes(npy_text(type, shape)) + entries);
+      };
+      write("t", "<f8", fmt::format("({},)", rows.rows()), targets);
+      write("s", "|u1", fmt::format("({}, 3)", rows.rows()), sets);
     }
     write_rows(make_rows({20, 20, 20}, kDim), "u.npy", "v.npy");
   }
 
-  // Its words, with `part` in the place of {rank}.
+  // Its words, with `part` in the place of @.
   static std::string line_of(const Cell& cell, const std::string& part) {
     const std::string rows = "--" + cell.rows;
-    const std::string labels =
-        cell.labels != "t" ? rows + "-y" : (cell.rows == "train" ? "--targets" : rows + "-targets");
-    std::string line = fmt::format("{} {}-x x{{rank}}.npy {} {}{{rank}}.npy {}-person p{{rank}}.npy {} ", cell.command,
-                                   rows, labels, cell.labels, rows, cell.options);
-    constexpr std::string_view kRank = "{rank}";
-    for (std::size_t at = line.find(kRank); at != std::string::npos; at = line.find(kRank, at + part.size())) {
-      line.replace(at, kRank.size(), part);
-    }
+    const std::string numbers = cell.rows == "train" ? "--targets" : rows + "-targets";
+    std::string line = fmt::format("{} {}-x x@.npy {} {}@.npy {}-person p@.npy {} ", cell.command, rows,
+                                   cell.labels == "t" ? numbers : rows + "-y", cell.labels, rows, cell.options);
+    for (std::size_t at = line.find('@'); at != std::string::npos; at = line.find('@')) line.replace(at, 1, part);
     return line;
   }
 
@@ -68,7 +65,7 @@ class PersonMatrixTest : public AmongSilosTest {
     for (const int ranks : {0, 2}) {
       const std::string ledger = fmt::format("l{}.jsonl", ++ledgers_);
       const ProgramRun made =
-          run(line_of(cell, ranks == 0 ? "1" : "{rank}") + "--quiet --report r.json --ledger " + ledger, ranks);
+          run(line_of(cell, ranks == 0 ? "-s1" : "-r{rank}") + "--report r.json --ledger " + ledger, ranks);
       ASSERT_EQ(made.exit_code, 0) << ranks << " ranks: " << made.err;
       expect_persons(ledger);
     }
@@ -77,7 +74,7 @@ class PersonMatrixTest : public AmongSilosTest {
   void expect_among_silos(const Cell& cell) const {
     const std::string ledger = fmt::format("l{}.jsonl", ++ledgers_);
     const std::string line =
-        line_of(cell, "{rank}") + "--secure-aggregation --rows-per-person 1 --quiet --report r.json --ledger " + ledger;
+        line_of(cell, "-s{rank}") + "--secure-aggregation --rows-per-person 1  --report r.json --ledger " + ledger;
     ASSERT_EQ(run_among(kSilos, line, 0).exit_code, 0);
     expect_persons(ledger);
   }
@@ -111,7 +108,7 @@ TEST_F(PersonMatrixTest, EveryPreparationAndChoiceTakesThem) {
        {"--method ls --shared-gram --choose", "--method ls", "--method mean --metric euclidean --center dp",
         "--method fc --pca 4 --rounds 2", "--method gd --select 4 --rounds 2",
         "--method fisher --select 4 --select-by t", "--method gd --warm-start --rounds 2",
-        "--method adam --objective balanced --rounds 2", "--method ls --feature-range private --normalize none",
+        "--objective balanced --rounds 2", "--method ls --feature-range private --normalize none",
         "--method mean --adjacency replace-one"}) {
     expect_everywhere({"fit", "train", of_classes(words)});
   }
@@ -140,16 +137,18 @@ TEST_F(PersonMatrixTest, EveryReleaseTakesThem) {
 
 TEST_F(PersonMatrixTest, EveryEvaluationTakesThem) {
   succeed(
-      "fit --train-x x0.npy --train-y y0.npy --classes 3 --mu 1 --method gd --rounds 2 --out m --ledger model.jsonl");
-  succeed("fit --train-x x0.npy --targets t0.npy --mu 1 --method ls --target-range 0,1 --out n --ledger model.jsonl");
+      "fit --train-x x-s2.npy --train-y y-s2.npy --classes 3 --mu 1 --method gd --rounds 2 --out m --ledger "
+      "model.jsonl");
+  succeed(
+      "fit --train-x x-s2.npy --targets t-s2.npy --mu 1 --method ls --target-range 0,1 --out n --ledger model.jsonl");
   for (const char* metrics :
-       {"", "--metrics accuracy,f1,topk --top-k 2", "--metrics auc --positive 1", "--group y{rank}.npy --groups 3"}) {
+       {"", "--metrics accuracy,f1,topk --top-k 2", "--metrics auc --positive 1", "--group y@.npy --groups 3"}) {
     expect_everywhere({"evaluate --private", "test", fmt::format("--mu 3 --model m {}", metrics)});
   }
   expect_everywhere({"evaluate --private", "test", "--mu 3 --model n", "t"});
   expect_alone_and_on_ranks(
       {"fit", "train",
-       of_classes("--method ls --evaluate-share 0.3 --test-x x0.npy --test-y y0.npy --test-person p0.npy")});
+       of_classes("--method ls --evaluate-share 0.3 --test-x x-s2.npy --test-y y-s2.npy --test-person p-s2.npy")});
 }
 
 }  // namespace dpreduce::person_matrix_test
