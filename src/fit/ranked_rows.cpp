@@ -9,6 +9,7 @@
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/files/paths.hpp"
+#include "common/ranks/silo_job.hpp"
 #include "fit/files_once.hpp"
 
 namespace dpreduce {
@@ -35,21 +36,33 @@ bool has_rows(const Communicator& ranks, RowsOfSilos whose) {
   return ranks.silos() == nullptr || ranks.is_coordinator() == (whose == RowsOfSilos::kCoordinator);
 }
 
-void require_largest_dim(double dim, double largest, const std::string& name) {
-  if (dim == largest) return;
-  throw BadInput(fmt::format("{}: rows have {} features, but those of another rank have {}; all files must agree", name,
-                             dim, largest));
+// A number that rows have alike on all ranks with rows. Silos with a roster take it from there: none of them can move
+// it.
+struct AgreedNumber {
+  std::size_t number = 0;
+  bool is_of_roster = false;
+};
+
+// Collective.
+AgreedNumber agreed_number(std::size_t own, std::size_t Roster::*stated, Communicator& ranks) {
+  if (ranks.silos() != nullptr && ranks.silos()->roster()) return {*ranks.silos()->roster().*stated, true};
+  return {static_cast<std::size_t>(ranks.max_everywhere(static_cast<double>(own)))};
+}
+
+void require_agreed(std::size_t own, const AgreedNumber& all, const char* what, const std::string& name) {
+  if (own == all.number) return;
+  throw BadInput(fmt::format("{}: rows have {} {}, but {}; all files must agree", name, own, what,
+                             all.is_of_roster ? fmt::format("--roster says {} {}", all.number, what)
+                                              : fmt::format("those of another rank have {}", all.number)));
 }
 
 // Targets of a row, the same for all ranks that have rows. Collective.
 std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicator& ranks) {
-  const auto most = static_cast<std::size_t>(ranks.max_everywhere(static_cast<double>(own)));
+  const AgreedNumber all = agreed_number(own, &Roster::classes, ranks);
   ranks.together([&] {
-    if (own == 0 || own == most) return;
-    throw BadInput(fmt::format("{}: rows have {} targets, but those of another rank have {}; all files must agree",
-                               options.y.front(), own, most));
+    if (own != 0) require_agreed(own, all, "targets", options.y.front());
   });
-  return most;
+  return all.number;
 }
 
 }  // namespace
@@ -78,9 +91,8 @@ WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const R
   const std::string& x_name = options.x.front();
   std::optional<WorkerRows> rows;
   ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, options.y.front(), options.role_of_y())); });
-  const double dim = static_cast<double>(rows->dim());
-  const double largest = ranks.max_everywhere(dim);
-  ranks.together([&] { require_largest_dim(dim, largest, x_name); });
+  const AgreedNumber dim = agreed_number(rows->dim(), &Roster::dim, ranks);
+  ranks.together([&] { require_agreed(rows->dim(), dim, "features", x_name); });
   if (options.has_targets) agreed_targets(rows->targets(), options, ranks);
   return std::move(*rows);
 }
@@ -103,14 +115,13 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
   if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);
-  const double dim = rows ? static_cast<double>(rows->dim()) : 0.0;
-  const double largest = ranks.max_everywhere(dim);
+  const AgreedNumber dim = agreed_number(rows ? rows->dim() : 0, &Roster::dim, ranks);
   ranks.together([&] {
     if (claims) require_no_earlier_claim(*rows, *claims);
-    if (has_some) require_largest_dim(dim, largest, options.x.front());
+    if (has_some) require_agreed(rows->dim(), dim, "features", options.x.front());
   });
   const std::size_t targets = options.has_targets ? agreed_targets(rows ? rows->targets() : 0, options, ranks) : 0;
-  return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest), targets);
+  return rows ? std::move(*rows) : WorkerRows::none(dim.number, targets);
 }
 
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,

@@ -258,7 +258,7 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
   const CoordinatorSession& session = *job.coordinator();
   nlohmann::json json{
       {"count", job.terms().silos},         {"threshold", job.terms().threshold},
-      {"colluding", job.terms().colluding}, {"identities", job.has_roster() ? "roster" : "ephemeral: a simulation"},
+      {"colluding", job.terms().colluding}, {"identities", job.roster() ? "roster" : "ephemeral: a simulation"},
       {"left", session.left().size()},      {"summed", session.last_summed().size()},
       {"lost", nlohmann::json::array()},    {"messages", nlohmann::json::object()}};
   json["noise"] = {{"source", to_string(noise)}};

@@ -75,11 +75,16 @@ void require_join(const Join& join, const Session& session, const MaskedPlan& pl
     throw AggregationAborted(fmt::format("a join is of silo {}, and the roster has {}", join.silo, roster.silos()));
   }
   const Member& member = roster.members[join.silo];
-  if (verifies(member.key, to_sign(kJoinDomain, session, plan, join.signed_part()), join.signature)) return;
+  if (!verifies(member.key, to_sign(kJoinDomain, session, plan, join.signed_part()), join.signature)) {
+    throw AggregationAborted(
+        fmt::format("the join of silo {} ({}) is not signed by it for this session; silos need the same plan, the same "
+                    "roster and the same version of dpreduce",
+                    join.silo, member.name));
+  }
+  if (gives_secret(join.key)) return;
   throw AggregationAborted(
-      fmt::format("the join of silo {} ({}) is not signed by it for this session; silos need the same plan, the same "
-                  "roster and the same version of dpreduce",
-                  join.silo, member.name));
+      fmt::format("the key in the join of silo {} ({}) is a point of small order: no silo can mask with it", join.silo,
+                  member.name));
 }
 
 struct Request {

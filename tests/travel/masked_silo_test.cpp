@@ -325,6 +325,22 @@ TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
               HasSubstr("is there twice"));
 }
 
+// Signed as it should be: each honest silo would refuse the request with it, so the coordinator makes none.
+TEST_F(MaskedSiloTest, AJoinWhoseKeyGivesNoSecretIsRefusedByTheCoordinator) {
+  begin_and_join();
+  const MaskedPlan own{*driver_, kText, roster_};
+  std::string low = joins_[1];
+  low.replace(4, 32, 32, '\0');
+  const std::string to_sign = "dpreduce masked join v1" + coordinator_->invitation().substr(0, 16) +
+                              std::string(reinterpret_cast<const char*>(own.digest.data()), own.digest.size()) +
+                              low.substr(0, 36);
+  const Signature signature = identity(2).sign(std::as_bytes(std::span(to_sign)));
+  low.replace(36, 64, reinterpret_cast<const char*>(signature.data()), signature.size());
+  joins_[1] = low;
+  EXPECT_THAT(refusal<AggregationAborted>([&] { request_of(first_task()); }),
+              HasSubstr("the key in the join of silo 2 (p2) is a point of small order"));
+}
+
 TEST_F(MaskedSiloTest, SilosCheckJoinsThemselves) {
   begin_and_join();
   const std::string honest = request_of(first_task());

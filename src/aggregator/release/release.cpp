@@ -91,7 +91,7 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunJournal journal, Char
     const SiloTerms& of_job = silos->terms();
     terms.silos = LedgerSilos{shares_ ? NoiseSource::kDistributed : NoiseSource::kCentral, of_job.silos,
                               of_job.threshold, of_job.colluding};
-    terms.silos->is_ephemeral = !silos->has_roster();
+    terms.silos->is_ephemeral = !silos->roster();
   }
   if (is_silo) {
     terms.silos->left = 0;

@@ -69,6 +69,16 @@ SecretVector<std::byte> AgreementKey::agree(const PublicKey& other) const {
   return secret;
 }
 
+bool gives_secret(const PublicKey& key) {
+  static const AgreementKey any = AgreementKey::generate();
+  try {
+    any.agree(key);
+    return true;
+  } catch (const AggregationAborted&) {
+    return false;
+  }
+}
+
 SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyContext& context) {
   std::vector<std::byte> info;
   append(info, kKeyDomain);

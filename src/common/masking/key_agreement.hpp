@@ -58,6 +58,9 @@ class AgreementKey {
   std::unique_ptr<evp_pkey_st, FreeKey> key_;
 };
 
+/// Returns where a key pair agrees with that key on a secret: for all pairs, or, of a point of small order, for none.
+bool gives_secret(const PublicKey& key);
+
 /// 32 bytes; contexts that differ anywhere give independent keys.
 SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyContext& context);
 

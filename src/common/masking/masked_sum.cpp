@@ -28,6 +28,14 @@ Advertisement read_advertisement(PayloadReader& reader) {
   return advertisement;
 }
 
+std::string fault_of(const Advertisement& advertisement, const SumAttempt& attempt, std::uint32_t silo,
+                     const PublicKey& identity) {
+  if (!verifies(identity, signed_part(attempt, silo, advertisement), advertisement.signature)) {
+    return "is not signed by it";
+  }
+  return gives_secret(advertisement.mask_key) ? "" : "is a point of small order, which gives no shared secret";
+}
+
 void write(PayloadWriter& writer, const SaltedShare& share) {
   for (const std::uint64_t value : share.share.values) writer.u64(value);
   writer.bytes(share.salt);

@@ -27,6 +27,7 @@
 #include <array>
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -94,6 +95,10 @@ std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo
 
 void write(PayloadWriter& writer, const Advertisement& advertisement);
 Advertisement read_advertisement(PayloadReader& reader);
+/// Why silos cannot mask with what that silo advertises, as the rest of "its mask key ..."; empty where they can. The
+/// coordinator asks before it relays an advertisement, and each silo asks again.
+std::string fault_of(const Advertisement& advertisement, const SumAttempt& attempt, std::uint32_t silo,
+                     const PublicKey& identity);
 void write(PayloadWriter& writer, const SaltedShare& share);
 /// The bytes do not hold the holder: the caller says who it is. Throws AggregationAborted where a value is no field
 /// element.

@@ -78,9 +78,8 @@ std::vector<std::byte> MaskingCoordinator::quorum(ListStage stage) const {
 void MaskingCoordinator::take_advertisement(std::uint32_t silo, PayloadReader& payload) {
   const Advertisement advertisement = read_advertisement(payload);
   payload.end();
-  if (!verifies(roster_.members.at(silo).key, signed_part(attempt_, silo, advertisement), advertisement.signature)) {
-    throw AggregationAborted("its mask key is not signed by it");
-  }
+  const std::string fault = fault_of(advertisement, attempt_, silo, roster_.members.at(silo).key);
+  if (!fault.empty()) throw AggregationAborted("its mask key " + fault);
   require_turn(!graph_ && advertisements_.emplace(silo, advertisement).second);
 }
 

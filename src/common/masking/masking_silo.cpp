@@ -74,11 +74,9 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
   if (!graph_->contains(self_.number)) refuse("this silo has no part in the sum");
   for (const std::uint32_t neighbor : graph_->neighbors(self_.number)) {
     const Advertisement advertisement = read_advertisement(keys);
-    if (neighbor >= self_.roster->members.size() ||
-        !verifies(self_.roster->members[neighbor].key, signed_part(attempt_, neighbor, advertisement),
-                  advertisement.signature)) {
-      refuse(fmt::format("the mask key of silo {} is not signed by it", neighbor));
-    }
+    if (neighbor >= self_.roster->members.size()) refuse(fmt::format("silo {} is not of this run", neighbor));
+    const std::string fault = fault_of(advertisement, attempt_, neighbor, self_.roster->members[neighbor].key);
+    if (!fault.empty()) refuse(fmt::format("the mask key of silo {} {}", neighbor, fault));
     neighbor_keys_.emplace(neighbor, advertisement.mask_key);
   }
   keys.end();

@@ -8,7 +8,7 @@
 namespace dpreduce {
 
 SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost)
-    : terms_(entry.terms), has_roster_(entry.roster.has_value()), over_network_(entry.over_network), log_(entry.log) {
+    : terms_(entry.terms), roster_(entry.roster), over_network_(entry.over_network), log_(entry.log) {
   if (rank == 0) {
     coordinator_.emplace(wire, std::move(entry), std::move(on_lost));
     coordinator_->connect();

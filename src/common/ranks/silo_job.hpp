@@ -20,7 +20,8 @@ class SiloJob final : public Job {
   SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost);
 
   const SiloTerms& terms() const { return terms_; }
-  bool has_roster() const { return has_roster_; }
+  /// Whom the parties know, and what rows look like; nothing in a simulation without --roster.
+  const std::optional<Roster>& roster() const { return roster_; }
   /// Whether parties may be on one machine, and know each other there (file_claims.hpp).
   bool may_share_machine() const { return !over_network_; }
   /// The log of this party; null: none.
@@ -53,7 +54,7 @@ class SiloJob final : public Job {
 
  private:
   SiloTerms terms_;
-  bool has_roster_;
+  std::optional<Roster> roster_;
   bool over_network_;
   PartyLog* log_;
   bool has_plan_ = false;

@@ -152,6 +152,51 @@ TEST_F(MaskingTest, AKeyThatItsSiloHasNotSignedIsRefused) {
               HasSubstr("the mask key of silo 2 is not signed by it"));
 }
 
+// The points of X25519 whose order divides 8, and forms of them that are not reduced: no key pair gives a secret with
+// one.
+std::vector<PublicKey> points_of_small_order() {
+  const auto key_of = [](std::string_view hex) {
+    PublicKey key{};
+    for (std::size_t byte = 0; byte < key.size(); ++byte) {
+      key[byte] = static_cast<std::byte>(std::stoul(std::string(hex.substr(2 * byte, 2)), nullptr, 16));
+    }
+    return key;
+  };
+  const std::string zeros(62, '0');
+  const std::string middle(60, 'f');
+  return {key_of("00" + zeros),
+          key_of("01" + zeros),
+          key_of("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+          key_of("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+          key_of("ec" + middle + "7f"),
+          key_of("ed" + middle + "7f"),
+          key_of("ee" + middle + "7f")};
+}
+
+// A silo that signs such a key would end each of its neighbors. It is refused by the coordinator; a silo that gets one
+// all the same names who has signed it.
+TEST_F(MaskingTest, AMaskKeyOfSmallOrderIsRefusedByTheCoordinatorAndBySilos) {
+  const std::string said = "is a point of small order, which gives no shared secret";
+  for (const PublicKey& point : points_of_small_order()) {
+    SCOPED_TRACE(to_hex(point));
+    EXPECT_FALSE(gives_secret(point));
+    begin();
+    Advertisement low{point, PublicKey{}, {}};
+    low.signature = parties_.identity(2).sign(signed_part(attempt_, 2, low));
+    PayloadWriter advertised;
+    write(advertised, low);
+    const Bytes message = advertised.take();
+    EXPECT_EQ(refusal(message, [&](PayloadReader& reader) { coordinator_->take_advertisement(2, reader); }),
+              "its mask key " + said);
+    advertise({1, 2, 3, 4});
+    Bytes keys = coordinator_->keys_for(1);
+    std::ranges::copy(message, keys.begin() + 4 + 4 * kSilos);  // in the place of silo 2's
+    EXPECT_THAT(refusal(keys, [&](PayloadReader& reader) { silos_.at(1).take_keys(reader); }),
+                HasSubstr("the mask key of silo 2 " + said));
+  }
+  EXPECT_TRUE(gives_secret(AgreementKey::generate().public_key()));
+}
+
 TEST_F(MaskingTest, AnAdvertisementOfAnotherRoundIsRefused) {
   SumAttempt other = attempt_;
   other.round = 2;

@@ -21,7 +21,8 @@ struct Oddity {
   FrameKind at;
   int number;
   std::function<void(FrameKind&, Payload&)> change;
-  std::string reason;  // for which it is lost
+  std::string reason;                                // for which it is lost
+  std::optional<PublicKey> mask_key = std::nullopt;  // what it advertises and signs, in the place of its own
 };
 
 // Silo `number` of a run of one agreement, one sum and one largest number, with its payloads in the test's hands.
@@ -42,6 +43,14 @@ class HandledSilo {
       const SiloSum::Due due = sum.take(opened.kind, attempt, reader);
       if (due.step == SiloSum::Step::kEnd) break;
       Payload body = due.body;
+      if (due.kind == FrameKind::kAdvertise && number_ == kOdd && oddity_.mask_key) {
+        Advertisement lie{*oddity_.mask_key, {}, {}};
+        lie.signature = identity_.sign(signed_part(
+            {run_, 2, attempt, kWords, terms_.threshold, terms_.colluding, Transcript().digest()}, number_, lie));
+        PayloadWriter writer;
+        write(writer, lie);
+        body = writer.take();
+      }
       if (due.step == SiloSum::Step::kMask) {
         std::vector<std::uint64_t> words(kWords, number_);
         sum.mask(0, words);
@@ -217,6 +226,18 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
     EXPECT_EQ(summed_.size(), has_masked ? 4U : 3U);
     EXPECT_EQ(largest_, 4.0);
   }
+}
+
+// Every honest silo would refuse it: the liar is lost, by name, and nobody else.
+TEST_F(CoordinatorSessionTest, ASiloWhoseSignedMaskKeyGivesNoSecretIsLostAloneAndByName) {
+  const auto as_it_is = [](FrameKind&, Payload&) {};
+  run({"of small order", FrameKind::kAdvertise, 1, as_it_is, "", PublicKey{}});
+  EXPECT_EQ(refusal_, "");
+  ASSERT_EQ(lost_.size(), 1U);
+  EXPECT_EQ(lost_[0].silo, kOdd);
+  EXPECT_EQ(lost_[0].phase, "advertise");
+  EXPECT_THAT(lost_[0].reason, HasSubstr("its mask key is a point of small order"));
+  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
 }
 
 // Pieces of an attempt that was given up may still be on their way, and are no part of another one. Where none was
