@@ -12,6 +12,7 @@ namespace {
 
 using boost::asio::ip::tcp;
 
+constexpr int kWaitsInVisit = 16;  // the longest wait for a handshake, as a part of a visit
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
 
 tcp::acceptor listening(boost::asio::io_context& io, const NetworkAddress& listen) {
@@ -61,43 +62,80 @@ void Doorman::accept() {
   });
 }
 
-std::uint64_t Doorman::least_promising() {
-  const auto silent = std::ranges::find_if(visitors_, [](const auto& visitor) { return !visitor.second.has_begun; });
-  if (silent != visitors_.end()) return silent->first;
-  return std::next(visitors_.begin(), static_cast<std::ptrdiff_t>(chance_() % visitors_.size()))->first;
+// Strangers and others have as many places each, so that no stranger takes the place of one that has said hello.
+void Doorman::make_room(bool among_strangers) {
+  const auto now = Clock::now();
+  std::vector<std::uint64_t> worst;
+  std::uint64_t most_failures = 0;
+  std::size_t there = 0;
+  for (const auto& [number, visitor] : visitors_) {
+    if ((visitor.stage == Stage::kStranger) != among_strangers) continue;
+    ++there;
+    const std::uint64_t failures = failed_.count(visitor.network, now);
+    if (failures > most_failures) worst.clear();
+    if (failures >= most_failures) worst.push_back(number);
+    most_failures = std::max(most_failures, failures);
+  }
+  if (there <= kMostVisitors) return;
+  turn_away(among_strangers ? worst.front() : worst[chance_() % worst.size()],
+            fmt::format("{} others wait to prove themselves", kMostVisitors), {},
+            among_strangers ? Blame::kVisitor : Blame::kNobody);
 }
 
 void Doorman::let_in(TlsConnection::Socket socket) {
-  if (visitors_.size() >= kMostVisitors) {
-    turn_away(least_promising(), fmt::format("{} others wait to prove themselves", kMostVisitors));
-  }
+  boost::system::error_code error;
+  const auto remote = socket.remote_endpoint(error);
   const std::uint64_t number = ++visitors_so_far_;
   const auto connection = std::make_shared<TlsConnection>(std::move(socket));
-  visitors_.emplace(number, Visitor{connection, Clock::now() + visit_});
-  connection->when_readable([this, number] { begin_handshake(number); });
+  visitors_.emplace(number, Visitor{.connection = connection,
+                                    .network = FailedVisits::network_of(remote.address()),
+                                    .until = Clock::now() + visit_ / 2});
+  connection->read_hello([this, number](const std::string& fault) { take_hello(number, fault); });
+  make_room(true);
+}
+
+void Doorman::take_hello(std::uint64_t number, const std::string& fault) {
+  const auto visitor = visitors_.find(number);
+  if (visitor == visitors_.end()) return;
+  if (!fault.empty()) return turn_away(number, fault);
+  const auto now = Clock::now();
+  visitor->second.stage = Stage::kWaiting;
+  visitor->second.until = now + visit_;
+  visitor->second.may_begin_at = now + failed_.wait(visitor->second.network, now, visit_ / kWaitsInVisit);
+  make_room(false);
+  begin_handshakes(now);
 }
 
 // A bucket of tokens, one a handshake, that fills at the rate.
-bool Doorman::may_begin() {
-  const auto now = Clock::now();
+bool Doorman::may_begin(double left_to_others, Clock::time_point now) {
   const double seconds = std::chrono::duration<double>(now - std::exchange(counted_at_, now)).count();
   handshakes_left_ = std::min(kHandshakesPerSecond, handshakes_left_ + kHandshakesPerSecond * seconds);
-  if (handshakes_left_ < 1.0) return false;
+  if (handshakes_left_ < 1.0 + left_to_others) return false;
   handshakes_left_ -= 1.0;
   return true;
 }
 
+// Of those whose turn it is: first whoever comes from where nothing has failed.
+void Doorman::begin_handshakes(Clock::time_point now) {
+  for (const bool has_failed : {false, true}) {
+    for (auto next = visitors_.begin(); next != visitors_.end();) {
+      const auto& [number, visitor] = *next++;
+      if (visitor.stage != Stage::kWaiting || visitor.may_begin_at > now) continue;
+      if ((failed_.count(visitor.network, now) > 0) != has_failed) continue;
+      if (!may_begin(has_failed ? kHandshakesPerSecond / 2 : 0, now)) break;
+      begin_handshake(number);
+    }
+  }
+}
+
 void Doorman::begin_handshake(std::uint64_t number) {
-  const auto visitor = visitors_.find(number);
-  if (visitor == visitors_.end()) return;
-  if (!may_begin()) return turn_away(number, "too many handshakes at once");
-  visitor->second.has_begun = true;
-  visitor->second.connection->handshake(identity_, TlsConnection::Side::kServer,
-                                        [this, number](const std::string& fault) {
-                                          if (!visitors_.contains(number)) return;
-                                          if (!fault.empty()) return turn_away(number, fault);
-                                          wait_for_greeting(number);
-                                        });
+  Visitor& visitor = visitors_.at(number);
+  visitor.stage = Stage::kProving;
+  visitor.connection->handshake(identity_, TlsConnection::Side::kServer, [this, number](const std::string& fault) {
+    if (!visitors_.contains(number)) return;
+    if (!fault.empty()) return turn_away(number, fault);
+    wait_for_greeting(number);
+  });
 }
 
 void Doorman::wait_for_greeting(std::uint64_t number) {
@@ -114,6 +152,7 @@ bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {
     std::optional<LinkMessage> greeting = visitor.reader.next();
     if (!greeting) return true;
     Proved proved{visitor.connection->peer(), visitor.connection, std::move(visitor.reader), greeting->greeting};
+    failed_.forget(visitor.network);
     visitors_.erase(number);
     return admit_(std::move(proved));
   } catch (const AggregationAborted& fault) {
@@ -123,9 +162,10 @@ bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {
 }
 
 // `last`: what the visitor is told; where empty, nothing.
-void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last) {
+void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last, Blame blame) {
   const auto visitor = visitors_.find(number);
   if (visitor == visitors_.end()) return;
+  if (blame == Blame::kVisitor) failed_.add(visitor->second.network, Clock::now());
   const std::shared_ptr<TlsConnection> connection = visitor->second.connection;
   visitors_.erase(visitor);
   if (last.empty()) {
@@ -146,10 +186,15 @@ void Doorman::tell_refused(const std::string& line) {
 }
 
 void Doorman::tick(Clock::time_point now) {
-  while (!visitors_.empty() && visitors_.begin()->second.until <= now) {
-    turn_away(visitors_.begin()->first,
-              fmt::format("it has not proved who it is within {} s", std::chrono::duration<double>(visit_).count()));
+  for (auto next = visitors_.begin(); next != visitors_.end();) {
+    const auto& [number, visitor] = *next++;
+    if (visitor.until > now) continue;
+    const double seconds = std::chrono::duration<double>(visit_).count();
+    turn_away(number, visitor.stage == Stage::kStranger
+                          ? fmt::format("it has not said hello in TLS within {} s", seconds / 2)
+                          : fmt::format("it has not proved who it is within {} s", seconds));
   }
+  begin_handshakes(now);
   if (now < told_until_) return;
   told_until_ = now + kTellAgain;
   lines_left_ = kLinesAtOnce;

@@ -1,9 +1,12 @@
 // Who knocks at the coordinator's door, until it is known who that is.
 //
-// A visitor has one of kMostVisitors places, and a few seconds to prove that it is a silo of the roster and to greet.
-// Until something comes of it, it costs a socket; then what one handshake of TLS takes. Where all places are taken,
-// the next one takes that of a visitor that has sent nothing, or else of any: whoever holds connections keeps nobody
-// out for long. Handshakes are made at a bounded rate; a visitor above it is turned away. Nothing that a visitor sends
+//     stranger   a socket, until its whole first record of TLS is here: half of the time of a visit
+//     visitor    one of kMostVisitors places, until it has proved that it is a silo of the roster and has greeted
+//
+// Only a whole first record takes a place, or any of the handshakes of a second. A visitor above their rate waits, and
+// so does one from where visits have failed (failed_visits.hpp), which leaves half of the rate to others. Where all
+// places are taken, the next one takes that of the visitor whose network has failed most, then any; of strangers, who
+// are as many at most, the oldest. So whoever holds connections keeps nobody out for long. Nothing that a visitor sends
 // is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that does not greet as it should, is
 // told why.
 #pragma once
@@ -20,6 +23,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "network/failed_visits.hpp"
 #include "network/link_message.hpp"
 #include "network/network_address.hpp"
 #include "network/tls_connection.hpp"
@@ -64,22 +68,29 @@ class Doorman {
   void tick(Clock::time_point now);
 
  private:
+  enum class Stage { kStranger, kWaiting, kProving };
   struct Visitor {
     std::shared_ptr<TlsConnection> connection;
+    std::string network;
     Clock::time_point until;
-    bool has_begun = false;  // something has come of it
+    Stage stage = Stage::kStranger;
+    Clock::time_point may_begin_at{};
     LinkReader reader{LinkKind::kGreeting};
   };
+  enum class Blame { kVisitor, kNobody };
 
   void accept();
   void let_in(TlsConnection::Socket socket);
+  void take_hello(std::uint64_t number, const std::string& fault);
+  void begin_handshakes(Clock::time_point now);
   void begin_handshake(std::uint64_t number);
   void wait_for_greeting(std::uint64_t number);
   bool take(std::uint64_t number, std::span<const std::byte> bytes);
-  void turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last = {});
+  void turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last = {},
+                 Blame blame = Blame::kVisitor);
   void tell_untold();
-  std::uint64_t least_promising();
-  bool may_begin();
+  void make_room(bool among_strangers);
+  bool may_begin(double left_to_others, Clock::time_point now);
 
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer pause_;
@@ -88,6 +99,7 @@ class Doorman {
   std::function<bool(Proved)> admit_;
   std::function<void(const std::string&)> tell_;
   std::map<std::uint64_t, Visitor> visitors_;
+  FailedVisits failed_;
   std::uint64_t visitors_so_far_ = 0;
   double handshakes_left_ = kHandshakesPerSecond;
   Clock::time_point counted_at_ = Clock::now();

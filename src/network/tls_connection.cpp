@@ -1,6 +1,7 @@
 #include "network/tls_connection.hpp"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
@@ -8,6 +9,22 @@
 
 namespace dpreduce {
 namespace {
+
+// A record of TLS: its type, version (2 bytes) and length (2); in it a message of the handshake: its type and length
+// (3).
+constexpr std::size_t kRecordHeader = 5;
+constexpr std::size_t kHandshakeRecord = 22;
+constexpr std::size_t kMajorVersion = 3;
+constexpr std::size_t kHandshakeHeader = 4;
+constexpr std::size_t kClientHello = 1;
+
+// In the order of a network.
+std::size_t number_at(const std::vector<std::byte>& bytes, std::size_t place, std::size_t length) {
+  std::size_t number = 0;
+  for (std::size_t end = place + length; place < end; ++place)
+    number = 256 * number + std::to_integer<std::size_t>(bytes[place]);
+  return number;
+}
 
 constexpr std::size_t kReadAtOnce = std::size_t{16} << 10;  // a record of TLS holds no more
 
@@ -31,26 +48,48 @@ TlsConnection::TlsConnection(Socket socket) : socket_(std::move(socket)), remote
   socket_->set_option(boost::asio::ip::tcp::no_delay(true), error);
 }
 
-void TlsConnection::when_readable(std::function<void()> then) {
-  socket_->async_wait(Socket::wait_read, [self = shared_from_this(), then = std::move(then)](auto error) {
-    if (!error && !self->is_closed_) then();
-  });
+void TlsConnection::read_hello(std::function<void(const std::string&)> then) {
+  come_.resize(kRecordHeader);
+  boost::asio::async_read(*socket_, boost::asio::buffer(come_),
+                          [self = shared_from_this(), then = std::move(then)](auto error, std::size_t) {
+                            if (self->is_closed_) return;
+                            if (error) return then(words_of(error));
+                            self->read_hello_body(then);
+                          });
+}
+
+void TlsConnection::read_hello_body(std::function<void(const std::string&)> then) {
+  const std::size_t length = number_at(come_, 3, 2);
+  if (number_at(come_, 0, 1) != kHandshakeRecord || number_at(come_, 1, 1) != kMajorVersion ||
+      length < kHandshakeHeader || length > kLongestHello) {
+    return then("its first words are no hello of TLS");
+  }
+  come_.resize(kRecordHeader + length);
+  boost::asio::async_read(*socket_, boost::asio::buffer(come_) + kRecordHeader,
+                          [self = shared_from_this(), then = std::move(then), length](auto error, std::size_t) {
+                            if (self->is_closed_) return;
+                            if (error) return then(words_of(error));
+                            const bool is_whole =
+                                number_at(self->come_, kRecordHeader, 1) == kClientHello &&
+                                number_at(self->come_, kRecordHeader + 1, 3) + kHandshakeHeader <= length;
+                            then(is_whole ? "" : "its first record is no whole hello of TLS");
+                          });
 }
 
 void TlsConnection::handshake(TlsIdentity& identity, Side side, std::function<void(const std::string&)> done) {
   if (is_closed_) return;
   stream_.emplace(std::move(*socket_), identity.context());
   socket_.reset();
-  const auto type =
-      side == Side::kServer ? boost::asio::ssl::stream_base::server : boost::asio::ssl::stream_base::client;
-  stream_->async_handshake(type, [self = shared_from_this(), &identity, done = std::move(done)](auto error) {
+  const auto end = [self = shared_from_this(), &identity, done = std::move(done)](auto error, std::size_t = 0) {
     if (self->is_closed_) return;
     const std::optional<PublicKey> refused = identity.take_refused();
     if (!error) return done({});
     done(refused
              ? fmt::format("identity {}... is not that of a party in --roster which may be here", short_hex(*refused))
              : words_of(error));
-  });
+  };
+  if (side == Side::kClient) return stream_->async_handshake(boost::asio::ssl::stream_base::client, end);
+  stream_->async_handshake(boost::asio::ssl::stream_base::server, boost::asio::buffer(come_), end);
 }
 
 void TlsConnection::set_handlers(Handlers handlers) {

@@ -37,8 +37,12 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   /// Who is connected, as an address.
   const std::string& remote() const { return remote_; }
 
-  /// Calls `then` when something has come, before anything costs memory or time.
-  void when_readable(std::function<void()> then);
+  /// The longest first record that is read. A silo's has some 300 bytes.
+  static constexpr std::size_t kLongestHello = 4096;
+
+  /// Reads the visitor's first record, a whole ClientHello, before anything else costs memory or time; then calls
+  /// `then`, with what was wrong, or with an empty text: the handshake may begin. At the server's end.
+  void read_hello(std::function<void(const std::string& fault)> then);
 
   /// Calls `done` at the end of the handshake, with what was wrong, or with an empty text. `identity` outlives it.
   void handshake(TlsIdentity& identity, Side side, std::function<void(const std::string& fault)> done);
@@ -55,6 +59,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   void close();
 
  private:
+  void read_hello_body(std::function<void(const std::string& fault)> then);
   void read();
   void end(const std::string& why);
 
@@ -62,7 +67,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   std::optional<boost::asio::ssl::stream<Socket>> stream_;
   std::string remote_;
   std::shared_ptr<Handlers> handlers_;
-  std::vector<std::byte> come_;
+  std::vector<std::byte> come_;  // before the handshake: the hello
   std::vector<std::byte> out_;
   bool is_reading_ = false;
   bool is_writing_ = false;

@@ -18,6 +18,44 @@ tcp::endpoint door_of(const NetworkParties& parties) {
   return {boost::asio::ip::make_address("127.0.0.1"), parties.port()};
 }
 
+// From one of the addresses of this machine: each of 127.0.0.0/8 is one on Linux.
+void connect_from(tcp::socket& socket, const std::string& address, const NetworkParties& parties) {
+  socket.open(tcp::v4());
+  socket.bind({boost::asio::ip::make_address(address), 0});
+  socket.connect(door_of(parties));
+}
+
+// The first record of a visitor with that context, which is a whole ClientHello.
+std::vector<std::byte> hello_of(boost::asio::ssl::context& context) {
+  const std::unique_ptr<SSL, decltype(&SSL_free)> visitor(SSL_new(context.native_handle()), &SSL_free);
+  BIO* const said = BIO_new(BIO_s_mem());
+  SSL_set_bio(visitor.get(), BIO_new(BIO_s_mem()), said);
+  SSL_set_connect_state(visitor.get());
+  SSL_do_handshake(visitor.get());
+  std::vector<std::byte> hello(BIO_ctrl_pending(said));
+  BIO_read(said, hello.data(), static_cast<int>(hello.size()));
+  return hello;
+}
+
+// A visitor that says that, and stays.
+tcp::socket visitor_saying(boost::asio::io_context& io, const NetworkParties& parties,
+                           std::span<const std::byte> words) {
+  tcp::socket socket(io);
+  socket.connect(door_of(parties));
+  boost::asio::write(socket, boost::asio::buffer(words.data(), words.size()));
+  return socket;
+}
+
+// Greets as silo 1, and expects to be welcome.
+void expect_welcome(Stream& stream) {
+  boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
+  std::vector<std::byte> answer(kLinkHeader);
+  boost::system::error_code error;
+  boost::asio::read(stream, boost::asio::buffer(answer), error);
+  ASSERT_FALSE(error) << error.message();
+  EXPECT_EQ(static_cast<LinkKind>(answer[0]), LinkKind::kWelcome);
+}
+
 // A connection of TLS by whoever has that context; the error with which it, or the first read, ends.
 std::string end_of_handshake(boost::asio::io_context& io, boost::asio::ssl::context& context, tcp::endpoint door) {
   Stream stream(io, context);
@@ -122,6 +160,115 @@ TEST(Doorman, SilentConnectionsKeepNobodyOut) {
   EXPECT_TRUE(parties.comes_to_log(0, "others wait to prove themselves"));
 }
 
+// 600 visitors that say one byte of a record, where there are 64 places and 200 handshakes a second: one that is about
+// to prove itself keeps its place, and the next one needs no second try.
+TEST(Doorman, OneByteTakesNoPlaceAndNoHandshake) {
+  NetworkParties parties(1, std::chrono::seconds(40));
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  const auto proving = [&] {
+    Stream stream(io, own.context());
+    stream.next_layer().connect(door_of(parties));
+    stream.handshake(boost::asio::ssl::stream_base::client);
+    return stream;
+  };
+  Stream before = proving();
+  std::vector<tcp::socket> flood;
+  for (std::size_t visitor = 0; visitor < 600; ++visitor) {
+    flood.push_back(visitor_saying(io, parties, std::vector{std::byte{22}}));
+  }
+  expect_welcome(before);
+  Stream after = proving();
+  expect_welcome(after);
+}
+
+// All of a record but its last byte, a record that is too long, one that is cut in two, and other records.
+TEST(Doorman, OnlyAWholeFirstRecordIsShownToTls) {
+  NetworkParties parties(1, std::chrono::seconds(4));
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  const std::vector<std::byte> hello = hello_of(own.context());
+  ASSERT_LT(hello.size(), 1000U);
+  const auto changed = [&](std::size_t place, int byte) {
+    std::vector<std::byte> other = hello;
+    other.at(place) = static_cast<std::byte>(byte);
+    return other;
+  };
+  std::vector<tcp::socket> visitors;
+  visitors.push_back(visitor_saying(io, parties, std::span(hello).first(hello.size() - 1)));
+  EXPECT_TRUE(parties.comes_to_log(0, "it has not said hello in TLS within 0.5 s"));
+  visitors.push_back(visitor_saying(io, parties, changed(3, 0x11)));  // 4352 bytes and more
+  EXPECT_TRUE(parties.comes_to_log(0, "its first words are no hello of TLS", 1));
+  visitors.push_back(visitor_saying(io, parties, changed(0, 23)));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first words are no hello of TLS", 2));
+  visitors.push_back(visitor_saying(io, parties, changed(5, 2)));  // another message than a hello
+  EXPECT_TRUE(parties.comes_to_log(0, "its first record is no whole hello of TLS", 1));
+  visitors.push_back(visitor_saying(io, parties, changed(7, 0x7f)));  // a hello of more than this record
+  EXPECT_TRUE(parties.comes_to_log(0, "its first record is no whole hello of TLS", 2));
+  EXPECT_EQ(parties.times_in_log(0, "was refused"), 5U);
+}
+
+// It waits before its handshake, from where others have failed; it is let in all the same.
+TEST(Doorman, WhoComesFromWhereVisitsHaveFailedWaits) {
+  constexpr auto kTimeout = std::chrono::seconds(40);
+  constexpr std::size_t kFailures = 20;
+  NetworkParties parties(1, kTimeout);
+  boost::asio::io_context io;
+  for (std::size_t visit = 1; visit <= kFailures; ++visit) {
+    tcp::socket socket(io);
+    connect_from(socket, "127.0.0.2", parties);
+    boost::asio::write(socket, boost::asio::buffer("GET /"));
+    std::array<char, 1> byte{};
+    boost::system::error_code end;
+    socket.read_some(boost::asio::buffer(byte), end);  // it was turned away
+  }
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream stream(io, own.context());
+  const auto began = WireClock::now();
+  connect_from(stream.next_layer(), "127.0.0.2", parties);
+  stream.handshake(boost::asio::ssl::stream_base::client);
+  EXPECT_GE(WireClock::now() - began, LineTimes::of(kTimeout).visit / 16);
+  expect_welcome(stream);
+}
+
+TEST(FailedVisits, EachFailureDoublesTheWaitUpToABoundAndASuccessEndsIt) {
+  using std::chrono::milliseconds;
+  FailedVisits failed;
+  const FailedVisits::Clock::time_point now{};
+  constexpr milliseconds kMost{1000};
+  EXPECT_EQ(failed.wait("a", now, kMost), milliseconds(0));
+  for (milliseconds due = FailedVisits::kFirstWait; due <= kMost; due *= 2) {
+    failed.add("a", now);
+    EXPECT_EQ(failed.wait("a", now, kMost), due);
+  }
+  for (int failure = 0; failure < 100; ++failure) failed.add("a", now);
+  EXPECT_EQ(failed.wait("a", now, kMost), kMost);
+  EXPECT_EQ(failed.count("b", now), 0U) << "another address";
+  EXPECT_EQ(failed.count("a", now + FailedVisits::kForgottenAfter + milliseconds(1)), 0U);
+  failed.forget("a");
+  EXPECT_EQ(failed.wait("a", now, kMost), milliseconds(0));
+}
+
+TEST(FailedVisits, TheTableIsBoundedAndForgetsTheOldest) {
+  FailedVisits failed;
+  FailedVisits::Clock::time_point now{};
+  for (std::size_t address = 0; address < 2 * FailedVisits::kMostAddresses; ++address) {
+    failed.add(fmt::format("{}", address), now += std::chrono::microseconds(1));
+  }
+  EXPECT_EQ(failed.addresses(), FailedVisits::kMostAddresses);
+  EXPECT_EQ(failed.count("0", now), 0U);
+  EXPECT_EQ(failed.count(fmt::format("{}", 2 * FailedVisits::kMostAddresses - 1), now), 1U);
+}
+
+// Whoever has one address of IPv6 has 2^64.
+TEST(FailedVisits, AnAddressStandsForItsNetwork) {
+  const auto network = [](const char* text) { return FailedVisits::network_of(boost::asio::ip::make_address(text)); };
+  EXPECT_EQ(network("2001:db8:1:2::3"), network("2001:db8:1:2:ffff::4"));
+  EXPECT_NE(network("2001:db8:1:2::3"), network("2001:db8:1:3::3"));
+  EXPECT_EQ(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+  EXPECT_NE(network("192.0.2.1"), network("192.0.2.2"));
+}
+
 // A byte a while, inside TLS or before it: the time to prove oneself is for all of it.
 TEST(Doorman, SlowVisitorsAreTurnedAway) {
   NetworkParties parties(1, std::chrono::seconds(2));
@@ -140,7 +287,8 @@ TEST(Doorman, SlowVisitorsAreTurnedAway) {
     inside.write_some(boost::asio::buffer(&greeting[byte], 1), error);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  EXPECT_TRUE(parties.comes_to_log(0, "has not proved who it is within 0.5 s", 2));
+  EXPECT_TRUE(parties.comes_to_log(0, "has not proved who it is within 0.5 s"));
+  EXPECT_TRUE(parties.comes_to_log(0, "has not said hello in TLS within 0.25 s"));
   EXPECT_THAT(parties.log(0), Not(HasSubstr("connected with")));
 }
 
@@ -153,8 +301,8 @@ TEST(Doorman, FloodsOfHandshakesAreMadeAtABoundedRate) {
   const auto begun = std::chrono::steady_clock::now();
   for (std::size_t number = 0; number < 600; ++number) {
     Stream stream(io, foreign.context());
+    connect_from(stream.next_layer(), fmt::format("127.0.{}.{}", 1 + number / 200, 1 + number % 200), parties);
     boost::system::error_code error;
-    stream.next_layer().connect(door_of(parties), error);
     stream.handshake(boost::asio::ssl::stream_base::client, error);
     if (!error) ++made;
   }
