@@ -77,6 +77,9 @@ bool CoordinatorWire::admit(Doorman::Proved visitor) {
   PartyLine& line = lines_.at(silo);
   const std::string remote = visitor.connection->remote();
   std::string refusal = why_refused(line, visitor.greeting);
+  LinkKind kind = LinkKind::kRefusal;
+  // The older line may be half-open: it is found dead within the time of silence, and then forgotten.
+  if (line.state() == LineState::kOpen && !has_begun_) kind = LinkKind::kNotYet;
   try {
     if (refusal.empty()) {
       const bool is_known = line.process() == visitor.greeting.process;
@@ -89,9 +92,10 @@ bool CoordinatorWire::admit(Doorman::Proved visitor) {
     }
   } catch (const AggregationAborted& fault) {
     refusal = fault.what();
+    kind = LinkKind::kRefusal;
   }
   doorman_.tell_refused(fmt::format("a connection of {} from {} was refused: {}", name_of(silo), remote, refusal));
-  visitor.connection->write_last(refusal_message(refusal));
+  visitor.connection->write_last(refusal_message(refusal, kind));
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -14,6 +15,12 @@
 #include "common/files/atomic_file.hpp"
 
 namespace dpreduce {
+namespace {
+
+constexpr auto kPause = std::chrono::seconds(2);
+constexpr auto kStale = std::chrono::seconds(10);
+
+}  // namespace
 
 HealthFile::HealthFile(std::string path, const NetworkWire& wire, std::string role, std::string name)
     : path_(std::move(path)), wire_(wire), role_(std::move(role)), name_(std::move(name)) {
@@ -54,12 +61,20 @@ void HealthFile::require_none_but_health() const {
 }
 
 void HealthFile::write() const {
-  nlohmann::json health{{"role", role_},
-                        {"name", name_},
-                        {"state", state_},
-                        {"pid", ::getpid()},
-                        {"address", wire_.address()},
-                        {"updated", static_cast<std::int64_t>(std::time(nullptr))}};
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  nlohmann::json health{
+      {"role", role_},
+      {"name", name_},
+      {"state", state_},
+      {"pid", ::getpid()},
+      {"address", wire_.address()},
+      {"updated", static_cast<std::int64_t>(now)},
+      {"note", fmt::format("process {} wrote this at {:%Y-%m-%dT%H:%M:%SZ}, and writes it again every {} s "
+                           "until it ends; where that is more than {} s ago and there is no exit code, "
+                           "the process was killed, and the rest is out of date",
+                           ::getpid(), utc, kPause.count(), kStale.count())}};
   if (exit_code_) health["exit_code"] = *exit_code_;
   for (const PartyStatus& party : wire_.status()) health["parties"][party.name] = to_string(party.state);
   AtomicFile file(path_, Existing::kReplace, Readers::kOwnerOnly);
@@ -77,7 +92,6 @@ void HealthFile::try_to_write() const {
 }
 
 void HealthFile::run() {
-  constexpr auto kPause = std::chrono::seconds(2);
   std::unique_lock guard(lock_);
   while (!ends_.wait_for(guard, kPause, [&] { return has_ended_; })) try_to_write();
 }

@@ -1,11 +1,12 @@
 // A small file that says how a party is, for a supervisor: JSON, replaced as a whole every two seconds.
 //
 //     {"role": "coordinator", "name": "hub", "state": "waiting" | "running" | "ended", "exit_code": 0, "pid": 42,
-//      "address": "0.0.0.0:7000", "updated": 1767225600, "parties": {"north": "here", ...}}
+//      "address": "0.0.0.0:7000", "updated": 1767225600, "note": "process 42 wrote this at ...",
+//      "parties": {"north": "here", ...}}
 //
 // "exit_code" stands in it once the party has ended. SIGTERM and Ctrl-C take the file away; one that is older than ten
-// seconds and has no exit code is that of a process that was killed. Its owner alone may read it (mode 0600): an exit
-// code may tell of rows.
+// seconds and has no exit code is that of a process that was killed, as its note says. Its owner alone may read it
+// (mode 0600): an exit code may tell of rows.
 #pragma once
 
 #include <condition_variable>

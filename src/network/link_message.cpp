@@ -25,6 +25,7 @@ Lengths lengths_of(LinkKind kind) {
     case LinkKind::kWelcome:
       return {kGreetingBytes, kGreetingBytes};
     case LinkKind::kRefusal:
+    case LinkKind::kNotYet:
       return {0, kLongestReason};
     case LinkKind::kMessage:
       return {kNumberBytes, kNumberBytes + kLargestFrame};
@@ -42,8 +43,12 @@ std::vector<std::byte> with_header(LinkKind kind, std::span<const std::byte> bod
   return writer.bytes(body).take();
 }
 
+bool refuses(LinkKind kind) {
+  return kind == LinkKind::kRefusal || kind == LinkKind::kNotYet;
+}
+
 bool comes_first(LinkKind kind) {
-  return kind == LinkKind::kGreeting || kind == LinkKind::kWelcome || kind == LinkKind::kRefusal;
+  return kind == LinkKind::kGreeting || kind == LinkKind::kWelcome || refuses(kind);
 }
 
 LinkMessage parsed(LinkKind kind, std::span<const std::byte> body) {
@@ -56,7 +61,7 @@ LinkMessage parsed(LinkKind kind, std::span<const std::byte> body) {
     message.greeting.process = reader.array<sizeof(ProcessNonce)>();
     message.greeting.received = reader.u64();
     message.greeting.connection = reader.u64();
-  } else if (kind != LinkKind::kRefusal) {
+  } else if (!refuses(kind)) {
     message.number = reader.u64();
   }
   const auto rest = reader.rest();
@@ -72,8 +77,8 @@ std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting)
   return with_header(kind, writer.take());
 }
 
-std::vector<std::byte> refusal_message(std::string_view reason) {
-  return with_header(LinkKind::kRefusal, bytes_in(reason.substr(0, kLongestReason)));
+std::vector<std::byte> refusal_message(std::string_view reason, LinkKind kind) {
+  return with_header(kind, bytes_in(reason.substr(0, kLongestReason)));
 }
 
 std::vector<std::byte> received_message(std::uint64_t received) {
@@ -104,7 +109,7 @@ std::optional<LinkMessage> LinkReader::next() {
   const auto kind = static_cast<LinkKind>(header.number(1));
   const std::size_t length = header.u32();
   const Lengths lengths = lengths_of(kind);
-  const bool is_refusal = first_ == LinkKind::kWelcome && kind == LinkKind::kRefusal;
+  const bool is_refusal = first_ == LinkKind::kWelcome && refuses(kind);
   const bool is_due = has_begun_ ? !comes_first(kind) : kind == first_ || is_refusal;
   if (!is_due) throw AggregationAborted(fmt::format("a message of kind {} that is not due", static_cast<int>(kind)));
   if (length < lengths.least || length > lengths.most) {

@@ -6,6 +6,7 @@
 //                                                   which of its connections this is (8)
 //     welcome   coordinator -> silo, the answer     the same of the coordinator, with the silo's connection that binds
 //     refusal   coordinator -> silo, the answer     why not, at most kLongestReason bytes; the line ends
+//     not yet   coordinator -> silo, the answer     the same, for as long as an older line of this identity is open
 //     message   either                              its number (8), a sealed frame
 //     leave     either, the last                    its number (8), why, at most kLongestReason bytes
 //     received  either, whenever something came     how many messages have come (8); also a sign of life
@@ -26,7 +27,7 @@
 
 namespace dpreduce {
 
-enum class LinkKind : std::uint8_t { kGreeting = 1, kWelcome, kRefusal, kMessage, kLeave, kReceived };
+enum class LinkKind : std::uint8_t { kGreeting = 1, kWelcome, kRefusal, kMessage, kLeave, kReceived, kNotYet };
 
 /// Drawn by a process when it starts, and never written to a disk: a process that was started again has another.
 using ProcessNonce = std::array<std::byte, 32>;
@@ -41,7 +42,8 @@ struct Greeting {
 };
 
 std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting);
-std::vector<std::byte> refusal_message(std::string_view reason);
+/// A refusal, or "not yet".
+std::vector<std::byte> refusal_message(std::string_view reason, LinkKind kind = LinkKind::kRefusal);
 std::vector<std::byte> received_message(std::uint64_t received);
 /// A message or leave with that number.
 std::vector<std::byte> numbered_message(LinkKind kind, std::uint64_t number, std::span<const std::byte> bytes);

@@ -20,10 +20,6 @@ std::vector<PublicKey> keys_of(const Roster& roster, const std::vector<std::uint
   return keys;
 }
 
-double seconds_in(std::chrono::milliseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 }  // namespace
 
 NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std::vector<std::uint32_t>& peers)

@@ -52,7 +52,7 @@ void SiloWire::on_gone(std::uint32_t, const std::string& why) {
 }
 
 std::string SiloWire::late() const {
-  return fmt::format("no answer within {} s", std::chrono::duration<double>(attempt_).count());
+  return fmt::format("no answer within {} s", seconds_in(attempt_));
 }
 
 void SiloWire::dial() {
@@ -67,9 +67,27 @@ void SiloWire::dial() {
     }
   });
   resolver_.async_resolve(coordinator_.host, coordinator_.port, [this](auto error, const auto& found) {
-    if (error) return dial_again(error.message());
-    connect(found);
+    if (!error) {
+      unresolved_since_.reset();
+      return connect(found);
+    }
+    const std::string why = fmt::format("the name {} cannot be resolved: {}", coordinator_.host,
+                                        error == boost::asio::error::operation_aborted ? late() : error.message());
+    {
+      const std::lock_guard guard(lock_);
+      if (lines_.at(0).state() == LineState::kAbsent && lasts(unresolved_since_)) {
+        patience_.cancel();
+        return fail(why + "; see --connect");
+      }
+    }
+    dial_again(why);
   });
+}
+
+bool SiloWire::lasts(std::optional<WireClock::time_point>& since) const {
+  const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  if (!since) since = WireClock::now();
+  return WireClock::now() > *since + times.silence + times.beat;
 }
 
 void SiloWire::connect(const boost::asio::ip::tcp::resolver::results_type& found) {
@@ -131,9 +149,11 @@ bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader
     patience_.cancel();
     dialed_.reset();
     const PartyLine& line = lines_.at(0);
-    if (answer->kind == LinkKind::kRefusal) {
-      fail(
-          fmt::format("the coordinator at {} refuses this silo: {}", coordinator_.text(), shown_reason(answer->bytes)));
+    if (answer->kind == LinkKind::kRefusal || answer->kind == LinkKind::kNotYet) {
+      const std::string why =
+          fmt::format("the coordinator at {} refuses this silo: {}", coordinator_.text(), shown_reason(answer->bytes));
+      if (answer->kind == LinkKind::kNotYet && !lasts(refused_since_)) throw AggregationAborted(why);
+      fail(why);
       return false;
     }
     if (has_begun_ && line.process() != answer->greeting.process) {
@@ -148,6 +168,7 @@ bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader
     }
     const bool reads_on = attach(0, connection, std::move(reader), answer->greeting, {}, secret->second);
     secrets_ = {*secret};
+    refused_since_.reset();
     return reads_on;
   } catch (const AggregationAborted& fault) {
     connection->close();
@@ -180,10 +201,12 @@ void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell)
   std::unique_lock guard(lock_);
   while (!has_come() && WireClock::now() < run_until_) {
     const bool is_here = lines_.at(0).state() == LineState::kOpen;
-    const std::string line =
-        is_here ? fmt::format("connected with the coordinator at {}; waiting for the run to begin", coordinator_.text())
-                : fmt::format("waiting for the coordinator at {}{}{}", coordinator_.text(),
-                              trouble_.empty() ? "" : ": ", trouble_);
+    const std::string longest = fmt::format("for at most --run-timeout {} s", seconds_in(terms_.run_timeout));
+    const std::string line = is_here
+                                 ? fmt::format("connected with the coordinator at {}; waiting for the run to begin, {}",
+                                               coordinator_.text(), longest)
+                                 : fmt::format("waiting for the coordinator at {}, {}{}{}", coordinator_.text(),
+                                               longest, trouble_.empty() ? "" : ": ", trouble_);
     if (line != told) {
       guard.unlock();
       tell(line);

@@ -36,6 +36,8 @@ class SiloWire final : public NetworkWire {
   // By value: it outlives `dialed_`.
   bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
   void dial_again(const std::string& why);
+  // Whether `since`, which begins now where nothing has begun, is longer ago than a dead connection lives.
+  bool lasts(std::optional<WireClock::time_point>& since) const;
   std::string late() const;
 
   bool has_begun_ = false;  // the run; before, the coordinator may be started again
@@ -46,10 +48,12 @@ class SiloWire final : public NetworkWire {
   boost::asio::steady_timer patience_;     // of one attempt
   std::shared_ptr<TlsConnection> dialed_;  // until it is welcome
   std::optional<boost::asio::ip::tcp::socket> socket_;
-  std::uint64_t attempts_ = 0;                       // since the line was open
-  std::uint64_t greeted_ = 0;                        // connections so far
-  std::map<std::uint64_t, ExportedSecret> secrets_;  // that may bind the line, and that which does
-  std::string trouble_;                              // of the last attempt
+  std::uint64_t attempts_ = 0;                             // since the line was open
+  std::optional<WireClock::time_point> unresolved_since_;  // the coordinator's name, before the first connection
+  std::optional<WireClock::time_point> refused_since_;     // while the coordinator holds a line of this identity open
+  std::uint64_t greeted_ = 0;                              // connections so far
+  std::map<std::uint64_t, ExportedSecret> secrets_;        // that may bind the line, and that which does
+  std::string trouble_;                                    // of the last attempt
   std::minstd_rand chance_{std::random_device{}()};
 };
 

@@ -41,10 +41,13 @@ std::string end_of_silo_told(std::int64_t verdict) {
   return end;
 }
 
-// A code of success, one that there is not, and nonsense are failures like any other; its own failure a silo knows.
-TEST(DeviatingParties, NoVerdictGivesASiloAnExitCodeOfSuccess) {
+// Whatever failure is told, of whatever code: a silo ends because another party has ended the run, and with that code.
+TEST(DeviatingParties, NoVerdictChoosesASilosExitCode) {
   EXPECT_EQ(end_of_silo_told(kNobodyFailed), "all is well");
-  EXPECT_EQ(end_of_silo_told(failure_of(2, ExitCode::kBadInput)), "exit code 3");
+  for (const ExitCode code : {ExitCode::kInternal, ExitCode::kUsage, ExitCode::kBadInput, ExitCode::kBudgetRefused,
+                              ExitCode::kLedgerCorrupt, ExitCode::kClaimRefuted, ExitCode::kInterrupted}) {
+    EXPECT_EQ(end_of_silo_told(failure_of(2, code)), "exit code 5") << static_cast<int>(code);
+  }
   for (const std::int64_t lie :
        {2 * kExitCodes, 2 * kExitCodes + 77, failure_of(1, ExitCode::kDone), std::int64_t{-1}, std::int64_t{0}}) {
     EXPECT_EQ(end_of_silo_told(lie), "exit code 5") << lie;
@@ -140,6 +143,25 @@ TEST(DeviatingParties, AnotherProcessOfTheCoordinatorEndsTheRunThatASiloIsIn) {
                   HasSubstr("the coordinator was started again: the run that this silo takes part in is over"));
     }
   }
+}
+
+// As a machine that has lost its power: the coordinator cannot tell yet that the first process is gone. The second one
+// dials until it can.
+TEST(DeviatingParties, AProcessThatIsStartedAgainBehindAHalfOpenLineIsLetInOnceThatIsFoundDead) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream first(io, own.context());
+  first.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
+  first.handshake(boost::asio::ssl::stream_base::client);
+  boost::asio::write(first, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
+  ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
+  const auto again = parties.silo(1);
+  EXPECT_TRUE(parties.comes_to_log(0, "is broken: nothing has come for 2 s"));
+  EXPECT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
+  parties.begin();
+  expect_talk(parties.coordinator(), 1, *again, 2);
+  EXPECT_THAT(parties.log(1), HasSubstr("another process of this identity is connected"));
 }
 
 // Each connection brings a message with its greeting, and one behind it. Of a line that is full none is taken, so that

@@ -121,8 +121,9 @@ TEST(NetworkWire, RefusalsOfASiloAreToldInABoundedNumberOfLines) {
   NetworkParties parties(1);
   const auto first = parties.silo(1);
   ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
-  for (std::size_t process = 0; process < kProcesses; ++process) {
-    const auto other = parties.silo(1);
+  std::vector<std::unique_ptr<SiloWire>> others;
+  for (std::size_t process = 0; process < kProcesses; ++process) others.push_back(parties.silo(1));
+  for (const auto& other : others) {
     EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*other); }), HasSubstr("another process of this identity"));
   }
   const std::size_t told = parties.times_in_log(0, "was refused");
@@ -142,6 +143,24 @@ TEST(NetworkWire, BeforeTheRunAProcessThatHasGoneMayBeStartedAgain) {
   parties.begin();
   expect_talk(parties.coordinator(), 1, *again, 2);
   EXPECT_EQ(again->binding(0), parties.coordinator().binding(1));
+}
+
+TEST(NetworkWire, ANameThatCannotBeResolvedEndsAfterTheTimeOfSilence) {
+  NetworkParties parties(1, std::chrono::seconds(2), std::chrono::hours(1));
+  const auto began = WireClock::now();
+  SiloWire silo(parties.identity(1), parties.terms_of(1), NetworkAddress{"no-such-host.invalid", "7000"});
+  EXPECT_THAT(refusal<AggregationAborted>([&] { silo.wait_for_run([](const std::string&) {}); }),
+              HasSubstr("the name no-such-host.invalid cannot be resolved"));
+  EXPECT_GE(WireClock::now() - began, LineTimes::of(std::chrono::seconds(2)).silence);
+}
+
+TEST(NetworkWire, ASiloSaysHowLongItWaitsForTheRun) {
+  NetworkParties parties(1, std::chrono::seconds(8), std::chrono::seconds(2));
+  const auto silo = parties.silo(1);
+  std::string told;
+  EXPECT_THROW(silo->wait_for_run([&](const std::string& line) { told += line + "\n"; }), AggregationAborted);
+  EXPECT_THAT(told, AllOf(HasSubstr("waiting for the coordinator at 127.0.0.1"),
+                          HasSubstr("waiting for the run to begin"), HasSubstr("for at most --run-timeout 2 s")));
 }
 
 // A silo may wait for the others for hours: a line that breaks meanwhile, for however long, costs it nothing.

@@ -240,7 +240,9 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
     // A failure ends the run: the coordinator waits for no other silo.
     const auto has_failed = [&] { return verdict != kNobodyFailed; };
     if (!has_failed()) gather(FrameKind::kStatus, left_, take, has_failed);
-    const std::vector<std::byte> payload = PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take();
+    const std::int64_t told =
+        has_failed() ? failure_of(failed_party(verdict), ExitCode::kAggregationAborted) : verdict;  // not why
+    const std::vector<std::byte> payload = PayloadWriter().u64(static_cast<std::uint64_t>(told)).take();
     for (const std::uint32_t silo : left_) send(silo, FrameKind::kVerdict, payload);
     if (verdict == kNobodyFailed) require_enough(left_.size());
   });
