@@ -57,6 +57,7 @@ void ChargedRun::open() {
       if (journal_.has_run(run_of(charge.entry.release_id))) on_file_.emplace(charge.entry.release_id, charge.entry);
     }
     if (state.outcome(run_id()) == RunOutcome::kReleased) journal_.begin_run();
+    was_reserved_ = state.open_run(run_id()) != nullptr;
     const Reservation reservation = rest();
     if (!is_reserved(reservation)) ledger_.check(reservation, charging_.limit);
   } catch (...) {
@@ -286,22 +287,30 @@ std::string ChargedRun::append(LedgerEntry entry, const std::string& label, cons
                     charging_.ledger_path, entry.release_id));
   }
   on_file_.emplace(entry.release_id, entry);
-  say_when_ended(way_to_resume(Reserved::kKept));
+  say_when_ended(way_to_go_on("has charged", on_file_.size(), Reserved::kKept));
   return fmt::format("{}/{}", randomness_id(run_id(), label), fingerprint);
 }
 
-std::string ChargedRun::way_to_resume(Reserved rest) const {
+// Only what has written on the ledger here ends there with this process.
+std::string ChargedRun::way_to_resume() const {
+  const Reserved rest = has_written_ ? Reserved::kGivenBack : was_reserved_ ? Reserved::kKept : Reserved::kNothing;
   return way_to_go_on("has charged", on_file_.size(), rest);
 }
 
 std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const {
   std::uint64_t planned = plan_.selections.size();
   for (const PlannedRelease& release : plan_.releases) planned += release.rounds;
-  const std::string reserved =
-      charged >= planned
-          ? ""
-          : fmt::format(" of {}{}", planned,
-                        rest == Reserved::kKept ? ", and the others stay reserved" : ", and the others are given back");
+  const std::string reserved = charged >= planned ? "" : fmt::format(" of {}{}", planned, [&] {
+    switch (rest) {
+      case Reserved::kNothing:
+        return "";
+      case Reserved::kKept:
+        return ", and the others stay reserved";
+      case Reserved::kGivenBack:
+        break;
+    }
+    return ", and the others are given back";
+  }());
   return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up",
                      run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
                      journal_.is_on_disk() && charged > 0 && !terms_.silos

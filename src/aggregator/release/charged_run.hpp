@@ -76,10 +76,9 @@ class ChargedRun {
 
   /// Whether there is something to repeat: charges, in a journal on disk. On the coordinator.
   bool can_be_resumed() const { return journal_.is_on_disk() && !on_file_.empty(); }
-  /// What the run has charged, what becomes of what it has reserved beside that, and how to go on or give it up: one
-  /// line, without a full stop.
-  enum class Reserved { kKept, kGivenBack };
-  std::string way_to_resume(Reserved rest) const;
+  /// Of a run that an error ends: what it has charged, what becomes of what it has reserved beside that, and how to go
+  /// on or give it up: one line, without a full stop.
+  std::string way_to_resume() const;
   bool has_ended() const { return journal_.has_ended(); }
 
   /// Begins one more round of a release, or the one round of a selection. On every rank; before `charge`.
@@ -151,6 +150,7 @@ class ChargedRun {
   RandomStream stream(std::string_view purpose, const std::string& context) const;
 
  private:
+  enum class Reserved { kNothing, kKept, kGivenBack };
   std::string way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const;
   void begin(const std::string& name, std::uint64_t planned_rounds);
   std::uint64_t first_round_left(const std::string& name) const;
@@ -176,6 +176,7 @@ class ChargedRun {
   RunTerms terms_;
   bool has_secret_noise_;
   bool has_written_ = false;   // on the ledger, in this process
+  bool was_reserved_ = false;  // by an earlier process
   bool has_reserved_ = false;  // what it may charge from here on under run_id()
   bool has_finished_ = false;
   std::map<std::string, LedgerEntry> on_file_;  // charges of the journal's runs, by release id

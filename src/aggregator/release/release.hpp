@@ -86,7 +86,7 @@ class Releaser {
   bool can_be_resumed() const { return run_ && run_->can_be_resumed(); }
 
   /// ChargedRun::way_to_resume of a run that an error has stopped.  Precondition: can_be_resumed().
-  std::string way_to_resume() const { return run_->way_to_resume(ChargedRun::Reserved::kGivenBack); }
+  std::string way_to_resume() const { return run_->way_to_resume(); }
 
   /// The noised sum over ranks of every rank's statistic `local`, at the coordinator:
   ///

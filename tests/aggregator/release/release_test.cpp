@@ -223,6 +223,27 @@ TEST_F(ReleaserTest, ASignalSaysWhatIsChargedAndHowToGoOn) {
               "--resume goes on.*dpreduce ledger release [0-9a-f]* --ledger .*gives the run up");
 }
 
+// A run that goes on and is refused before it charges anything more gives nothing back: what it had reserved was given
+// back when it stopped, or stays reserved where it was killed.
+TEST_F(ReleaserTest, OnlyARunThatHasChargedHereSaysThatSomethingIsGivenBack) {
+  {
+    Releaser stopped = releaser(resumed_journal(ledger_));
+    release(stopped, kCenter);
+    EXPECT_THAT(stopped.way_to_resume(), HasSubstr("has charged 1 release of 2, and the others are given back: "));
+  }
+  EXPECT_THAT(releaser(resumed_journal(ledger_)).way_to_resume(), HasSubstr("has charged 1 release of 2: the same"));
+  remove_ledger(ledger_);
+  const pid_t killed = ::fork();
+  if (killed == 0) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    release(noised, kCenter);
+    ::_exit(0);
+  }
+  ::waitpid(killed, nullptr, 0);
+  EXPECT_THAT(releaser(resumed_journal(ledger_)).way_to_resume(),
+              HasSubstr("has charged 1 release of 2, and the others stay reserved: "));
+}
+
 TEST_F(ReleaserTest, ARunThatFinishesLeavesNoJournalAndNoReservation) {
   Releaser noised = releaser(resumed_journal(ledger_));
   release_both(noised);
