@@ -10,8 +10,8 @@ from . import _library
 
 def read_ledger(path: str | os.PathLike[str], delta: float | None = None) -> dict[str, typing.Any]:
     """What `dpreduce ledger show --format json` prints of the ledger, epsilons at `delta`, by default that of the runs: a
-    dict with "releases", "runs", "deltas_of_runs", "mu", "rho" and "open_runs". Where pandas is installed, "releases" and
-    "runs" are data frames, one row each; else lists of dicts.
+    dict with "releases", "runs", "deltas_of_runs", "mu", "rho", "adjacency" (the strictest of the lines) and "open_runs".
+    Where pandas is installed, "releases" and "runs" are data frames, one row each; else lists of dicts.
 
     Throws BadInput where there is no such file, LedgerCorrupt where it does not verify."""
     shown = json.loads(_library.core().ledger(os.fspath(path), delta))
