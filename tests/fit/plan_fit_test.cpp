@@ -28,8 +28,8 @@ FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person) {
 }
 
 FitPlan planned(const FitOptions& options) {
-  return make_fit_plan(resolved(options, kDimOfPlan), kDimOfPlan,
-                       method_entry(options.method).chooses_public_rows ? kPublicOfPlan : 0);
+  const std::uint64_t public_rows = method_entry(options.method).chooses_public_rows ? kPublicOfPlan : 0;
+  return make_fit_plan(resolved(options, kDimOfPlan, public_rows), kDimOfPlan, public_rows);
 }
 
 std::string plan_refusal(const FitOptions& options) {
