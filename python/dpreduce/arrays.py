@@ -121,8 +121,8 @@ def as_labels(value, name):
     return plain_labels(labels, name)
 
 
-def indices_of(labels, classes, name):
-    """Which of `classes` (sorted, a NumPy array) each label is. Throws BadInput where one is none of them."""
+def indices_of(labels, classes, name, unlisted=None):
+    """Which of `classes` (sorted, a NumPy array) each label is. One that is none of them is `unlisted`; without it throws BadInput."""
     import numpy as np
     if labels.dtype.kind != classes.dtype.kind and {labels.dtype.kind, classes.dtype.kind} - set("biuf"):
         raise BadInput(f"{name}: labels are {labels.dtype}, but classes are {classes.dtype}; give both alike")
@@ -139,7 +139,9 @@ def indices_of(labels, classes, name):
     places = np.searchsorted(classes, labels)
     places[places == len(classes)] = 0
     strange = classes[places] != labels
-    if strange.any():
+    if unlisted is not None:
+        places[strange] = unlisted
+    elif strange.any():
         row = int(np.argmax(strange))
         raise BadInput(f"{name}: row {row} has label {labels[row]!r}, which is not among the {len(classes)} classes; correct it, "
                        "or list it in classes= (for the data's owner only)")
@@ -162,8 +164,8 @@ def names_of(class_names):
     return [str(name) for name in names]
 
 
-def labels_of(value, name, class_names):
-    """Labels as fit() takes them: indices, or names that `class_names` lists."""
+def labels_of(value, name, class_names, unlisted=None):
+    """Labels as fit() takes them: indices, or names that `class_names` lists. Of one that they do not list as indices_of."""
     import numpy as np
     labels = as_labels(value, name)
     if class_names is None or labels.dtype.kind not in "US":
@@ -174,4 +176,5 @@ def labels_of(value, name, class_names):
         words = labels.astype(str)
     except UnicodeDecodeError as error:
         raise BadInput(f"{name}: labels are bytes that are no ASCII text; decode them to strings first") from error
-    return order[indices_of(words.reshape(-1), names, name)]
+    places = indices_of(words.reshape(-1), names, name, unlisted)
+    return np.where(places < 0, places, order[places])

@@ -395,7 +395,7 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         return self
 
     def _indices_of_labels(self, y):
-        return indices_of(as_labels(y, "y"), self.classes_, "y")
+        return indices_of(as_labels(y, "y"), self.classes_, "y", unlisted=-1)
 
     def predict(self, X: ArrayLike) -> NDArray[typing.Any]:
         """The class of each row of X, as `classes_` has it."""

@@ -129,7 +129,7 @@ class Silo:
 
         def masked():
             persons = None if person is None else as_persons(person, "person")
-            return self._own.answer(request, self._plan._rows(X), labels_of(y, "y", names), persons, threads)
+            return self._own.answer(request, self._plan._rows(X), labels_of(y, "y", names, unlisted=-1), persons, threads)
         return self._quietly(masked)
 
     def end(self, message: bytes) -> None:

@@ -127,6 +127,7 @@ FitOptions evaluation_of(FitOptions options) {
   options.data.classes = model.predicts_numbers() ? 0 : model.classes();
   options.data.train.role = "test";
   options.data.train.class_names = model.parts().class_names;
+  options.data.train.unlisted_labels = UnlistedLabels::kTaken;
   return options;
 }
 

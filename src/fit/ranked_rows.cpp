@@ -27,6 +27,7 @@ void read_groups(WorkerRows& rows, const RowFiles& options, std::size_t worker) 
                                options.group.front(), column.rows(), column.columns(), rows.features().rows(),
                                kForOwnerOnly));
   }
+  if (rows.takes_any_number_of_labels()) column.set_unlisted_labels(UnlistedLabels::kTaken);
   std::vector<std::int32_t> groups(rows.range().count);
   column.read_labels(rows.range().first, groups.size(), options.groups, groups);
   rows.set_groups(std::move(groups));
@@ -90,7 +91,10 @@ WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Com
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks) {
   const std::string& x_name = options.x.front();
   std::optional<WorkerRows> rows;
-  ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, options.y.front(), options.role_of_y())); });
+  ranks.together([&] {
+    rows.emplace(WorkerRows::in_memory(x, y, x_name, options.y.front(), options.role_of_y()));
+    rows->labels().set_unlisted_labels(options.unlisted_labels);
+  });
   const AgreedNumber dim = agreed_number(rows->dim(), &Roster::dim, ranks);
   ranks.together([&] { require_agreed(rows->dim(), dim, "features", x_name); });
   if (options.has_targets) agreed_targets(rows->targets(), options, ranks);
@@ -111,6 +115,11 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     const std::size_t worker = is_shared ? static_cast<std::size_t>(ranks.rank()) : 0;
     rows.emplace(WorkerRows::open(options.x, options.y, worker, is_shared ? static_cast<std::size_t>(ranks.size()) : 1,
                                   named_classes(options.class_names), options.role_of_y()));
+    // Of what a silo reads, who brings lists of classes and groups is another party.
+    const bool is_of_silo = ranks.silos() != nullptr && whose == RowsOfSilos::kEachItsOwn;
+    if (rows->has_labels()) {
+      rows->labels().set_unlisted_labels(is_of_silo ? UnlistedLabels::kInAnyNumber : options.unlisted_labels);
+    }
     read_groups(*rows, options, worker);
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });

@@ -216,7 +216,8 @@ class TravelingRows {
   // The stream of rows that stay refuses such rows in the same way.
   void refuse_bad_row(std::uint64_t place) const {
     const std::size_t labels = rows_.targets() > 0 ? 0 : classes_in(labels_).size();
-    if (labels > needs_.most_labels) refuse_surplus_labels(rows_.where_labels(place), labels, needs_.most_labels);
+    if (labels > needs_.most_labels && !rows_.takes_any_number_of_labels())
+      refuse_surplus_labels(rows_.where_labels(place), labels, needs_.most_labels);
     const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
     if (!is_finite) refuse_not_finite(rows_.where(place));
   }

@@ -336,6 +336,7 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
 
   TravelingPlan plan = plan_.plan;
   plan.ticket.session = request.session;
+  plan.options.data.train.unlisted_labels = UnlistedLabels::kInAnyNumber;
   const TravelingTask task = TravelingTask::from_bytes(request.task);
   if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
   const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);

@@ -103,6 +103,9 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std
       team_(threads),
       targets_(targets != nullptr && targets->count > 0 ? targets : nullptr),
       blocks_(threads) {
+  if (!(point.residual_norm > 0.0 && std::isfinite(point.residual_norm))) {
+    throw AggregationAborted("the coordinator's bound of residuals is out of range");  // silos need not trust it
+  }
   DPREDUCE_ASSERT(targets_ == nullptr || (point.loss == Loss::kSquare && targets_->count == point.weights.classes()));
   PartClock clock;
   weights_ = select_kernel().row_factors(

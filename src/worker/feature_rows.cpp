@@ -53,7 +53,7 @@ void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_r
 bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
                      const WorkerRows& rows) {
   const std::size_t classes = chunk.classes_of(row).size();
-  if (classes > most && bad_rows == BadRows::kFail) {
+  if (classes > most && bad_rows == BadRows::kFail && !rows.takes_any_number_of_labels()) {
     refuse_surplus_labels(rows.where_labels(chunk.first_row + row), classes, most);
   }
   return classes <= most;

@@ -30,7 +30,7 @@ void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_r
                             const OnChunk& on_chunk);
 
 /// Whether a row of the chunk has `most` classes or fewer. One of more stops the pass under BadRows::kFail (throws
-/// BadInput), and is to count nowhere under BadRows::kZero.
+/// BadInput) where such labels are not taken, and else is to count nowhere.
 bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
                      const WorkerRows& rows);
 

@@ -24,14 +24,16 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 template <typename PlaceOf>
 void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const StreamPlan& plan,
                 const WorkerRows& rows, const PlaceOf& place_of) {
-  const std::size_t bad = chunk.first_bad_row();
-  if (plan.bad_rows != BadRows::kFail || bad == chunk.rows()) return;
-  const std::uint64_t place = place_of(bad);
-  const std::size_t surplus = rows.targets() > 0 ? 0 : surplus_classes(slots_of(slots, chunk.labels_per_row(), bad));
-  if (surplus > 0) {
+  if (plan.bad_rows != BadRows::kFail) return;
+  for (std::size_t bad = chunk.first_bad_row(); bad < chunk.rows(); ++bad) {
+    if (chunk.counts(bad)) continue;
+    const std::uint64_t place = place_of(bad);
+    const std::span<const std::int32_t> own = slots_of(slots, chunk.labels_per_row(), bad);
+    const std::size_t surplus = rows.targets() > 0 ? 0 : surplus_classes(own);
+    if (surplus == 0) refuse_not_finite(rows.where(place));
+    if (own.front() == kUnlistedLabel || rows.takes_any_number_of_labels()) continue;
     refuse_surplus_labels(rows.where_labels(place), surplus, chunk.labels_per_row());
   }
-  refuse_not_finite(rows.where(place));
 }
 
 // `place_of` tells where a row of the chunk lies among all rows.

@@ -1,5 +1,6 @@
 #include "worker/chunk_residuals.hpp"
 
+#include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "tests/testing.hpp"
 #include "worker/lattice_stream.hpp"
@@ -46,6 +47,15 @@ TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
         EXPECT_GT(residuals.seconds().scores, 0.0);
       }
     }
+  }
+}
+
+TEST(ChunkResiduals, ABoundThatIsNoneIsRefused) {
+  const LatticeRows rows = random_rows(3, 5, 2);
+  const LatticeWeights weights(std::vector<double>(10, 0.5), rows.lattice());
+  for (const double bound : {std::nan(""), std::numeric_limits<double>::infinity(), 0.0, -1.0}) {
+    const GradientPoint point{.weights = weights, .residual_norm = bound};
+    EXPECT_THROW(ChunkResiduals(point, 1), AggregationAborted) << bound;
   }
 }
 

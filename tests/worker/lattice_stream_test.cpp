@@ -108,6 +108,32 @@ TEST_F(LatticeStreamTest, ChunksAreVisitedOnTheThreadOfTheCaller) {
       stored, transform_, plan(2), [&](const LatticeRows&) { expect_caller(); }, [&](double) { expect_caller(); });
 }
 
+// A row that is not finite is refused all the same.
+TEST_F(LatticeStreamTest, RowsOfLabelsThatAreNotListedCountNowhereWhereTheyAreTaken) {
+  y_[7] = kClasses;
+  y_[80] = -1;
+  for (const unsigned threads : {1U, 2U}) {
+    WorkerRows stored = rows();
+    const auto pass = [&](const auto& visit) {
+      for_each_lattice_chunk(stored, transform_, plan(threads), visit, [](double) {});
+    };
+    EXPECT_THAT([&] { pass([](const LatticeRows&) {}); }, ThrowsMessage<BadInput>(HasSubstr("row 7 has label 3")));
+    stored.labels().set_unlisted_labels(UnlistedLabels::kTaken);
+    std::size_t place = 0;
+    pass([&](const LatticeRows& chunk) {
+      for (std::size_t row = 0; row < chunk.rows(); ++row, ++place) {
+        const bool is_unlisted = place == 7 || place == 80;
+        EXPECT_EQ(chunk.counts(row), !is_unlisted);
+        EXPECT_EQ(chunk.squared_norm(row) == 0, is_unlisted);
+        EXPECT_EQ(chunk.classes_of(row).empty(), is_unlisted);
+      }
+    });
+    x_[9 * kDim] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_THAT([&] { pass([](const LatticeRows&) {}); }, ThrowsMessage<BadInput>(HasSubstr("row 9")));
+    x_[9 * kDim] = 1.0F;
+  }
+}
+
 // Though the third chunk is refused while the second is looked at.
 TEST_F(LatticeStreamTest, ChunksBeforeABadRowAreVisited) {
   x_[2 * kRowsOfChunk * kDim + kDim + 1] = std::numeric_limits<float>::quiet_NaN();

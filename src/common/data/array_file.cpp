@@ -154,30 +154,39 @@ void ArrayFile::read_targets(std::uint64_t first_row, std::uint64_t count, std::
 }
 
 void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
-                            std::span<std::int32_t> out, const NamedClasses* names) {
+                            std::span<std::int32_t> out, const NamedClasses* names, UnlistedLabels unlisted) {
   DPREDUCE_ASSERT(!is_float(dtype_) && columns_ >= 1);
   DPREDUCE_ASSERT(names == nullptr || names->size() == classes);
   if (columns_ > 1) return read_label_sets(first_row, count, classes, out);
   DPREDUCE_ASSERT(out.size() == count);
   if (is_string(dtype_)) {
     DPREDUCE_ASSERT(names != nullptr);
-    return read_named_labels(first_row, count, *names, out);
+    return read_named_labels(first_row, count, *names, out, unlisted);
   }
-  if (is_text() && names != nullptr) return read_named_labels(first_row, count, *names, out);
+  if (is_text() && names != nullptr) return read_named_labels(first_row, count, *names, out, unlisted);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
-    const auto bad = convert_labels(stored, dtype_, byte_order_, classes, out.subspan(done, block));
-    if (!bad) return;
-    throw BadInput(fmt::format("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + bad->index,
-                               bad->value, classes - 1, cure_of(*bad, classes), kForOwnerOnly));
+    for (std::uint64_t first = 0; first < block; ++first) {
+      const auto bad = convert_labels(stored.subspan(first * element_bytes_), dtype_, byte_order_, classes,
+                                      out.subspan(done + first, block - first));
+      if (!bad) return;
+      first += bad->index;
+      if (unlisted == UnlistedLabels::kRefused) {
+        throw BadInput(fmt::format("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + first,
+                                   bad->value, classes - 1, cure_of(*bad, classes), kForOwnerOnly));
+      }
+      out[done + first] = kUnlistedLabel;
+    }
   });
 }
 
 void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
-                                  std::span<std::int32_t> out) {
+                                  std::span<std::int32_t> out, UnlistedLabels unlisted) {
   visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
     const std::optional<std::int32_t> found = is_text() ? names.find_cell(name) : names.find(name);
-    if (!found) throw BadInput(fmt::format("{}: row {} has {}{}", name_, row, names.refusal(name), kForOwnerOnly));
-    out[row - first_row] = *found;
+    if (!found && unlisted == UnlistedLabels::kRefused) {
+      throw BadInput(fmt::format("{}: row {} has {}{}", name_, row, names.refusal(name), kForOwnerOnly));
+    }
+    out[row - first_row] = found.value_or(kUnlistedLabel);
   });
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/data/dtype.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/stored_floats.hpp"
 #include "common/files/file_identity.hpp"
@@ -84,9 +85,10 @@ class ArrayFile {
   /// out.size() / count. A row of more than k classes is reported, not refused. Preconditions (asserted): the file
   /// holds labels (require_holds_labels with the same names); the rows exist; k >= 1 divides; 1 <= classes < 2^31;
   /// names are as many. Throws BadInput with file, row, value and range where a label is none of 0 .. classes - 1 nor
-  /// of the names, an entry of zeros and ones is neither, or these have not `classes` columns.
+  /// of the names (unless `unlisted` are taken: kUnlistedLabel), an entry of zeros and ones is neither, or these have
+  /// not `classes` columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out,
-                   const NamedClasses* names = nullptr);
+                   const NamedClasses* names = nullptr, UnlistedLabels unlisted = UnlistedLabels::kRefused);
 
   /// Writes the targets of those rows, count x m doubles. Preconditions (asserted): the file holds targets; the rows
   /// exist. Throws BadInput with file, row and value where one is NaN or infinite.
@@ -136,7 +138,7 @@ class ArrayFile {
   void refuse_float_persons();
   [[noreturn]] void refuse_missing_person(std::uint64_t row, std::string_view identifier) const;
   void read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
-                         std::span<std::int32_t> out);
+                         std::span<std::int32_t> out, UnlistedLabels unlisted);
   void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                        std::span<std::int32_t> out);
   // Calls visit(rows before, rows, their bytes) for one block of those rows after the other.

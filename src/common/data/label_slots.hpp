@@ -3,6 +3,7 @@
 //     {3, 7, -1, -1}   the classes 3 and 7, ascending, then kNoLabel        k = 4
 //     {-1, -1, -1, -1} a row of no class
 //     {-6, -1, -1, -1} a row of 6 classes, more than there are slots: it has to stop the run, or to count nowhere
+//     {kUnlistedLabel} a row of a class that is not listed, where the list is no word of the file's owner: likewise
 //
 // One class index a row is k = 1. n rows are n x k slots, row-major, 4 k bytes a row whatever the number of classes.
 //
@@ -11,15 +12,35 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
+#include <string_view>
+#include <utility>
+
+#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 
 /// A slot without a class.
 inline constexpr std::int32_t kNoLabel = -1;
+/// The slot of a row whose label is none of those that are listed.
+inline constexpr std::int32_t kUnlistedLabel = std::numeric_limits<std::int32_t>::min();
+
+/// What happens to a label that is not listed.
+enum class UnlistedLabels {
+  kRefused,     ///< the run stops at the rank that holds it: who owns the file has stated the list
+  kTaken,       ///< its row counts nowhere, or as wrong: else who brings the list learns whether there is such a row
+  kInAnyNumber  ///< the same, and of a row of more labels than others allow
+};
+template <>
+inline constexpr std::array spellings<UnlistedLabels>{
+    std::pair{std::string_view{"refused"}, UnlistedLabels::kRefused},
+    std::pair{std::string_view{"taken"}, UnlistedLabels::kTaken},
+    std::pair{std::string_view{"in-any-number"}, UnlistedLabels::kInAnyNumber}};
 
 /// The slots of row `row` among those of all rows.
 inline std::span<const std::int32_t> slots_of(std::span<const std::int32_t> slots, std::size_t per_row,

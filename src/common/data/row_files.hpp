@@ -36,6 +36,7 @@ struct RowFiles {
   std::vector<std::string> feature_names{};  ///< name a is that of feature a; public; empty: none
   std::string role = "train";                ///< of the options that name them: --train-x
   bool has_targets = false;                  ///< y are numbers to predict, and no classes
+  UnlistedLabels unlisted_labels = UnlistedLabels::kRefused;
   bool operator==(const RowFiles&) const = default;
 
   /// "--train-y" of "y"; of targets "--targets", or "--test-targets".
@@ -47,6 +48,6 @@ struct RowFiles {
 };
 
 DPREDUCE_ARCHIVE(RowFiles, x, y, bad_rows, person, weight, group, groups, group_names, class_names, feature_names, role,
-                 has_targets)
+                 has_targets, unlisted_labels)
 
 }  // namespace dpreduce

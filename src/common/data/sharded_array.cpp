@@ -247,7 +247,7 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
                   file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row),
-                                   shards_[last_opened_].has_names ? names_.get() : nullptr);
+                                   shards_[last_opened_].has_names ? names_.get() : nullptr, unlisted_);
                 });
 }
 

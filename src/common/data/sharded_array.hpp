@@ -80,6 +80,9 @@ class ShardedArray {
   /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
   /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
+  /// What happens to labels that are not listed, from here on.
+  void set_unlisted_labels(UnlistedLabels unlisted) { unlisted_ = unlisted; }
+  UnlistedLabels unlisted_labels() const { return unlisted_; }
   /// Of targets as read_targets, kSlotsPerTarget slots each (label_slots.hpp), and `classes` says nothing.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
@@ -144,6 +147,7 @@ class ShardedArray {
 
   ArrayRole role_;
   std::shared_ptr<const NamedClasses> names_;  // of classes; null where labels are numbers
+  UnlistedLabels unlisted_ = UnlistedLabels::kRefused;
   std::size_t columns_ = 0;
   std::vector<Shard> shards_;
   std::optional<std::vector<std::uint64_t>> kept_;  // places in the files; all where empty

@@ -65,6 +65,10 @@ class WorkerRows {
   bool has_label_sets() const { return labels_ && labels_->role() == ArrayRole::kLabels && labels_->columns() > 1; }
   /// m, where rows have numbers to predict in the place of classes; else 0.
   std::size_t targets() const { return labels_ && labels_->role() == ArrayRole::kTargets ? labels_->columns() : 0; }
+  /// Whether a row of more labels than are allowed counts nowhere, in the place of a refusal.
+  bool takes_any_number_of_labels() const {
+    return labels_ && labels_->unlisted_labels() == UnlistedLabels::kInAnyNumber;
+  }
   /// Slots of a row (label_slots.hpp), of `classes` classes; of rows that may be of several, all of them.
   std::size_t label_slots(std::size_t classes) const {
     return targets() > 0 ? targets() * kSlotsPerTarget : has_label_sets() ? classes : 1;

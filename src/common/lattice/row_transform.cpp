@@ -204,6 +204,9 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
     throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
   }
+  if (!std::ranges::all_of(p.center, [](double entry) { return std::isfinite(entry); })) {
+    throw UsageError("the center has an entry that is not finite");
+  }
   if (!(p.center_factor >= 1.0 && p.center_factor <= kLargestCenterFactor)) {
     throw UsageError(
         fmt::format("the factor of centered rows is {}, not from 1 to {}", p.center_factor, kLargestCenterFactor));

@@ -46,6 +46,7 @@ void keep_long_tail(WorkerRows& rows, std::size_t classes, const LongTail& tail)
   RowStream stream(rows, classes, kRowsAtOnce);
   while (const auto chunk = stream.next()) {
     for (std::size_t row = 0; row < chunk->rows; ++row) {
+      if (chunk->labels[row] == kUnlistedLabel) continue;  // it counts nowhere
       const auto label = static_cast<std::size_t>(chunk->labels[row]);
       const std::uint64_t hash =
           hash_of(keys.bits(label), chunk->features.decoded(row * rows.dim(), rows.dim(), decoded));

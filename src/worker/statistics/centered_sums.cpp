@@ -48,6 +48,11 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 // Centers and radii in lattice units.
 struct LatticeBalls {
   LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
+    const auto is_radius = [](double radius) { return radius > 0.0 && std::isfinite(radius); };
+    if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
+        !std::ranges::all_of(balls.radii, is_radius)) {
+      throw AggregationAborted("the coordinator's balls are out of range");  // silos need not trust it
+    }
     for (const double entry : balls.centers) {
       centers.push_back(
           static_cast<std::int32_t>(std::round(std::clamp(entry * lattice.scale(), -kFarthest, kFarthest))));

@@ -29,6 +29,7 @@ std::int64_t loss_units(double loss, double most) {
 
 // Of equal scores that of the smaller class is the larger one, as in predictions.
 bool is_among_largest(const ScoredRow& row, std::size_t top_k) {
+  if (row.label < 0) return false;
   const auto y = static_cast<std::size_t>(row.label);
   std::size_t before = 0;
   for (std::size_t c = 0; c < row.scores.size(); ++c) {
@@ -37,8 +38,9 @@ bool is_among_largest(const ScoredRow& row, std::size_t top_k) {
   return before < top_k;
 }
 
+// A class that is not listed has probability 0.
 double brier_of(std::span<const double> probabilities, std::size_t label) {
-  double sum = 0.0;
+  double sum = label < probabilities.size() ? 0.0 : 1.0;
   for (std::size_t c = 0; c < probabilities.size(); ++c) {
     sum += std::pow(probabilities[c] - (c == label ? 1.0 : 0.0), 2);
   }
@@ -158,7 +160,8 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
 MetricCounts::MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve)
     : terms_(terms), statistic_(empty_statistic(request)) {
   for (const double share : curve) {
-    curve_.push_back(static_cast<std::int64_t>(std::floor(std::clamp(share, 0.0, 1.0) * kLossUnits)));
+    if (!(share >= 0.0 && share <= 1.0)) throw AggregationAborted("the coordinator's curve is out of range");
+    curve_.push_back(static_cast<std::int64_t>(std::floor(share * kLossUnits)));
   }
 }
 
@@ -213,18 +216,19 @@ void MetricCounts::add(const PredictedRow& row) {
 
 void MetricCounts::add(const ScoredRow& row) {
   if (terms_.most_labels > 0) return add_set(row);
+  const bool is_listed = row.label >= 0;
   const auto y = static_cast<std::size_t>(row.label);
   const auto p = static_cast<std::size_t>(row.predicted);
-  DPREDUCE_ASSERT(row.label >= 0 && y < terms_.classes && p < terms_.classes);
+  DPREDUCE_ASSERT((!is_listed || y < terms_.classes) && p < terms_.classes);
   if (!curve_.empty()) return add_positive(row);
-  const std::size_t wrong = p == y ? 0 : 1;
+  const std::size_t wrong = row.predicted == row.label ? 0 : 1;
   const auto count = [&](const char* name, std::size_t cell) { add_to(name, cell, row.weight); };
   if (terms_.has_totals()) count("totals", wrong);
   if (terms_.has_pair) count("pairs", wrong + (row.predicted_by_second == row.label ? 0 : 2));
-  if (terms_.groups > 0) count("by_group", 2 * static_cast<std::size_t>(row.group) + wrong);
-  if (terms_.has(EvaluationMetric::kRecall)) count("by_class", 2 * y + wrong);
+  if (terms_.groups > 0 && row.group >= 0) count("by_group", 2 * static_cast<std::size_t>(row.group) + wrong);
+  if (terms_.has(EvaluationMetric::kRecall) && is_listed) count("by_class", 2 * y + wrong);
   if (terms_.has(EvaluationMetric::kPrecision)) count("by_prediction", 2 * p + wrong);
-  if (terms_.has(EvaluationMetric::kConfusion)) {
+  if (terms_.has(EvaluationMetric::kConfusion) && is_listed) {
     count("confusion", terms_.confusion_group(y) * terms_.confusion_groups() + terms_.confusion_group(p));
   }
   if (terms_.has(EvaluationMetric::kTopK)) count("top_k", is_among_largest(row, terms_.top_k) ? 0 : 1);
@@ -232,7 +236,7 @@ void MetricCounts::add(const ScoredRow& row) {
 }
 
 void MetricCounts::add_probabilities(const ScoredRow& row) {
-  const auto y = static_cast<std::size_t>(row.label);
+  const std::size_t y = row.label < 0 ? terms_.classes : static_cast<std::size_t>(row.label);
   const auto p = static_cast<std::size_t>(row.predicted);
   const std::size_t wrong = p == y ? 0 : 1;
   const std::span<const double> probabilities = row.probabilities;
@@ -257,7 +261,7 @@ void MetricCounts::add_probabilities(const ScoredRow& row) {
     statistic_.block(statistic_.index_of(name)).front() += weighed(loss_units(of_row, most), row.weight);
   };
   if (terms_.has(EvaluationMetric::kLogLoss)) {
-    loss("log_loss", -std::log(probabilities[y]), largest_log_loss(terms_.classes));
+    loss("log_loss", -std::log(y < probabilities.size() ? probabilities[y] : 0.0), largest_log_loss(terms_.classes));
   }
   if (terms_.has(EvaluationMetric::kBrier)) loss("brier", brier_of(probabilities, y), kLargestBrier);
 }

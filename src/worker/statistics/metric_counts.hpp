@@ -39,6 +39,10 @@
 // (1 - F_b): sums of which the AUC is the share of the first. Its sensitivity, squared, is 2^30; of replace-one 2^31,
 // between two positives.
 //
+// A row whose class the model does not know is an error of the model: it is wrong wherever it counts, and no cell of
+// by_class and confusion is its. Its class has probability 0, and is none that AUC and ROC are about. A row of a group
+// that is not listed counts in no group, a set of more than k classes nowhere.
+//
 // A row's terms are a function of that row and the model alone.
 //
 // Of persons with several rows, a row counts for its weight, and so does its loss (weighted_rows.hpp).
@@ -85,12 +89,12 @@ double lower_edge_of_bin(std::size_t bin, std::size_t bins);
 
 /// A row as it is counted. Each part is there where a metric needs it.
 struct ScoredRow {
-  std::int32_t label;                       ///< its class, from 0 to K - 1
+  std::int32_t label;                       ///< its class, from 0 to K - 1; below 0: the model does not know it
   std::int32_t predicted;                   ///< the class of its largest score
   std::span<const double> scores{};         ///< K
   std::span<const double> probabilities{};  ///< K
   RowWeight weight = kWholeRow;
-  std::int32_t group = 0;                            ///< from 0 to G - 1
+  std::int32_t group = 0;                            ///< from 0 to G - 1; below 0: none of them
   std::span<const std::int32_t> labels{};            ///< of label sets, rising
   std::span<const std::int32_t> predicted_labels{};  ///< of the same, rising
   std::int32_t predicted_by_second = 0;              ///< of a pair of models
@@ -106,6 +110,7 @@ struct PredictedRow {
 /// The blocks of evaluation_request, or of positives_request at a curve, row by row.
 class MetricCounts {
  public:
+  /// Throws AggregationAborted where the curve is not within [0, 1]: silos need not trust their coordinator.
   MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve = {});
   /// Preconditions (asserted): classes below K, and K probabilities where they are needed.
   void add(const ScoredRow& row);

@@ -22,11 +22,12 @@ std::vector<float> features_of(const std::string& bytes) {
   return out;
 }
 
-std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes) {
+std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes,
+                                    UnlistedLabels unlisted = UnlistedLabels::kRefused) {
   NpyArray array(as_bytes_of(bytes), "y.npy");
   array.require_holds_labels(nullptr);
   std::vector<std::int32_t> out(array.rows());
-  array.read_labels(0, array.rows(), classes, out);
+  array.read_labels(0, array.rows(), classes, out, nullptr, unlisted);
   return out;
 }
 
@@ -226,6 +227,12 @@ TEST(NpyArray, LabelsThatSeemToCountFromOneAreToldSo) {
   refused(3, {"row 1 has label 3", "labels count from 0", "subtract 1", "--class-names"});
   refused(4, {"row 1 has label 4, outside 0 to 2; correct it, or pass the number of classes"});
   refused(-1, {"row 1 has label -1, outside 0 to 2; correct it"});
+}
+
+TEST(NpyArray, LabelsThatAreNotListedAreToldApartWhereTheyAreTaken) {
+  EXPECT_EQ(labels_of(npy_bytes<std::int64_t>("<i8", "(5,)", {3, 1, -1, std::int64_t{1} << 40, 2}), 3,
+                      UnlistedLabels::kTaken),
+            (std::vector<std::int32_t>{kUnlistedLabel, 1, kUnlistedLabel, kUnlistedLabel, 2}));
 }
 
 TEST(NpyArray, AStringThatIsCutShortIsRefused) {

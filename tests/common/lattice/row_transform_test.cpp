@@ -259,6 +259,8 @@ TEST(RowTransform, RefusesConstantsOutOfRange) {
   p.pool = 1;
   p.center = {0.0, 0.0};
   EXPECT_THROW(RowTransform{p}, UsageError);
+  p.center = {0.0, std::numeric_limits<double>::quiet_NaN(), 0.0};
+  EXPECT_THROW(RowTransform{p}, UsageError);
 }
 
 TEST(SquaredNorm, SumsEveryEntryOnceForEveryLength) {

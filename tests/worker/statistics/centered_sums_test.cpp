@@ -1,3 +1,4 @@
+#include "common/base/error.hpp"
 #include "common/data/memory_array.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
@@ -53,6 +54,19 @@ TEST_F(CenteredSums, CentersFarAwayAreHeldToTheLattice) {
   const Statistic statistic = sums(balls);
   for (std::size_t a = 0; a < kDim; ++a) {
     EXPECT_NEAR(static_cast<double>(statistic.block(0)[a]), -2.0 * 32767.0 / 2.0, 600.0) << a;
+  }
+}
+
+TEST_F(CenteredSums, BallsThatAreNoneAreRefused) {
+  const std::vector<double> centers(kClasses * kDim, 0.0);
+  for (const double number : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    std::vector<double> with = centers;
+    with[3] = number;
+    EXPECT_THROW(sums(ClassBalls{with, {1.0, 1.0}}), AggregationAborted);
+    EXPECT_THROW(sums(ClassBalls{centers, {1.0, number}}), AggregationAborted);
+  }
+  for (const double radius : {0.0, -1.0}) {
+    EXPECT_THROW(sums(ClassBalls{centers, {radius, 1.0}}), AggregationAborted);
   }
 }
 

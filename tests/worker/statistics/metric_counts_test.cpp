@@ -76,6 +76,41 @@ TEST(MetricCounts, ProbabilitiesThatAreNoNumbersMoveGapsByNoMoreThanOthers) {
   EXPECT_EQ(gap_of(0) - gap_of(1), kLossUnits);
 }
 
+// Wrong wherever it counts; of the classes that are listed no cell is its.
+TEST(MetricCounts, ARowOfAClassOrGroupThatIsNotListedHasNoCellOfItsOwn) {
+  EvaluationTerms terms = all_metrics(3);
+  terms.groups = 2;
+  const std::vector<double> scores{0.2, 0.3, 0.5};
+  MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
+  counts.add(
+      {.label = kUnlistedLabel, .predicted = 2, .scores = scores, .probabilities = scores, .group = kUnlistedLabel});
+  counts.add({.label = kUnlistedLabel, .predicted = 2, .scores = scores, .probabilities = scores, .group = 1});
+  const Statistic statistic = std::move(counts).take();
+  EXPECT_EQ(block(statistic, "totals"), (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(block(statistic, "by_group"), (std::vector<std::int64_t>{0, 0, 0, 1}));
+  EXPECT_EQ(block(statistic, "by_class"), std::vector<std::int64_t>(6, 0));
+  EXPECT_EQ(block(statistic, "by_prediction"), (std::vector<std::int64_t>{0, 0, 0, 0, 0, 2}));
+  EXPECT_EQ(block(statistic, "confusion"), std::vector<std::int64_t>(9, 0));
+  EXPECT_EQ(block(statistic, "top_k"), (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(block(statistic, "calibration")[2 * 7 + 1], 2);
+  EXPECT_EQ(block(statistic, "calibration_gaps")[7], -2 * 16384);
+  const std::size_t bin = score_bin(0.5, terms.score_bins);  // of class 2, which is not the row's
+  EXPECT_EQ(block(statistic, "scores")[2 * bin + 1], 2);
+  EXPECT_EQ(block(statistic, "log_loss").front(), 2 * kLossUnits);
+  // 0.04 + 0.09 + 0.25, and 1 of a class that has no probability, of at most 2.
+  EXPECT_EQ(block(statistic, "brier").front(), 2 * static_cast<std::int64_t>(std::floor(32768 * 1.38 / 2.0)));
+}
+
+TEST(MetricCounts, ACurveThatIsNoneIsRefused) {
+  const EvaluationTerms terms = all_metrics(3);
+  for (const double share : {std::nan(""), -0.1, 1.1, std::numeric_limits<double>::infinity()}) {
+    std::vector<double> curve(terms.score_bins, 0.5);
+    curve.back() = share;
+    EXPECT_THROW(MetricCounts(terms, positives_request({.evaluation = terms}, 1.0), curve), AggregationAborted)
+        << share;
+  }
+}
+
 TEST(MetricCounts, ConfusionByGroupsOfClassesCountsTheirGroups) {
   const EvaluationTerms terms{.metrics = {M::kConfusion}, .classes = 3, .class_groups = {0, 1, 0}};
   MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
@@ -177,7 +212,8 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
     EvaluationTerms terms = all_metrics(classes);
     terms.top_k = classes == 2 ? 1 : 2;
     const auto draw = [&] {
-      Row row{static_cast<std::int32_t>(engine() % classes), {}, {}};
+      const std::size_t label = engine() % (classes + 1);
+      Row row{label == classes ? kUnlistedLabel : static_cast<std::int32_t>(label), {}, {}};
       double sum = 0.0;
       for (std::size_t c = 0; c < classes; ++c) sum += row.scores.emplace_back(std::pow(uniform(engine), 8)) + 1e-9;
       for (const double score : row.scores) row.probabilities.push_back((score + 1e-9) / sum);
