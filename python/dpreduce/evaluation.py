@@ -85,6 +85,8 @@ def evaluate_classifier(classifier, X, labels, person, ledger, comm, options):
         told = json.loads(core.evaluate(classifier, arrays, keywords, path is not None, ranks))
     if ranks.rank == 0 and "warning" in told["report"]["privacy"]:
         warn_of(in_keywords(told["report"]["privacy"]["warning"]))
+    if ranks.rank == 0 and told["report"]["figures"] == "forfeited":
+        warn_of(in_keywords(told["report"]["note"]))
     return Evaluation(told["report"], told.get("account"))
 
 
@@ -96,7 +98,7 @@ class _Evaluated:
 
     def _indices_of_labels(self, y: ArrayLike) -> typing.Any:
         classifier = self._classifier_to_evaluate()
-        return as_targets(y, "y") if classifier.predicts_numbers else labels_of(y, "y", classifier.class_names or None)
+        return as_targets(y, "y") if classifier.predicts_numbers else labels_of(y, "y", classifier.class_names or None, unlisted=-1)
 
     def evaluate(self, X: ArrayLike, y: ArrayLike, *, epsilon: float | None = None, delta: float | None = None,
                  metrics: str | typing.Sequence[str] | None = None, level: float | None = None,
@@ -113,7 +115,12 @@ class _Evaluated:
         Each call is charged on `ledger`; with None the caller keeps the account. `person` says whose each row is, n integers or
         strings: the guarantee is then for a person, whose rows count for `rows_per_person` together. With `comm` of mpi4py every rank
         gives rows of its own and gets the same figures. Further `options` are those of `dpreduce evaluate --private`: rho, mu,
-        top_k, seed, adjacency, accountant, rows_per_person, budget_epsilon, budget_delta, bad_rows, resume.
+        top_k, seed, public_model, adjacency, accountant, rows_per_person, budget_epsilon, budget_delta, bad_rows, resume.
+
+        The promise is no better than the model's: of one that is not private (without noise, with a seed, with classes taken from the
+        rows) the evaluation is not private either, says so, and names neither the model nor its classes. `public_model=True` says
+        that the model is public, on your word, which report and ledger repeat. A label that the model does not know is an error of the
+        model: its row counts as wrong.
 
         Rows that the model was trained on must be on the ledger of that fit, so that both are added up. Other records have a
         ledger of their own.

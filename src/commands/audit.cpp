@@ -90,6 +90,7 @@ EvaluationOptions audited_evaluation() {
   asked.terms.has_probabilities = true;
   asked.terms.positive = 0;  // the canary's
   asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  asked.models_are_public = true;
   asked.input_dim = kSmallDim;
   return asked;
 }

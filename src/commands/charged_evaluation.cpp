@@ -28,8 +28,9 @@ namespace {
 
 void print_private(const nlohmann::json& report, const ResolvedFit& run) {
   const PrivacyOptions& privacy = run.options().privacy;
-  fmt::print("privacy    {}, {}, of each {}\n", guarantee_text(*run.plan().guarantee, privacy.budget),
-             to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row");
+  fmt::print("privacy    {}, {}, of each {}{}\n", guarantee_text(*run.plan().guarantee, privacy.budget),
+             to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row",
+             run.plan().is_private ? "" : fmt::format("; {}, so NOT private", words_of(run.plan().forfeits)));
   fmt::print("ledger     {}\n", privacy.ledger);
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
   const ToldFigures told = *told_figures(JsonFields(report, "report"));

@@ -19,6 +19,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "evaluate/private_evaluation.hpp"
 #include "fit/validated_options.hpp"
+#include "methods/registry.hpp"
 #include "network/coordinator_wire.hpp"
 #include "network/health_file.hpp"
 #include "network/silo_wire.hpp"
@@ -224,6 +225,9 @@ FitOptions before_anybody_is_called(FitOptions asked) {
   PrivacyBudget::from_options(asked.privacy.budget);
   if (asked.evaluation.files.empty()) return validated(std::move(asked));
   FitOptions evaluation = validated(evaluation_of(asked));
+  if (const Forfeits forfeits = forfeits_of_models(evaluation.evaluation); !forfeits.empty()) {
+    throw UsageError(fmt::format("--evaluate {}: {}", asked.evaluation.files.front(), reason_of(forfeits.back())));
+  }
   if (asked.data.classes != 0 && asked.data.classes != evaluation.data.classes) {
     throw UsageError(fmt::format("--classes {}: the model of --evaluate is for {}; leave it out", asked.data.classes,
                                  evaluation.data.classes));

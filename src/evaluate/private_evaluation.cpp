@@ -151,13 +151,16 @@ ReleaseWatcher EvaluationObserver::watcher() {
 nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures) {
   const FitOptions& options = run.fit->options();
   const bool is_private = run.fit->plan().is_private;
-  return {{"figures", is_private ? "private" : "seeded"},
+  const bool is_seeded = options.privacy.seed.has_value();
+  return {{"figures", is_private  ? "private"
+                      : is_seeded ? "seeded"
+                                  : "forfeited"},
           {"metrics", to_json(figures, options.evaluation.terms)},
           {"level", options.evaluation.level},
           {"note", is_private ? fmt::format("figures with noise: the promise is about each {} of the {}test rows",
                                             options.data.has_units() ? "person" : "record",
                                             options.evaluation.share ? "training and " : "")
-                              : "a run with a seed: its noise is known, and nothing is promised"}};
+                              : note_of(run.fit->plan().forfeits)}};
 }
 
 nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks) {
@@ -173,7 +176,10 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
   report.update(told_json(run, figures));
   if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
-  if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
+  if (forfeits_of_models(options.evaluation).empty() && !options.data.train.class_names.empty()) {
+    report["class_names"] = options.data.train.class_names;
+  }
+  add_words(report, options);
   return report;
 }
 

@@ -35,11 +35,12 @@ class EvaluationObserver {
   std::optional<PrivateFigures> figures_;
 };
 
-/// What a run tells of test rows, with noise: {"figures": "private" or "seeded", "metrics": {NAME: {"value", "low",
-/// "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
+/// What a run tells of test rows, with noise: {"figures": "private", "seeded" or "forfeited", "metrics": {NAME:
+/// {"value", "low", "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
 nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures);
 
-/// The report of a run that evaluates models that were there: told_json, {"models": [SHA-256 of each], "privacy", ...}.
+/// The report of a run that evaluates models that were there: told_json, {"models": [SHA-256 of each], "privacy", ...};
+/// of models that forfeit the promise neither digests nor names of classes.
 nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks);
 
 }  // namespace dpreduce

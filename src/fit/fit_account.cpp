@@ -14,6 +14,7 @@
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/silos/payload_archive.hpp"
+#include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {
@@ -118,6 +119,7 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   }
   if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
+  binding["models"] = digests_of_models(options.evaluation);
   binding["seed"] = options.privacy.seed ? nlohmann::json(*options.privacy.seed) : nlohmann::json();
   return binding;
 }

@@ -211,6 +211,7 @@ void plan_promise(FitPlan& plan, const FitOptions& options) {
   const PrivacyOptions& privacy = options.privacy;
   if (privacy.seed) plan.forfeits.push_back(Forfeit::kSeed);
   if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
+  add(plan.forfeits, forfeits_of_models(options.evaluation));
   plan.is_private = plan.forfeits.empty();
   if (!privacy.limit_epsilon && !privacy.limit_delta) return;
   if (!privacy.limit_epsilon || !privacy.limit_delta) {
@@ -282,6 +283,7 @@ RunTerms ResolvedFit::terms() const {
           .config_digest = plan_.config_digest,
           .version = version(),
           .forfeits = beside_seed(plan_.forfeits),
+          .public_by_word = public_by_word(options_),
           .asked = options_.method.asked};
 }
 
@@ -314,6 +316,14 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
     fit = std::make_shared<const ResolvedFit>(std::move(decided.options), std::move(decided.plan));
   });
   return fit;
+}
+
+std::vector<PublicByWord> public_by_word(const FitOptions& options) {
+  std::vector<PublicByWord> said;
+  if (!options.data.public_x.empty()) said.push_back(PublicByWord::kPublicX);
+  if (!options.data.validation.x.empty()) said.push_back(PublicByWord::kValidationX);
+  if (options.evaluation.models_are_public && !options.evaluation.models.empty()) said.push_back(PublicByWord::kModel);
+  return said;
 }
 
 DataSetBudget data_set_budget(double epsilon, double delta) {

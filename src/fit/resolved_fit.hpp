@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_record.hpp"
@@ -57,6 +58,9 @@ class ResolvedFit {
 std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
                                                     std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                     Communicator& ranks);
+
+/// What the run takes in that is public by the word of whoever runs it.
+std::vector<PublicByWord> public_by_word(const FitOptions& options);
 
 /// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.
 DataSetBudget data_set_budget(double epsilon, double delta);

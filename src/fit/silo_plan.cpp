@@ -4,6 +4,7 @@
 
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/payload_archive.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 // guarantee.
 struct DecidedNoise {
   std::string config;
+  std::vector<std::string> models;  // also of those that the configuration does not name
   Accountant accountant = Accountant::kGdp;
   PrivacyUnit unit = PrivacyUnit::kRecord;
   std::optional<double> epsilon;
@@ -22,7 +24,7 @@ struct DecidedNoise {
   std::optional<NoisePlan> guaranteed;
 };
 
-DPREDUCE_ARCHIVE(DecidedNoise, config, accountant, unit, epsilon, delta, is_private, whole, of_silo, guaranteed)
+DPREDUCE_ARCHIVE(DecidedNoise, config, models, accountant, unit, epsilon, delta, is_private, whole, of_silo, guaranteed)
 
 // The plan with the noise of one silo in the place of the whole.
 NoisePlan plan_of_share(NoisePlan plan, const NoiseShares& shares) {
@@ -47,6 +49,7 @@ std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Comm
 PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares) {
   const RunTerms terms = fit.terms();
   DecidedNoise decided{.config = fit.plan().config,
+                       .models = digests_of_models(fit.options().evaluation),
                        .accountant = terms.accountant,
                        .unit = terms.unit,
                        .epsilon = terms.epsilon,

@@ -11,6 +11,7 @@
 #include "common/base/version.hpp"
 #include "common/base/version_numbers.hpp"
 #include "fit/silo_plan.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -112,6 +113,7 @@ std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const Resolv
   const FitOptions& options = fit.options();
   Comparison run;
   run.one_of("methods", options.method.name, consent.methods);
+  for (const std::string& model : digests_of_models(options.evaluation)) run.one_of("models", model, consent.models);
   run.least("least-silos", silos.silos, consent.least_silos);
   run.least("least-threshold", silos.threshold, consent.least_threshold);
   run.least("least-colluding", silos.colluding, consent.least_colluding);

@@ -51,7 +51,9 @@ std::vector<double> curve_of(const std::vector<double>& negatives) {
 class EvaluateMethod : public TrainingMethod {
  public:
   explicit EvaluateMethod(const FitOptions& options)
-      : asked_(options.evaluation), group_names_(options.data.train.group_names) {}
+      : asked_(options.evaluation),
+        group_names_(options.data.train.group_names),
+        tells_of_models_(forfeits_of_models(asked_).empty()) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != asked_.input_dim) {
@@ -74,8 +76,8 @@ class EvaluateMethod : public TrainingMethod {
 
   nlohmann::json settings() const override {
     nlohmann::json settings{{"metrics", nlohmann::json::array()}, {"models", nlohmann::json::array()}};
+    if (tells_of_models_) settings["models"] = digests_of_models(asked_);
     for (const EvaluationMetric metric : asked_.terms.metrics) settings["metrics"].push_back(to_string(metric));
-    for (const std::string& model : asked_.models) settings["models"].push_back(to_hex(sha256(model)));
     if (asked_.terms.has(EvaluationMetric::kTopK)) settings["top_k"] = asked_.terms.top_k;
     if (asked_.terms.is_about_one_class()) {
       settings["positive"] = asked_.terms.positive_class();
@@ -84,7 +86,7 @@ class EvaluateMethod : public TrainingMethod {
     if (!asked_.terms.class_groups.empty()) settings["class_groups"] = asked_.terms.class_groups;
     if (asked_.terms.most_labels > 0) {
       settings["most_predicted"] = asked_.terms.most_predicted;
-      settings["threshold"] = *asked_.terms.threshold;
+      if (tells_of_models_) settings["threshold"] = *asked_.terms.threshold;  // may be the model's
     }
     if (asked_.terms.groups > 0) settings["groups"] = asked_.terms.groups;
     if (!group_names_.empty()) settings["group_names"] = group_names_;
@@ -109,6 +111,7 @@ class EvaluateMethod : public TrainingMethod {
  private:
   EvaluationOptions asked_;
   std::vector<std::string> group_names_;
+  bool tells_of_models_;  // else their digests are of rows that nobody promises anything of
 };
 
 }  // namespace
@@ -119,6 +122,23 @@ std::vector<Classifier> evaluated_models(const EvaluationOptions& evaluation) {
     models.push_back(classifier_from_bytes(std::as_bytes(std::span(model)), "--model"));
   }
   return models;
+}
+
+Forfeits forfeits_of_models(const EvaluationOptions& evaluation) {
+  Forfeits forfeits;
+  if (evaluation.models_are_public) return forfeits;
+  for (const Classifier& model : evaluated_models(evaluation)) {
+    if (model.parts().privacy) continue;
+    add(forfeits, model.parts().forfeits);
+    add(forfeits, {Forfeit::kModel});
+  }
+  return forfeits;
+}
+
+std::vector<std::string> digests_of_models(const EvaluationOptions& evaluation) {
+  std::vector<std::string> digests;
+  for (const std::string& model : evaluation.models) digests.push_back(to_hex(sha256(model)));
+  return digests;
 }
 
 const MethodEntry& evaluate_method() {

@@ -218,11 +218,7 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
     if (other.settings.value(name, json()) == value) both.settings[name] = value;
   }
   both.of_rows.privacy = weaker(one.of_rows.privacy, other.of_rows.privacy);
-  for (const Forfeit forfeit : other.of_rows.forfeits) {
-    if (std::ranges::find(both.of_rows.forfeits, forfeit) == both.of_rows.forfeits.end()) {
-      both.of_rows.forfeits.push_back(forfeit);
-    }
-  }
+  add(both.of_rows.forfeits, other.of_rows.forfeits);
   both.blocks.clear();
   for (const ReleasedBlock& block : one.blocks) both.blocks.push_back(sum_of(block, other.block(block.name())));
   return both;

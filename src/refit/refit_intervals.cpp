@@ -95,7 +95,11 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
                       {"has_bias", asked.has_intercept()},
                       {"chosen", options.chooses()},
                       {"weights", nlohmann::json::array()},
-                      {"predictions", nlohmann::json::array()}};
+                      {"predictions", nlohmann::json::array()},
+                      {"private", statistics.of_rows.privacy.has_value()}};
+  if (const Forfeits& forfeits = statistics.of_rows.forfeits; !forfeits.empty()) {
+    told["forfeited_by"] = forfeits_json<nlohmann::json>(forfeits);
+  }
   if (options.chooses()) {
     told["note"] = "ridge or features were chosen by looking at these statistics: intervals do not know of that choice";
   }

@@ -244,10 +244,16 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       other_releases_sentence(run),
       "what is true of the population, which a model may reveal about a person who is not in the data"};
   if (run.figures) sentences.erase(sentences.begin());  // they have noise
-  for (const std::string& name : run.public_by_word) {
+  for (const PublicByWord word : run.public_by_word) {
+    if (word == PublicByWord::kModel) {
+      sentences.emplace_back(
+          "the model that was evaluated, which is public by the word of who ran it (--public-model): if it was made of "
+          "these rows, nothing here holds for them");
+      continue;
+    }
     sentences.push_back(
         fmt::format("{}, which are public by the word of who ran it: nothing protects what stands in them",
-                    name == "public_x" ? "public rows (--public-x)" : "validation rows (--validation-x)"));
+                    word == PublicByWord::kPublicX ? "public rows (--public-x)" : "validation rows (--validation-x)"));
   }
   if (run.is_chosen_by_validation)
     sentences.push_back("validation rows: the setting was chosen by exact figures about them");
@@ -322,7 +328,10 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run) {
     sections.emplace_back(
         "advice", std::vector<std::string>{fmt::format(
                       "keep {} as you keep the data; {}", run.is_evaluation ? "figures and report" : "model and report",
-                      run.is_evaluation ? "evaluate without --seed for a release" : other_fit)});
+                      !run.is_evaluation ? other_fit
+                      : run.is_seeded()  ? "evaluate without --seed for a release"
+                                         : "evaluate a private model, or a public one with --public-model, for a "
+                                           "release")});
     return sections;
   }
   if (!run.is_of_model) {

@@ -116,6 +116,16 @@ nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privac
 
 }  // namespace
 
+std::string note_of(const Forfeits& forfeits) {
+  std::string note;
+  for (const Forfeit own : forfeits) note += (note.empty() ? "" : "; ") + std::string(reason_of(own));
+  return note + ": this run is NOT private";
+}
+
+void add_words(nlohmann::json& report, const FitOptions& options) {
+  for (const PublicByWord word : public_by_word(options)) report["public_by_word"].push_back(to_string(word));
+}
+
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy) {
   const LedgerHead head = releaser.ledger().head();
   return {{"run", releaser.run_id()},
@@ -126,12 +136,6 @@ nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& priva
 }
 
 namespace {
-
-std::string note_of(const Forfeits& forfeits) {
-  std::string note;
-  for (const Forfeit own : forfeits) note += (note.empty() ? "" : "; ") + std::string(reason_of(own));
-  return note + ": this run is NOT private";
-}
 
 // Figures about the test rows, where they have any.
 void print_test(const nlohmann::json& report) {
@@ -193,10 +197,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   report.update(run.fit->method().settings());
   if (!plan.forfeits.empty()) report["note"] = note_of(plan.forfeits);
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
-  for (const auto& [name, files] :
-       {std::pair{"public_x", &options.data.public_x}, std::pair{"validation_x", &options.data.validation.x}}) {
-    if (!files->empty()) report["public_by_word"].push_back(name);
-  }
+  add_words(report, options);
   if (test) {
     report["test"] = test_json(*test, options);
     report["test"]["figures"] = "exact";

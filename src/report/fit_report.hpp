@@ -42,6 +42,12 @@ void add_figures(nlohmann::json& report, ReleaseFigures& figures);
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);
 
+/// What a report says of why a run with noise is not private. Precondition: there are forfeits.
+std::string note_of(const Forfeits& forfeits);
+
+/// Adds what the run took for public by the user's word, where there is anything.
+void add_words(nlohmann::json& report, const FitOptions& options);
+
 /// Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut
 /// off since; and what it has spent. At the coordinator.
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy);

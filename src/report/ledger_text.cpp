@@ -89,7 +89,9 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
           ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
                         adjacency_text(terms))
           : fmt::format("{}: NOT private, not counted", words_of(terms.forfeits));
-  fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent);
+  std::string words;
+  for (const PublicByWord word : terms.public_by_word) words += fmt::format(", {} public by word", to_string(word));
+  fmt::print("{}  run {}  {}  {}{}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent, words);
   const std::span<const LedgerCharge> charges = run.charges;
   for (std::size_t begin = 0; begin < charges.size();) {
     std::size_t end = begin + 1;
@@ -212,6 +214,9 @@ nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacen
                       {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
                       {"delta", delta}}}});
     if (!first.entry.terms.asked.empty()) json.back()["asked"] = first.entry.terms.asked;
+    for (const PublicByWord word : first.entry.terms.public_by_word) {
+      json.back()["public_by_word"].push_back(to_string(word));
+    }
     if (!first.entry.terms.forfeits.empty()) {
       json.back()["forfeited_by"] = forfeits_json<nlohmann::json>(first.entry.terms.forfeits);
     }

@@ -51,7 +51,7 @@ std::string told_table(const ToldFigures& told) {
       "{}: each figure has noise, and an interval that by itself holds the truth about rows like these with "
       "probability "
       "{:g}.\n\n",
-      told.is_private ? "**Private**" : "**Not private**, since the noise has a seed", told.level);
+      told.is_private ? "**Private**" : "**Not private**", told.level);
   text += table_head({"figure", "value", "from", "to", "noise"});
   for (const ToldList& list : told.lists) {
     if (list.figures.size() > kMostToldByOne) {

@@ -263,7 +263,10 @@ void require_evaluation_of(const Classifier& classifier, const ReportedRun& eval
   const std::string digest = to_hex(sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   const std::vector<std::string> models = JsonFields(evaluation.content, path).texts("models");
   if (models == std::vector{digest}) return;
-  throw BadInput(fmt::format("--evaluation {}: is of another model, or of two; evaluate the model of the card", path));
+  throw BadInput(
+      fmt::format("--evaluation {}: is of another model, of two, or of one that it does not name since it is not "
+                  "private; evaluate the model of the card",
+                  path));
 }
 
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
@@ -275,7 +278,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   const TestNumbers figures = test_numbers(JsonFields(evaluation ? evaluation->content : content, report_path));
   const char* const what = !has_noise                    ? "figures about them are outside of the guarantee"
                            : tested->figures->is_private ? "figures about them have noise, and are private"
-                                                         : "figures about them have noise with a seed";
+                                                         : "figures about them have noise, and are not private";
   std::string text = front_matter(parts, name, figures, what);
   text += fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ",

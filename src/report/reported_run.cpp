@@ -70,13 +70,14 @@ std::optional<ReportedSilos> silos_of(const JsonFields& report) {
   return reported;
 }
 
-std::vector<std::string> public_by_word(const JsonFields& report) {
-  const std::vector<std::string> names = report.texts("public_by_word");
-  const auto is_known = [](const std::string& word) { return word == "public_x" || word == "validation_x"; };
-  if (!std::ranges::all_of(names, is_known)) {
-    report.refuse("public_by_word", "must be a list of 'public_x' and 'validation_x'");
+std::vector<PublicByWord> words_in(const JsonFields& report) {
+  std::vector<PublicByWord> words;
+  for (const std::string& text : report.texts("public_by_word")) {
+    const auto word = choice_of<PublicByWord>(text);
+    if (!word) report.refuse("public_by_word", "must be a list of 'public_x', 'validation_x' and 'model'");
+    words.push_back(*word);
   }
-  return names;
+  return words;
 }
 
 // Reports of versions whose ledgers were not signed have no such field.
@@ -196,7 +197,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.selections = selections_of(privacy);
   run.silos = silos_of(report);
   run.is_chosen_by_validation = report.object("choice").text("by") == "validation rows";
-  run.public_by_word = public_by_word(report);
+  run.public_by_word = words_in(report);
   run.is_tested_on_training_rows = report.object("test").flag("rows_are_training_rows");
   run.figures = told_figures(report);
   run.is_on_a_long_tail = report.has("imbalance");

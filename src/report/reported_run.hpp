@@ -89,12 +89,12 @@ struct ReportedRun {
   std::vector<ReportedBlock> blocks{};
   std::vector<ReportedSelection> selections{};
   std::optional<ReportedSilos> silos{};
-  bool is_chosen_by_validation = false;       ///< --choose with validation rows, which nothing protects
-  std::vector<std::string> public_by_word{};  ///< options of rows that were taken for public: public_x, validation_x
-  bool is_tested_on_training_rows = false;    ///< its test figures are exact figures about training rows
-  std::optional<ToldFigures> figures{};       ///< about test rows, with noise; none where they are exact, or absent
-  bool is_on_a_long_tail = false;             ///< an experiment: trained on a part of the rows
-  std::optional<LedgerHead> ledger{};         ///< when the report was made; absent where nothing was charged
+  bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
+  std::vector<PublicByWord> public_by_word{};
+  bool is_tested_on_training_rows = false;  ///< its test figures are exact figures about training rows
+  std::optional<ToldFigures> figures{};     ///< about test rows, with noise; none where they are exact, or absent
+  bool is_on_a_long_tail = false;           ///< an experiment: trained on a part of the rows
+  std::optional<LedgerHead> ledger{};       ///< when the report was made; absent where nothing was charged
 
   /// A run without noise is not private either.
   bool has_noise() const { return !blocks.empty() || !selections.empty(); }

@@ -32,7 +32,7 @@ struct ToldList {
 inline constexpr std::size_t kMostToldByOne = 20;
 
 struct ToldFigures {
-  bool is_private;  ///< false: the noise has a seed
+  bool is_private;  ///< false: whoever knows a seed, or the rows of the model, may know more
   double level;     ///< probability with which each interval holds
   std::vector<ToldList> lists;
 };

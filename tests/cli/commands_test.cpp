@@ -222,14 +222,17 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsNearTheExactOneAndIsCharged) {
     }
   }
   const json again =
-      succeed(rows + "--private --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl --report e.json").json();
+      succeed(rows +
+              "--private --public-model --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl --report e.json")
+          .json();
   EXPECT_EQ(document("e.json"), again);
   EXPECT_EQ(again["private"], true);
   EXPECT_EQ(again["metrics"]["recall"].size(), kClasses);
   EXPECT_FALSE(again.contains("rows") || again.contains("per_class_support"));
   const json ledger = succeed("ledger show --ledger own.jsonl --format json").json();
   EXPECT_EQ(ledger["releases"].size(), 1U);
-  const json spent = succeed(rows + "--private --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl").json();
+  const json spent =
+      succeed(rows + "--private --public-model --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl").json();
   EXPECT_NE(spent["metrics"]["accuracy"]["value"], again["metrics"]["accuracy"]["value"]) << "noise of its own";
 }
 
@@ -365,7 +368,8 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
         std::tuple{"--private --mu 1 --expected-rows nan --metrics roc", 2, "--expected-rows nan"},
         std::tuple{"--private --mu 1 --metrics topk --top-k 9", 2, "--top-k 9"},
         std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},
-        std::tuple{"--private --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4, "budget"}}) {
+        std::tuple{"--private --public-model --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4,
+                   "budget"}}) {
     expect_refused(rows + options + " --ledger untouched.jsonl", code, said);
   }
   expect_refused(rows + "--private --ledger untouched.jsonl", 2, "no privacy budget", 3);

@@ -100,10 +100,12 @@ TEST_F(NetworkTest, ADryRunOfASiloThatEvaluatesTellsOfTheEvaluation) {
 
 // Nobody listens for a roster that waits in vain.
 TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
+  succeed("fit --classes 3 --non-private --method mean --out exact --train-x n1x.npy --train-y n1y.npy");
   succeed(
       "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
   for (const auto& [options, code, said] :
-       {std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
+       {std::tuple{"--evaluate exact --mu 1", 2, "say --public-model where it is public"},
+        std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
         std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2,
                    "--evaluate-metrics f1 goes with --max-labels"},
         std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with --evaluate-metrics auc"},

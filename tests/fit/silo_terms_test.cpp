@@ -6,6 +6,8 @@
 #include "common/base/version.hpp"
 #include "common/base/version_numbers.hpp"
 #include "common/ledger/ledger.hpp"
+#include "common/model/classifier_file.hpp"
+#include "common/randomness/signing_key.hpp"
 #include "fit/validated_options.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
@@ -92,6 +94,28 @@ TEST(SiloTerms, EachTermPassesAndRefusesByItsName) {
 }
 
 // B and s bound nothing where the unit is a row: a promise about persons is not kept by it.
+// Of one that may be evaluated and one that may not: the digest alone decides.
+TEST(SiloTerms, ModelsAreKnownByTheirDigests) {
+  ClassifierParts parts{.method = "mean", .preprocessing = {.input_dim = kDim, .center = {}}, .classes = 3};
+  parts.weights.assign(3 * kDim, 1.0);
+  parts.bias.assign(3, 0.0);
+  const std::vector<std::byte> bytes = to_bytes(Classifier(std::move(parts)));
+  FitOptions options = options_of("evaluate");
+  options.rows.normalize = Normalize::kNone;
+  options.rows.center = Centering::kNone;
+  options.evaluation.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  options.evaluation.models_are_public = true;
+  options.evaluation.input_dim = kDim;
+  options.evaluation.terms.classes = 3;
+  options.evaluation.terms.metrics = {EvaluationMetric::kAccuracy};
+  const std::string digest = to_hex(sha256(options.evaluation.models.front()));
+  EXPECT_EQ(refusal<Error>({.models = {std::string(64, '0'), digest}}, options), "");
+  EXPECT_THAT(refusal({.models = {std::string(64, '0')}}, options), HasSubstr("models: " + digest + " is asked"));
+  EXPECT_EQ(refusal<Error>({.models = {std::string(64, '0')}}), "") << "a fit evaluates none";
+  options.evaluation.models_are_public = false;
+  EXPECT_THAT(refusal<BudgetRefused>({.models = {digest}}, options), HasSubstr("a run that is not private is asked"));
+}
+
 TEST(SiloTerms, TermsOfPersonsRefuseRows) {
   EXPECT_THAT(refusal({.rows_per_person = 1}), HasSubstr("rows-per-person: the unit is a row is asked"));
   EXPECT_THAT(refusal({.least_silos_per_person = 1}), HasSubstr("least-silos-per-person: the unit is a row"));

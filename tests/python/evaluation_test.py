@@ -45,7 +45,7 @@ def test_figures_are_the_commands(run, test_rows, program, tmp_path):
 
 def test_without_a_ledger_the_caller_keeps_the_account_and_each_call_has_noise_of_its_own(run, test_rows, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    one, other = (run.evaluate(*test_rows, epsilon=1, delta=1e-5, metrics=["accuracy", "recall"]) for _ in range(2))
+    one, other = (run.evaluate(*test_rows, epsilon=1, delta=1e-5, public_model=True, metrics=["accuracy", "recall"]) for _ in range(2))
     assert one.report["private"] and one.account is None and "ledger" not in one.report
     assert one.metrics != other.metrics  # of all of them: one figure is the same twice now and then
     assert "epsilon 1 at delta 1e-05" in repr(one)
@@ -55,7 +55,7 @@ def test_without_a_ledger_the_caller_keeps_the_account_and_each_call_has_noise_o
 def test_the_unit_is_a_person_and_a_limit_holds(run, test_rows, tmp_path):
     x, y = test_rows
     persons = [f"p{row // 3}" for row in range(len(y))]
-    terms = {"epsilon": 1, "delta": 1e-5, "ledger": tmp_path / "l.jsonl", "budget_epsilon": 1.2, "budget_delta": 1e-5}
+    terms = {"epsilon": 1, "delta": 1e-5, "ledger": tmp_path / "l.jsonl", "budget_epsilon": 1.2, "budget_delta": 1e-5, "public_model": True}
     made = run.evaluate(x, y, person=persons, rows_per_person=3, **terms)
     assert made.report["privacy"]["unit"] == "person" and made.report["privacy"]["rows_per_person"] == 3
     with pytest.raises(dpreduce.BudgetRefused):
@@ -83,12 +83,46 @@ def test_refusals_are_before_the_charge(run, test_rows, tmp_path):
             (dpreduce.UsageError, "'rounds' is not an option of evaluate", {"rounds": 3}),
             (dpreduce.UsageError, "option of the command alone", {"report": "r.json"}),
             (dpreduce.BadInput, "17 features", {"X": np.zeros((len(y), 17))}),
-            (dpreduce.BadInput, "label", {"y": y + 1}),
+            (dpreduce.BadInput, "label", {"y": y + 0.5}),
             (dpreduce.BadInput, "person", {"person": ["p"]})]:
         terms = {"X": x, "y": y, "mu": 1, **change}
         with pytest.raises(kind, match=words):
             run.evaluate(terms.pop("X"), terms.pop("y"), ledger=ledger, **terms)
     assert not ledger.exists()
+
+
+def test_a_model_that_promises_nothing_makes_no_promise(rows, test_rows, tmp_path):
+    exact = dpreduce.fit(*rows, classes=CLASSES, method="mean", non_private=True)
+    terms = {"epsilon": 1, "delta": 1e-5, "ledger": tmp_path / "l.jsonl"}
+    with pytest.warns(dpreduce.PrivacyWarning, match="public_model=True"):
+        made = exact.evaluate(*test_rows, **terms)
+    assert not made.report["private"] and made.report["privacy"]["forfeited_by"] == ["model"] and made.report["models"] == []
+    assert "not private" in repr(made)
+    made = exact.evaluate(*test_rows, public_model=True, **terms)
+    assert made.report["private"] and made.report["public_by_word"] == ["model"] and len(made.report["models"]) == 1
+
+
+def test_classes_taken_from_rows_are_told_by_no_private_evaluation(test_rows, tmp_path):
+    x, y = labeled_rows(2000)
+    names = np.array(["healthy", "flu", "cold", "the label of one record"], object)
+    with pytest.warns(dpreduce.DataDependentClassesWarning):
+        model = dpreduce.DPMeanClassifier(epsilon=1, delta=1e-5).fit(x, names[y])
+    with pytest.warns(dpreduce.PrivacyWarning, match="classes were taken"):
+        made = model.evaluate(test_rows[0], names[test_rows[1]], epsilon=1, delta=1e-5, ledger=tmp_path / "l.jsonl")
+    assert made.report["privacy"]["forfeited_by"] == ["classes-from-rows", "model"] and not made.report["private"]
+    assert "one record" not in json.dumps(made.report) + (tmp_path / "l.jsonl").read_text()
+
+
+def test_a_label_that_the_model_does_not_know_is_its_error(run, test_rows):
+    x, y = test_rows
+    kept = run.evaluate(x, y, mu=1e4, seed=1).accuracy["value"]
+    strange = np.where(y == 1, len(set(y)) + 3, y)
+    assert run.evaluate(x, strange, mu=1e4, seed=1).accuracy["value"] < kept - 0.1
+    names = ["ant", "bee", "cat", "dog"]
+    estimator = dpreduce.DPMeanClassifier(mu=2, random_state=1, classes=names).fit(labeled_rows(2000)[0], np.array(names)[labeled_rows(2000)[1]])
+    named = dpreduce.fit(*labeled_rows(2000), class_names=names, method="mean", mu=2, seed=1)
+    words = np.where(y == 1, "emu", np.array(names)[y])
+    assert estimator.evaluate(x, words, **TERMS).metrics == named.evaluate(x, words, **TERMS).metrics
 
 
 def test_names_of_classes_are_labels(test_rows):

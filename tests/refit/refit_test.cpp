@@ -374,6 +374,16 @@ TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {
   EXPECT_THAT(refusal<UsageError>([&] { intervals_json(statistics, {}, 1.0, 2.0, {}); }), HasSubstr("--level 2"));
 }
 
+TEST_F(RefitTest, IntervalsPromiseWhatTheirStatisticsDo) {
+  KeptStatistics statistics = released({kGram, kClassSums}, 30.0);  // with a seed
+  EXPECT_EQ(intervals_json(statistics, {}, 1.0, 0.95, {})["private"], false);
+  statistics.of_rows.forfeits = {Forfeit::kClassesFromRows};
+  EXPECT_EQ(intervals_json(statistics, {}, 1.0, 0.95, {})["forfeited_by"], nlohmann::json({"classes-from-rows"}));
+  statistics.of_rows.forfeits = {};
+  statistics.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}, .adjacency = "add-remove"};
+  EXPECT_EQ(intervals_json(statistics, {}, 1.0, 0.95, {})["private"], true);
+}
+
 TEST_F(RefitTest, OfPersonsNothingIsSaidOfThePopulation) {
   KeptStatistics statistics = released({kGram, kClassSums, kClassSizes}, 30.0);
   EXPECT_TRUE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));

@@ -86,6 +86,7 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --seed 3 --metrics accuracy,recall,precision,topk,logloss,brier,calibration --group one/test_y.npy --groups 4"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics auc,roc --positive 1 --group one/test_y.npy --groups 4"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics accuracy --public-model"),
     ("--mu 1 --method fc-one-step", "--mu 2 --metrics accuracy --model m3"),
     ("--mu 1 --method adam --max-labels 3 --rounds 3", "--mu 2 --max-labels 3 --threshold 0.25"),
 ]
@@ -113,13 +114,11 @@ sources = "https://example.org"
 notes = "~"
 registry_authors = "A. Writer"
 """
-# Classes are taken from rows in Python alone.
-WITHOUT_EXAMPLE = {("ledger-line", (kind, "forfeited_by")) for kind in ("oneOf 1", "oneOf 2")}
 # Models and groups with names, and groups of classes, are evaluated elsewhere; a difference that says nothing as well.
-WITHOUT_EXAMPLE |= {("private-evaluation", place) for place in (
+WITHOUT_EXAMPLE = {("private-evaluation", place) for place in (
     ("class_names",), ("group_names",), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"))}
-WITHOUT_EXAMPLE |= {("ledger-show", (place, "[]", "forfeited_by")) for place in ("releases", "runs", "open_runs")}
-WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", "asked"))}
+WITHOUT_EXAMPLE |= {("refit-intervals", ("forfeited_by",))}  # classes are taken from rows in Python alone
+WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", member)) for member in ("asked", "forfeited_by", "public_by_word")}
 
 
 def program(folder, line, ranks=0, check=True):

@@ -32,6 +32,13 @@ void require_positive(const char* key, const std::optional<double>& value) {
   throw UsageError(fmt::format("{} {}: must be greater than 0, and finite", key, *value));
 }
 
+void require_digest(const std::string& digest) {
+  constexpr std::size_t kDigits = 64;
+  if (digest.size() == kDigits && digest.find_first_not_of("0123456789abcdef") == std::string::npos) return;
+  throw UsageError(
+      fmt::format("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest));
+}
+
 void require_in_range(const SiloConsent& consent) {
   require_positive("most-mu", consent.most_mu);
   require_positive("most-mu-in-all", consent.most_mu_in_all);
@@ -50,6 +57,11 @@ void declare_consent(OptionTable& table, SiloConsent& consent) {
        [&consent](const std::vector<std::string>& names) {
          std::ranges::for_each(names, require_method);
          consent.methods = names;
+       });
+  list("models", "which models may be evaluated: SHA-256 of each file", "DIGEST",
+       [&consent](const std::vector<std::string>& digests) {
+         std::ranges::for_each(digests, require_digest);
+         consent.models = digests;
        });
   table.count("least-silos", consent.least_silos, "k, the silos of the run");
   table.count("least-threshold", consent.least_threshold, "t, the silos that must stay to the end");

@@ -240,6 +240,10 @@ void declare_budget(OptionTable& table, BudgetOptions& budget) {
 void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics) {
   EvaluationTerms& terms = options.evaluation.terms;
   RowFiles& rows = options.data.train;
+  table.flag(
+      "--public-model", options.evaluation.models_are_public,
+      "of a private evaluation: the model is public, by your word, whatever it says of itself; else figures of a "
+      "model that is not private are not private");
   table.files("--group", rows.group, "of a private evaluation, the group of each row, whose accuracy is told as well")
       .of_command_alone(SaidBy::kParty);
   table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")

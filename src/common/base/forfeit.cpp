@@ -11,6 +11,9 @@ std::string_view reason_of(Forfeit forfeit) {
     case Forfeit::kClassesFromRows:
       return "classes were taken from the labels of the rows, so that the label of one row may show; give their public "
              "list (--classes, --class-names)";
+    case Forfeit::kModel:
+      return "the model that is evaluated promises nothing of its rows, so that these may show in it; evaluate a "
+             "private model, or say --public-model where it is public";
     case Forfeit::kSeed:
       break;
   }
@@ -23,10 +26,19 @@ Forfeits beside_seed(const Forfeits& forfeits) {
   return beside;
 }
 
+void add(Forfeits& forfeits, const Forfeits& others) {
+  for (const Forfeit own : others) {
+    if (std::ranges::find(forfeits, own) == forfeits.end()) forfeits.push_back(own);
+  }
+}
+
 std::string words_of(const Forfeits& forfeits) {
   std::string words;
   for (const Forfeit own : forfeits) {
-    words += (words.empty() ? "" : ", ") + std::string(own == Forfeit::kSeed ? "seeded" : "classes from rows");
+    const char* const word = own == Forfeit::kSeed    ? "seeded"
+                             : own == Forfeit::kModel ? "a model that is not private"
+                                                      : "classes from rows";
+    words += (words.empty() ? "" : ", ") + std::string(word);
   }
   return words.empty() ? "seeded" : words;
 }

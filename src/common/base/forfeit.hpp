@@ -1,4 +1,5 @@
-// Why a run that has noise is not private all the same. Every file that says "private": false of it has these reasons.
+// Why a run that has noise is not private all the same, and what it took in that is public by the user's word. Every
+// file on the run has both.
 #pragma once
 
 #include <array>
@@ -13,22 +14,36 @@
 namespace dpreduce {
 
 enum class Forfeit {
-  kSeed,            ///< whoever knows the seed computes the noise
-  kClassesFromRows  ///< what must be public was taken from the training rows: which classes there are
+  kSeed,             ///< whoever knows the seed computes the noise
+  kClassesFromRows,  ///< what must be public was taken from the training rows: which classes there are
+  kModel             ///< a model was evaluated that promises nothing of its rows, which may be these
 };
 
 template <>
 inline constexpr std::array spellings<Forfeit>{
     std::pair{std::string_view{"seed"}, Forfeit::kSeed},
-    std::pair{std::string_view{"classes-from-rows"}, Forfeit::kClassesFromRows}};
+    std::pair{std::string_view{"classes-from-rows"}, Forfeit::kClassesFromRows},
+    std::pair{std::string_view{"model"}, Forfeit::kModel}};
 
 using Forfeits = std::vector<Forfeit>;
+
+/// What is public because whoever runs the program says so: nothing protects what stands in it.
+enum class PublicByWord { kPublicX, kValidationX, kModel };
+
+template <>
+inline constexpr std::array spellings<PublicByWord>{
+    std::pair{std::string_view{"public_x"}, PublicByWord::kPublicX},
+    std::pair{std::string_view{"validation_x"}, PublicByWord::kValidationX},
+    std::pair{std::string_view{"model"}, PublicByWord::kModel}};
 
 /// The reason in words, with what to do.
 std::string_view reason_of(Forfeit forfeit);
 
 /// The reasons beside a seed. Lines of ledgers and model files say these alone: where they say none, it was the seed.
 Forfeits beside_seed(const Forfeits& forfeits);
+
+/// Adds those of `others` that are not there.
+void add(Forfeits& forfeits, const Forfeits& others);
 
 /// "seeded, classes from rows": for a place with little room. Without forfeits "seeded", as said above.
 std::string words_of(const Forfeits& forfeits);

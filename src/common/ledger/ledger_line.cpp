@@ -97,6 +97,7 @@ void members_of(RunTerms& terms, Members& members) {
   members("accountant", terms.accountant);
   members("private", terms.is_private);
   members.optional("forfeited_by", !terms.forfeits.empty(), terms.forfeits);
+  members.optional("public_by_word", !terms.public_by_word.empty(), terms.public_by_word);
   members.optional("silos", terms.silos.has_value(), terms.silos);
   members("unit", terms.unit);
   members.optional("data_set", !terms.data_set.empty(), terms.data_set);

@@ -10,7 +10,7 @@
 //    "signature":...}
 //
 //   TERMS      "method":...,["asked":...,]"adjacency":...,"accountant":...,"private":...,["forfeited_by":[...],]
-//              ["silos":{"noise":"central"|"distributed",
+//              ["public_by_word":[...],]["silos":{"noise":"central"|"distributed",
 //              "left":...,"threshold":...,"colluding":...},]"unit":"record","epsilon":...,"delta":...,
 //              "config_digest":...,"version":...
 //   SELECTION  "mechanism":...,"epsilon":...,"sensitivity":...,"candidates":...,"groups":...,"chosen":...
@@ -23,6 +23,8 @@
 // records that are drawn, each as much as one more or less: twice the mu of one.
 //
 // "forfeited_by" of a run that is not private: why (base/forfeit.hpp), beside a seed; without it, it was a seed.
+//
+// "public_by_word": what the run took in that is public by the word of whoever ran it (base/forfeit.hpp).
 //
 // "asked": the method that was asked for, where "method" was chosen for it. It binds nothing: readers are told.
 //

@@ -43,7 +43,8 @@ struct RunTerms {
   std::string config_digest;  ///< of the public configuration; lower-case hex, 16 to 128 digits
   std::string version;        ///< of this library
   std::optional<LedgerSilos> silos{};
-  Forfeits forfeits{};     ///< beside a seed
+  Forfeits forfeits{};  ///< beside a seed
+  std::vector<PublicByWord> public_by_word{};
   std::string asked{};     ///< the method that was asked for, where `method` was chosen for it: for readers alone
   std::string data_set{};  ///< a name that earlier versions wrote, read to print the line again; nothing goes by it
 

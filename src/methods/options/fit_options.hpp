@@ -109,6 +109,7 @@ struct EvaluationOptions {
   EvaluationTerms terms{};
   std::vector<std::string> files{};   ///< of the models
   std::vector<std::string> models{};  ///< their bytes; empty: a fit
+  bool models_are_public = false;     ///< by the user's word, whatever they say of themselves
   std::size_t input_dim = 0;          ///< features of a row that they are for
   double level = 0.95;                ///< probability with which each interval holds
   /// Of mu^2, for figures of the test rows of a fit, which are then private; empty: they are exact, and cost nothing.
@@ -116,7 +117,7 @@ struct EvaluationOptions {
   bool operator==(const EvaluationOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, input_dim, level, share)
+DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, models_are_public, input_dim, level, share)
 
 /// What `dpreduce release` is asked for, in the place of training (--method is then "release").
 enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };

@@ -16,6 +16,7 @@ namespace dpreduce {
 /// (fit/silo_terms.hpp).
 struct SiloConsent {
   std::vector<std::string> methods{};
+  std::vector<std::string> models{};               ///< SHA-256 of those that may be evaluated, in lower-case hex
   std::optional<std::uint32_t> least_silos{};      ///< k
   std::optional<std::uint32_t> least_threshold{};  ///< t
   std::optional<std::uint32_t> least_colluding{};  ///< c that the run must withstand
@@ -34,8 +35,8 @@ struct SiloConsent {
   bool operator==(const SiloConsent&) const = default;
 };
 
-DPREDUCE_ARCHIVE(SiloConsent, methods, least_silos, least_threshold, least_colluding, most_colluding, adjacency, unit,
-                 rows_per_person, least_silos_per_person, most_clip_norm, losses, most_rounds, noise, most_mu,
+DPREDUCE_ARCHIVE(SiloConsent, methods, models, least_silos, least_threshold, least_colluding, most_colluding, adjacency,
+                 unit, rows_per_person, least_silos_per_person, most_clip_norm, losses, most_rounds, noise, most_mu,
                  most_mu_in_all, least_version)
 
 }  // namespace dpreduce

@@ -138,7 +138,8 @@ void add_told_figures(std::vector<Section>& sections, const PageDocument& docume
     body += list.figures.size() > kMostToldByOne ? folded("All figures of " + list.kind, table) : table;
   }
   body += calibration_chart(metrics) + roc_chart(metrics) + noised_confusion(metrics, report.texts("class_names"));
-  sections.push_back({"How good the model is", body, told->is_private ? "" : "noise with a seed can be computed"});
+  sections.push_back(
+      {"How good the model is", body, told->is_private ? "" : "they have noise, and are not private all the same"});
 }
 
 }  // namespace dpreduce

@@ -79,6 +79,14 @@ TEST(LedgerLine, TellsTheMethodThatWasAskedForWhereAnotherWasChosen) {
   EXPECT_EQ(std::get<LedgerEntry>(parse_line(line_of(entry), "ledger.jsonl:1").record.content), entry);
 }
 
+TEST(LedgerLine, TellsWhatIsPublicByTheUsersWord) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  EXPECT_THAT(line_of(entry), Not(HasSubstr("public_by_word")));
+  entry.terms.public_by_word = {PublicByWord::kPublicX, PublicByWord::kModel};
+  EXPECT_THAT(line_of(entry), HasSubstr(R"("private":true,"public_by_word":["public_x","model"],"unit")"));
+  EXPECT_EQ(std::get<LedgerEntry>(parse_line(line_of(entry), "ledger.jsonl:1").record.content), entry);
+}
+
 TEST(LedgerLine, RoundTripKeepsEveryFieldOfEveryKind) {
   LedgerEntry entry = sample_entry("run-1/means");
   entry.terms.adjacency = Adjacency::kReplaceOne;

@@ -1,0 +1,196 @@
+// What an evaluation takes in carries its own promise into what comes out: a model that has none makes none.
+#include <array>
+
+#include "tests/cli/silo_test.hpp"
+
+namespace dpreduce::public_model_test {
+
+constexpr std::size_t kDim = 8;
+
+class PublicModelTest : public AmongSilosTest {
+ protected:
+  // Rows of three classes; in world 1 one row more, of a class of its own place.
+  void SetUp() override {
+    TrainingRows rows = make_rows({60, 50, 70}, kDim);
+    write_rows(rows, "x0.npy", "y0.npy");
+    for (std::size_t a = 0; a < kDim; ++a) rows.features.push_back(a == 0 ? 9.0F : 0.0F);
+    rows.labels.push_back(2);
+    write_rows(rows, "x1.npy", "y1.npy");
+    write_bytes(folder_ / "names.txt", "ash\nbeech\nthe name of one record\n");
+  }
+
+  static std::string fit(int world, const std::string& options) {
+    return fmt::format(
+               "fit --method ls --class-names names.txt --quiet --overwrite --train-x x{0}.npy --train-y y{0}.npy ",
+               world) +
+           options;
+  }
+  static std::string evaluation(int world, const std::string& options) {
+    return fmt::format("evaluate --private --metrics accuracy,recall --test-x x{0}.npy --test-y y{0}.npy --overwrite ",
+                       world) +
+           options;
+  }
+
+  json ledger_line(const std::string& name, std::size_t number) const {
+    return json::parse(lines_of(bytes(name)).at(number));
+  }
+};
+
+// One row more changes the model, and with it its digest, its names and every figure.
+TEST_F(PublicModelTest, OfAModelThatPromisesNothingAnEvaluationPromisesNothingAndTellsNoNames) {
+  for (const char* how : {"--non-private", "--mu 1 --seed 3"}) {
+    SCOPED_TRACE(how);
+    std::array<json, 2> lines;
+    for (const int world : {0, 1}) {
+      succeed(fit(world, fmt::format("{} --ledger f{}.jsonl", how, world)));
+      const std::string ledger = fmt::format("{}{}.jsonl", how[2], world);
+      const ProgramRun told = succeed(evaluation(
+          world,
+          "--model model.safetensors --epsilon 1 --delta 1e-6 --report e.json --html e.html --ledger " + ledger));
+      EXPECT_THAT(told.out, HasSubstr("a model that is not private, so NOT private"));
+      const json report = document("e.json");
+      EXPECT_EQ(report["private"], false);
+      EXPECT_EQ(report["figures"], "forfeited");
+      EXPECT_EQ(report["privacy"]["forfeited_by"], json({"model"}));
+      EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("say --public-model where it is public"));
+      EXPECT_EQ(report["models"], json::array());
+      EXPECT_FALSE(report.contains("class_names"));
+      EXPECT_THAT(bytes("e.html"), AllOf(Not(HasSubstr("one record")), HasSubstr("not private all the same")));
+      EXPECT_THAT(succeed("privacy explain e.json").out,
+                  AllOf(HasSubstr("none: the model that is evaluated promises nothing"), HasSubstr("--public-model")));
+      EXPECT_THAT(succeed("ledger show " + ledger).out,
+                  HasSubstr("a model that is not private: NOT private, not counted"));
+      lines.at(static_cast<std::size_t>(world)) = ledger_line(ledger, 2);
+    }
+    EXPECT_EQ(lines[0]["private"], false);
+    EXPECT_EQ(lines[0]["forfeited_by"], json({"model"}));
+    for (json& line : lines) {
+      for (const char* drawn : {"time", "previous", "release", "signature"}) line.erase(drawn);
+    }
+    EXPECT_EQ(lines[0], lines[1]) << "its digest tells the worlds apart";
+    expect_refused(evaluation(0,
+                              "--model model.safetensors --epsilon 1 --delta 1e-6 --budget-epsilon 2 "
+                              "--budget-delta 1e-6 --ledger within.jsonl"),
+                   2, "the model that is evaluated promises nothing");
+    expect_refused("export model.safetensors --card card.md --evaluation e.json", 3, "since it is not private");
+  }
+}
+
+TEST_F(PublicModelTest, BothModelsOfAPairCount) {
+  succeed(fit(0, "--mu 1 --out private.safetensors --ledger l.jsonl"));
+  succeed(fit(0, "--non-private --out exact.safetensors"));
+  for (const char* pair : {"--model private.safetensors --model exact.safetensors",
+                           "--model exact.safetensors --model private.safetensors"}) {
+    succeed(evaluation(0, fmt::format("{} --mu 1 --report e.json --ledger l.jsonl", pair)));
+    EXPECT_EQ(document("e.json")["private"], false);
+    EXPECT_EQ(document("e.json")["models"], json::array());
+  }
+  succeed(evaluation(0, "--model private.safetensors --mu 1 --report e.json --ledger l.jsonl"));
+  EXPECT_EQ(document("e.json")["private"], true);
+  EXPECT_FALSE(document("e.json").contains("public_by_word"));
+  EXPECT_EQ(document("e.json")["class_names"][2], "the name of one record");
+}
+
+TEST_F(PublicModelTest, AModelIsPublicByTheWordOfWhoeverSaysSo) {
+  succeed(fit(0, "--non-private"));
+  succeed(evaluation(0, "--model model.safetensors --public-model --mu 1 --report e.json --html e.html"));
+  const json report = document("e.json");
+  EXPECT_EQ(report["private"], true);
+  EXPECT_EQ(report["models"].size(), 1U);
+  EXPECT_EQ(report["public_by_word"], json({"model"}));
+  for (const std::size_t number : {1, 2})
+    EXPECT_EQ(ledger_line("ledger.jsonl", number)["public_by_word"], json({"model"}));
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr(", model public by word"));
+  EXPECT_EQ(succeed("ledger show --format json").json()["runs"][0]["public_by_word"], json({"model"}));
+  for (const std::string& told : {succeed("privacy explain e.json").out, bytes("e.html")}) {
+    EXPECT_THAT(told, HasSubstr("which is public by the word of who ran it (--public-model)"));
+  }
+  expect_refused("evaluate --model model.safetensors --test-x x0.npy --test-y y0.npy --public-model", 2,
+                 "--public-model: only with --private");
+}
+
+TEST_F(PublicModelTest, ARowOfAClassThatTheModelDoesNotKnowIsAnErrorOfTheModel) {
+  succeed(fit(0, "--mu 2 --ledger l.jsonl"));
+  TrainingRows rows = make_rows({60, 50, 70}, kDim);
+  const std::string evaluate =
+      "evaluate --private --model model.safetensors --mu 1e4 --seed 1 --overwrite --report "
+      "e.json --ledger l.jsonl --test-x x0.npy --test-y ";
+  succeed(evaluate + "y0.npy");
+  const double all = document("e.json")["metrics"]["accuracy"]["value"];
+  std::string words;
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    constexpr std::array kWords{"ash", "oak", "the name of one record"};
+    words += kWords[static_cast<std::size_t>(rows.labels[row])] + std::string("\n");
+    if (rows.labels[row] == 1) rows.labels[row] = row % 2 == 0 ? 3 : -1;
+  }
+  write_rows(rows, "x2.npy", "y2.npy");
+  write_bytes(folder_ / "words.csv", words);
+  for (const char* labels : {"y2.npy", "words.csv"}) {
+    succeed(evaluate + labels);
+    const json metrics = document("e.json")["metrics"];
+    EXPECT_LT(metrics["accuracy"]["value"], all - 0.2) << labels;
+    EXPECT_TRUE(metrics["recall"][1]["value"].is_null()) << "no row is of it";
+  }
+  expect_refused("evaluate --model model.safetensors --test-x x0.npy --test-y y2.npy", 3, "has label");
+}
+
+// The list of classes, the number of labels and that of groups come with the options that all parties say.
+class SilosWithOtherRowsTest : public PublicModelTest {
+ protected:
+  static constexpr std::size_t kSilos = 3;
+
+  // Silo 2 has one row of a class, of a group, and of more labels than are listed.
+  void write_silos(bool has_other) const {
+    const TrainingRows all = make_rows({60, 50, 70}, kDim);
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      TrainingRows rows = all.part((silo - 1) * 60, 60);
+      const bool is_other = has_other && silo == 2;
+      std::vector<std::int64_t> groups(60, 0);
+      for (std::size_t row = 0; row < 60; row += 2) groups[row] = 1;
+      std::vector<std::uint8_t> sets(3 * 60, 0);
+      for (std::size_t row = 0; row < 60; ++row) sets[3 * row + static_cast<std::size_t>(rows.labels[row])] = 1;
+      if (is_other) {
+        rows.labels[7] = 3;
+        groups[7] = 2;
+        sets[3 * 7] = sets[3 * 7 + 1] = sets[3 * 7 + 2] = 1;
+      }
+      write_rows(rows, fmt::format("sx{}.npy", silo), fmt::format("sy{}.npy", silo));
+      write_label_file(folder_ / fmt::format("sg{}.npy", silo), groups);
+      write_npy<std::uint8_t>(folder_ / fmt::format("ss{}.npy", silo), sets, 3);
+    }
+  }
+};
+
+TEST_F(SilosWithOtherRowsTest, NoRowOfASiloIsToldByHowTheRunEnds) {
+  succeed(fit(0, "--mu 2 --ledger l.jsonl"));
+  const std::string among = " --secure-aggregation --threshold 3 --mu 2 --overwrite --ledger s.jsonl ";
+  const std::string of_rows = " --test-x sx{rank}.npy --test-y sy{rank}.npy --model model.safetensors --report e.json";
+  for (const bool has_other : {false, true}) {
+    write_silos(has_other);
+    run_among(kSilos, "evaluate --private --metrics accuracy,recall --group sg{rank}.npy --groups 2" + among + of_rows,
+              0);
+    EXPECT_EQ(document("e.json")["metrics"]["by_group"].size(), 2U);
+    for (const char* method : {"mean", "ls", "gd --rounds 2 --imbalance-ratio 2", "newton --rounds 1"}) {
+      run_among(
+          kSilos,
+          fmt::format("fit --classes 3 --train-x sx{{rank}}.npy --train-y sy{{rank}}.npy --method {}", method) + among,
+          0);
+    }
+    run_among(kSilos,
+              "fit --classes 3 --train-x sx{rank}.npy --train-y ss{rank}.npy --max-labels 2 --method mean" + among, 0);
+  }
+}
+
+TEST_F(SilosWithOtherRowsTest, OfAModelThatPromisesNothingSilosPromiseNothing) {
+  succeed(fit(0, "--non-private"));
+  write_silos(false);
+  const std::string line =
+      "evaluate --private --secure-aggregation --threshold 3 --mu 2 --overwrite --test-x sx{rank}.npy --test-y "
+      "sy{rank}.npy --model model.safetensors --report e.json --noise distributed ";
+  for (const bool is_said : {false, true}) {
+    run_among(kSilos, line + (is_said ? "--public-model" : ""), 0);
+    EXPECT_EQ(document("e.json")["private"], is_said);
+  }
+}
+
+}  // namespace dpreduce::public_model_test
