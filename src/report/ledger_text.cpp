@@ -91,7 +91,8 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
           : fmt::format("{}: NOT private, not counted", words_of(terms.forfeits));
   std::string words;
   for (const PublicByWord word : terms.public_by_word) words += fmt::format(", {} public by word", to_string(word));
-  fmt::print("{}  run {}  {}  {}{}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent, words);
+  fmt::print("{}  run {}  {}  {}{}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent,
+             words);
   const std::span<const LedgerCharge> charges = run.charges;
   for (std::size_t begin = 0; begin < charges.size();) {
     std::size_t end = begin + 1;
