@@ -15,6 +15,13 @@ constexpr double kAimedShare = 0.1;
 constexpr double kSmallestNorm = 1e-3;
 constexpr double kLargestNorm = 2.0;
 
+// b.
+double share_beyond(std::span<const std::int64_t> sides) {
+  const double within = std::max(static_cast<double>(sides[0]), 0.0);
+  const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
+  return beyond / std::max(within + beyond, 1.0);
+}
+
 }  // namespace
 
 DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm)
@@ -24,15 +31,13 @@ DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, 
       // D: a first step that moves every class alike changes a score by up to its reach.
       reach_(score_reach(settings.loss) * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
-void DescentStep::adapt(std::span<const std::int64_t> sides) {
-  const double within = std::max(static_cast<double>(sides[0]), 0.0);
-  const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
-  const double share = beyond / std::max(within + beyond, 1.0);
-  residual_norm_ = std::clamp(residual_norm_ * std::exp(share - kAimedShare), kSmallestNorm, kLargestNorm);
+double DescentStep::next_residual_norm(double residual_norm) const {
+  if (settings_.bound == Bound::kFixed) return residual_norm;
+  return std::clamp(residual_norm * std::exp(share_beyond_ - kAimedShare), kSmallestNorm, kLargestNorm);
 }
 
 void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
-  if (settings_.bound == Bound::kAdaptive) adapt(round.release.block("sides").values());
+  if (settings_.bound == Bound::kAdaptive) share_beyond_ = share_beyond(round.release.block("sides").values());
   const std::vector<double> gradient = round.gradient();
   const double noise = static_cast<double>(gradient.size()) * round.sigma() * round.sigma();
   squares_ += std::max(squared_norm(gradient) - noise, 0.0);
@@ -56,7 +61,15 @@ class GradientDescentMethod : public RoundsMethod {
  public:
   GradientDescentMethod(const FitOptions& options, Bound bound)
       : RoundsMethod(round_settings(options.method, kDescentRounds)), bound_(bound) {
-    if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
+    if (bound == Bound::kFixed) return;
+    settings_.release = "adaptive_gradient";
+    settings_.residual_norm = 1.0;
+  }
+
+  nlohmann::json settings() const override {
+    nlohmann::json json = to_json(settings_);
+    if (bound_ == Bound::kAdaptive) json["residual_norm"] = "adaptive";
+    return json;
   }
 
   LinearScores train(TrainingRun& run) const override {

@@ -8,8 +8,8 @@
 // add up to one release of class means with the whole budget; where the signal rules, a first step is as long as D.
 // Where the weights of P descents are averaged, so is their noise: h is that of s / sqrt(P).
 //
-// With an adaptive bound residuals are scaled by 1 / Z instead of clipped to 1, and only what is
-// longer than Z is clipped, so that errors on small classes keep their weight beside those on large ones:
+// With an adaptive bound Z follows the rows, so that errors on small classes keep their weight beside those on large
+// ones:
 //
 //     Z_1 = 1,  Z_(t+1) = Z_t exp(b - 0.1)    b: the released share of rows whose residual was longer than Z_t
 //
@@ -31,11 +31,11 @@
 
 namespace dpreduce {
 
-/// The norm that a round clips residuals to.
-enum class Bound { kOne, kAdaptive };
+/// The norm that a round clips residuals to: that of the loss, or one that follows released counts.
+enum class Bound { kFixed, kAdaptive };
 
 struct DescentSettings {
-  Bound bound = Bound::kOne;
+  Bound bound = Bound::kFixed;
   Loss loss = Loss::kSoftmax;
   std::optional<double> learning_rate;
   std::optional<double> radius;
@@ -47,15 +47,13 @@ class DescentStep : public StepRule {
   /// For T = `rounds` steps on K x d weights of rows of norm C.
   DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm);
 
-  double residual_norm() const override { return residual_norm_; }
+  double next_residual_norm(double residual_norm) const override;
 
   void step(const NoisedRound& round, std::span<double> weights) override;
 
  private:
-  void adapt(std::span<const std::int64_t> sides);
-
   DescentSettings settings_;
-  double residual_norm_ = 1.0;  // Z
+  double share_beyond_ = 0.0;  // b of the last round
   std::uint64_t rounds_;
   double clip_norm_;
   double reach_;          // D

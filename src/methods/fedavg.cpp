@@ -90,7 +90,7 @@ class FederatedAveragingMethod : public RoundsMethod {
     run.rows().set_intercept(settings_.intercept_share);
     run.rows().keep();
     const Lattice lattice = run.rows().lattice();
-    const double unit = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale();
+    const double unit = Lattice{settings_.residual_norm, run.rows().classes()}.scale() * lattice.scale();
     const auto silos = static_cast<std::size_t>(run.ranks().size());
     DescentStep rule(
         {.loss = settings_.loss, .learning_rate = settings_.learning_rate, .radius = {}, .averaged = silos},

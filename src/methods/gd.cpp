@@ -20,7 +20,7 @@ const MethodEntry& gd_method() {
                 {"--warm-start-share"},
                 {"--choose"},
                 {"--choose-share"}},
-      .make = [](const FitOptions& options) { return make_gradient_descent(options, Bound::kOne); }};
+      .make = [](const FitOptions& options) { return make_gradient_descent(options, Bound::kFixed); }};
   return entry;
 }
 

@@ -111,6 +111,7 @@ RoundSettings round_settings(const MethodOptions& options, std::uint64_t default
           .warm_start_share =
               options.warm_start ? std::optional(options.warm_start_share.value_or(kWarmStartShare)) : std::nullopt,
           .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0,
+          .residual_norm = residual_norm_of(loss, options.warm_start),
           .sampling_rate = rate,
           .learning_rate = options.learning_rate,
           .radius = options.radius};
@@ -147,6 +148,7 @@ std::optional<Link> link_of(Loss loss) {
 nlohmann::json to_json(const RoundSettings& settings) {
   nlohmann::json json{{"rounds", settings.rounds},
                       {"loss", to_string(settings.loss)},
+                      {"residual_norm", settings.residual_norm},
                       {"iterate", to_string(settings.iterate)},
                       {"intercept", settings.intercept_share}};
   if (settings.sampling_rate < 1.0) json["batch"] = settings.sampling_rate;
@@ -222,7 +224,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.rows().keep();
   const Lattice lattice = run.rows().lattice();
-  const double unit_at_one = Lattice{1.0, run.rows().classes()}.scale() * lattice.scale() * settings.sampling_rate;
+  const double unit_of_rows = lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
   std::optional<LatticeWeights> lattice_directions;
   std::optional<Prior> prior;
@@ -232,16 +234,16 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     prior.emplace(Prior{*lattice_directions, run.rows().preprocessing().dim()});
   }
   const Prior* const second_head = prior ? &*prior : nullptr;
-  std::vector<double> residual_norm{1.0};
+  std::vector<double> residual_norm{settings.residual_norm};
   const Advance advance = [&](std::uint64_t round, std::vector<double>& weights) {
     const LatticeWeights point = shared_weights(run, weights);
     const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
-    const double unit = unit_at_one / residual_norm.front();
+    const double unit = Lattice{residual_norm.front(), run.rows().classes()}.scale() * unit_of_rows;
     const Release release = run.release(settings.release, at);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       rule->step({round, release, unit}, weights);
-      residual_norm.front() = rule->residual_norm();
+      residual_norm.front() = rule->next_residual_norm(residual_norm.front());
     });
     run.ranks().broadcast(residual_norm);
   };

@@ -2,11 +2,11 @@
 //
 //     W_(t-1) on the lattice, broadcast  ->  release there: gradient + noise  ->  step rule at the coordinator  ->  W_t
 //
-// Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767. A released entry is the sum over rows in
-// lattice units; divided by unit = Lattice{1, K}.scale() * Lattice{C, d}.scale() it is in feature units, with noise of
-// known standard deviation s = sigma / unit. Sums, never means: no rule knows n, or how many rows a sample has taken.
-// On a Poisson sample at rate q the unit is q times that one: gradients are unbiased for the sum over all rows, and a
-// step rule need not know of samples.
+// Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767, Z the length that residuals are clipped
+// to. A released entry is the sum over rows in lattice units; divided by unit = Lattice{Z, K}.scale() * Lattice{C,
+// d}.scale() it is in feature units, with noise of known standard deviation s = sigma / unit: a smaller Z is less
+// noise. Sums, never means: no rule knows n, or how many rows a sample has taken. On a Poisson sample at rate q the
+// unit is q times that one: gradients are unbiased for the sum over all rows, and a step rule need not know of samples.
 //
 // A rule post-processes releases. It runs on the coordinator alone, so that W has the same bits for any number of
 // ranks.
@@ -71,8 +71,8 @@ class StepRule {
   /// `weights` (K x d): W_(t-1) comes in, W_t goes out. Called on the coordinator only, for t = 1, ..., T.
   virtual void step(const NoisedRound& round, std::span<double> weights) = 0;
 
-  /// Z, what the next round's residuals are clipped to, above 0. Asked on the coordinator only.
-  virtual double residual_norm() const { return 1.0; }
+  /// Z of the next round, above 0, after a round at `residual_norm`. Called on the coordinator only, after step().
+  virtual double next_residual_norm(double residual_norm) const { return residual_norm; }
 };
 
 struct RoundSettings {
@@ -82,6 +82,7 @@ struct RoundSettings {
   bool choose = false;                     ///< among several iterates, `iterate` first
   std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
   double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
+  double residual_norm = 1.0;              ///< Z of the first round
   std::string_view release = "gradient";   ///< its block "gradient" is K x d
   double intercept_share = kInterceptShare;
   double sampling_rate = 1.0;             ///< q: a row enters a round by a coin of its own; 1: all do
@@ -103,8 +104,9 @@ std::optional<double> decision_threshold(Loss loss);
 /// The function of a score that the loss takes for a class's probability; none of squares.
 std::optional<Link> link_of(Loss loss);
 
-/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch", and what the
-/// user gave of "learning_rate" and "radius": for reports, and for what a ledger line is bound to.
+/// {"rounds", "loss", "residual_norm", "iterate", "intercept"}, with a warm start "warm_start_share", on samples
+/// "batch", and what the user gave of "learning_rate" and "radius": for reports, and for what a ledger line is bound
+/// to.
 nlohmann::json to_json(const RoundSettings& settings);
 
 /// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.

@@ -10,11 +10,15 @@
 namespace dpreduce {
 namespace {
 
-// W stays 0 until the last round, which solves for class means.
+// W stays 0 until the last round, which solves for class means. At W = 0 each residual has norm sqrt(1 - 1 / K), so
+// that clipping scales all of them alike, and is undone.
 class ClassMeansStep : public StepRule {
  public:
-  ClassMeansStep(const RoundSettings& settings, double count, Preprocessing rows)
-      : rounds_(settings.rounds), count_(count), rows_(std::move(rows)) {}
+  ClassMeansStep(const RoundSettings& settings, double count, Preprocessing rows, std::size_t classes)
+      : rounds_(settings.rounds),
+        count_(count),
+        rows_(std::move(rows)),
+        clipped_(std::min(1.0, settings.residual_norm / std::sqrt(1.0 - 1.0 / static_cast<double>(classes)))) {}
 
   void step(const NoisedRound& round, std::span<double> weights) override {
     const std::vector<double> gradient = round.gradient();
@@ -22,14 +26,16 @@ class ClassMeansStep : public StepRule {
     for (std::size_t e = 0; e < sum_.size(); ++e) sum_[e] += gradient[e];
     if (round.round < rounds_) return;
     const auto rounds = static_cast<double>(rounds_);
-    for (double& entry : sum_) entry /= rounds;
-    std::ranges::copy(scores_of_class_means(sum_, round.sigma() / std::sqrt(rounds), count_, rows_), weights.begin());
+    for (double& entry : sum_) entry /= rounds * clipped_;
+    const double sigma = round.sigma() / (std::sqrt(rounds) * clipped_);
+    std::ranges::copy(scores_of_class_means(sum_, sigma, count_, rows_), weights.begin());
   }
 
  private:
   std::uint64_t rounds_;
   double count_;
   Preprocessing rows_;
+  double clipped_;  // length of a clipped residual over its own
   std::vector<double> sum_;
 };
 
@@ -72,7 +78,9 @@ std::optional<double> rows_for_means(TrainingRun& run, double share) {
 LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count) {
   run.set_first_scores({});  // its gradients are at 0
   std::optional<ClassMeansStep> rule;
-  if (run.ranks().is_coordinator()) rule.emplace(settings, count, run.rows().preprocessing());
+  if (run.ranks().is_coordinator()) {
+    rule.emplace(settings, count, run.rows().preprocessing(), run.rows().classes());
+  }
   return train_in_rounds(run, settings, rule ? &*rule : nullptr);
 }
 

@@ -79,7 +79,8 @@ bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitP
   return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
          (!has_prior || is_of(*point.directions, classes, dim)) &&
          point.features == (has_prior ? task.preprocessing.dim() : 0) &&
-         (adapts ? are_within({&point.residual_norm, 1}, kSmallest, kLargest) : point.residual_norm == 1.0);
+         (adapts ? are_within({&point.residual_norm, 1}, kSmallest, kLargest)
+                 : point.residual_norm == residual_norm_of(point.loss, has_prior));
 }
 
 bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {

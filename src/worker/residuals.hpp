@@ -4,7 +4,8 @@
 //     with a prior u (K probabilities), of the loss -log((p_y + u_y) / 2):  r = (p - onehot(y)) p_y / (p_y + u_y)
 //     r <- r / max(Z, |r|_2)       rho = round(r (S - ceil(sqrt(K)/2))),  sum_c rho_c^2 <= S^2 checked in integers
 //
-// Z is public, and 1 where nothing is said of it.
+// Z is public (residual_norm_of). In units of Z, rho is what S^2 is checked of: |r| <= Z, and a gradient moves by Z S^2
+// in units of features.
 //
 // Every step is one fixed sequence of IEEE double operations, with an exponential of our own: a row's residual has the
 // same bits whatever rows stand beside it, in a vector's body and in its tail.

@@ -29,7 +29,8 @@ struct GradientPoint {
   const LatticeWeights& weights;
   Loss loss = Loss::kSoftmax;
   const Prior* prior = nullptr;  ///< with kSoftmax only
-  double residual_norm = 1.0;    ///< Z: what residuals are clipped to, and their lattice's unit
+  /// Z: what residuals are clipped to, and the length that their lattice has as S.
+  double residual_norm = residual_norm_of(loss, prior != nullptr);
 };
 
 /// The ball of each class that rows are clipped to (statistics/centered_sums.cpp), in feature units.

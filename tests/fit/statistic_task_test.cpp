@@ -106,6 +106,7 @@ TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
   expect_refused(plan, honest, kChangesOfWeights);
   expect_refused(plan, honest,
                  {{"a residual norm of its own", [](StatisticTask& task) { gradient_of(task).residual_norm = 0.5; }},
+                  {"longer residuals", [](StatisticTask& task) { gradient_of(task).residual_norm = 1.0; }},
                   {"a second head", [](StatisticTask& task) {
                      gradient_of(task).directions = gradient_of(task).weights;
                      gradient_of(task).features = FittedRows::kDim;

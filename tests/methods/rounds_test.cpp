@@ -55,19 +55,21 @@ TEST_F(RoundsTest, SettingsNameWhatWasGiven) {
     return settings_of(options);
   };
   const auto of_rounds = [](std::uint64_t rounds, const nlohmann::json& given = nlohmann::json::object()) {
-    nlohmann::json all{{"rounds", rounds}, {"loss", "softmax"}, {"iterate", "last"}, {"intercept", 0.1}};
+    nlohmann::json all{
+        {"rounds", rounds}, {"loss", "softmax"}, {"residual_norm", 0.7}, {"iterate", "last"}, {"intercept", 0.1}};
     all.update(given);
     return all;
   };
   EXPECT_EQ(settings("adam"), of_rounds(150));
   EXPECT_EQ(settings("gd"), of_rounds(300));
-  EXPECT_EQ(settings("global-adapt"), of_rounds(300));
+  EXPECT_EQ(settings("global-adapt"), of_rounds(300, {{"residual_norm", "adaptive"}}));
   EXPECT_EQ(settings("newton"), of_rounds(6, {{"hessian_share", 0.5}}));
   EXPECT_EQ(settings("fc"), of_rounds(20, {{"intercept", 0.05}, {"gram_share", 0.1}}));
   const auto adam = [](FitOptions& options) {
     options.method.learning_rate = 0.5, options.method.loss = Loss::kSigmoid;
   };
-  EXPECT_EQ(settings("adam", adam), of_rounds(150, {{"loss", "sigmoid"}, {"learning_rate", 0.5}}));
+  EXPECT_EQ(settings("adam", adam),
+            of_rounds(150, {{"loss", "sigmoid"}, {"residual_norm", 1.0}, {"learning_rate", 0.5}}));
   const auto gd = [](FitOptions& options) {
     options.method.batch = 0.8;  // as many more rounds as each sees fewer rows
     options.method.learning_rate = 0.5;
@@ -79,7 +81,9 @@ TEST_F(RoundsTest, SettingsNameWhatWasGiven) {
     options.method.warm_start_share = 0.25;
     options.method.gram_share = 0.4;
   };
-  EXPECT_EQ(settings("fc", fc), of_rounds(20, {{"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}}));
+  EXPECT_EQ(
+      settings("fc", fc),
+      of_rounds(20, {{"residual_norm", 1.0}, {"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}}));
 }
 
 TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {

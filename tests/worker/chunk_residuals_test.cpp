@@ -59,4 +59,59 @@ TEST(ChunkResiduals, ABoundThatIsNoneIsRefused) {
   }
 }
 
+// Weights that take every row for one of another class: residuals are as long as sqrt(2). In feature units, where a
+// lattice unit is Z / S, a row's own gradient has norm Z C at most, and so much more or less is a neighbor's sum.
+TEST(ChunkResiduals, NoneThatIsLongerThanItsBoundEntersAGradient) {
+  constexpr std::size_t kDim = 5;
+  for (const std::size_t classes : {2u, 3u, 10u, 70u}) {
+    const LatticeRows rows = random_rows(40, kDim, classes);
+    std::vector<double> weights(classes * kDim);
+    std::mt19937_64 engine(classes);
+    std::normal_distribution<double> gaussian(0.0, 1000.0);
+    for (double& weight : weights) weight = gaussian(engine);
+    const LatticeWeights on_lattice(weights, rows.lattice());
+    const GradientPoint point{on_lattice};
+    EXPECT_EQ(point.residual_norm, 0.7);
+    ChunkResiduals residuals(point, 1);
+    residuals.assign(rows);
+    double longest = 0.0;
+    for (std::size_t row = 0; row < rows.rows(); ++row) {
+      double squares = 0.0;
+      for (std::size_t c = 0; c < classes; ++c) {
+        const double entry = residuals.residuals().row(row)[c] / Lattice{point.residual_norm, classes}.scale();
+        squares += entry * entry;
+      }
+      EXPECT_LE(std::sqrt(squares), 0.7 * (1.0 + std::sqrt(static_cast<double>(classes)) / kLatticeNorm));
+      longest = std::max(longest, residuals.residual_norm(row));
+    }
+    EXPECT_GT(longest, 1.4);  // before it was clipped
+  }
+}
+
+// A gradient of softmax is in units of .7 C: what a neighbor's row moves, for residuals of any length.
+TEST(ChunkResiduals, NeighborsSumsDifferByLessThanSevenTenthsOfTheClipNorm) {
+  constexpr std::size_t kDim = 5;
+  constexpr std::size_t kClasses = 3;
+  for (const double size : {0.0, 0.1, 3.0, 1000.0}) {
+    std::mt19937_64 engine(3);
+    std::normal_distribution<double> gaussian(0.0, size);
+    std::vector<double> weights(kClasses * kDim, 0.0);
+    for (double& weight : weights) weight = size > 0.0 ? gaussian(engine) : 0.0;
+    const LatticeRows all = random_rows(1, kDim, kClasses);
+    const LatticeWeights on_lattice(weights, all.lattice());
+    const GradientPoint point{on_lattice};
+    ChunkResiduals residuals(point, 1);
+    std::vector<std::int64_t> gradient(kClasses * kDim, 0);
+    residuals.accumulate(all, gradient);
+    double squares = 0.0;
+    for (const std::int64_t entry : gradient) squares += static_cast<double>(entry) * static_cast<double>(entry);
+    EXPECT_LE(std::sqrt(squares), double{kLatticeNorm} * kLatticeNorm);
+    const double unit = Lattice{point.residual_norm, kClasses}.scale() * all.lattice().scale();
+    EXPECT_LE(std::sqrt(squares) / unit, 0.7 * 1.001) << size;
+    if (size == 0.0) {
+      EXPECT_GE(std::sqrt(squares) / unit, 0.7 * 0.999);  // and it is reached
+    }
+  }
+}
+
 }  // namespace dpreduce::chunk_residuals_test
