@@ -144,25 +144,32 @@ Estimate f1_of(const Estimate& share) {
   return {f1(share.value), f1(share.low), f1(share.high), slope * share.noise, slope * share.deviation};
 }
 
-// The mean of independent estimates. One that says nothing may be anywhere in its interval.
+// The mean of K independent estimates v in [l, u], by the variances that each end of an interval stands for [zou2008]:
+//
+//     low = mean - sqrt(sum (v - l)^2) / K,   high = mean + sqrt(sum (u - v)^2) / K
+//
+// Intervals of few rows reach further to one side than to the other, and so does the mean's. An estimate that says
+// nothing may be anywhere in its interval: it moves both ends by all of it.
 Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
   const auto count = static_cast<double>(estimates.size());
   Estimate mean{};
   double noise = 0.0;
-  double deviation = 0.0;
+  double below = 0.0;
+  double above = 0.0;
   for (const Estimate& estimate : estimates) {
     const bool is_anywhere = estimate.says_nothing();
     mean.value += estimate.value / count;
     mean.low += (is_anywhere ? estimate.low : estimate.value) / count;
     mean.high += (is_anywhere ? estimate.high : estimate.value) / count;
     noise += estimate.noise * estimate.noise;
-    deviation += is_anywhere ? 0.0 : estimate.deviation * estimate.deviation;
+    if (is_anywhere) continue;
+    below += std::pow(estimate.value - estimate.low, 2);
+    above += std::pow(estimate.high - estimate.value, 2);
   }
   mean.noise = std::sqrt(noise) / count;
-  mean.deviation = std::sqrt(deviation) / count;
-  const double reach = two_sided_quantile(level) * mean.deviation;
-  mean.low = std::max(mean.low - reach, 0.0);
-  mean.high = std::min(mean.high + reach, 1.0);
+  mean.low = std::max(mean.low - std::sqrt(below) / count, 0.0);
+  mean.high = std::min(mean.high + std::sqrt(above) / count, 1.0);
+  mean.deviation = 0.5 * (mean.high - mean.low) / two_sided_quantile(level);
   return mean;
 }
 

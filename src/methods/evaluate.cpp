@@ -1,7 +1,5 @@
 // An evaluation with noise: a model on rows that are private, which trains nothing.
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
+#include "worker/statistics/metric_counts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -34,18 +33,6 @@ double part_of(const ReleaseRequest& request) {
         std::sqrt(static_cast<double>(request.profiles.front().squared_l2[block]) * request.blocks[block].loss_weight);
   }
   return part;
-}
-
-// The share of negatives below each bin and half of it; of no negatives one half.
-std::vector<double> curve_of(const std::vector<double>& negatives) {
-  const double all = std::accumulate(negatives.begin(), negatives.end(), 0.0);
-  std::vector<double> curve;
-  double below = 0.0;
-  for (const double in_bin : negatives) {
-    curve.push_back(all > 0.0 ? std::clamp((below + in_bin / 2.0) / all, 0.0, 1.0) : 0.5);
-    below += in_bin;
-  }
-  return curve;
 }
 
 class EvaluateMethod : public TrainingMethod {
@@ -101,7 +88,7 @@ class EvaluateMethod : public TrainingMethod {
     if (!asked_.terms.has(EvaluationMetric::kAuc)) return {};
     std::vector<double> curve(asked_.terms.score_bins, 0.0);
     run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) curve = curve_of(negatives_of(release, asked_.terms));
+      if (run.ranks().is_coordinator()) curve = curve_of_negatives(negatives_of(release, asked_.terms));
     });
     run.ranks().broadcast(curve);
     run.release("positives", ModelsPoint{models, asked_.terms, curve});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
@@ -155,6 +156,17 @@ ReleaseRequest evaluation_request(const ReleaseTerms& of_rows, double share) {
   DPREDUCE_ASSERT(!request.blocks.empty());
   request.profiles.push_back(std::move(profile));
   return request;
+}
+
+std::vector<double> curve_of_negatives(std::span<const double> negatives) {
+  const double all = std::accumulate(negatives.begin(), negatives.end(), 0.0);
+  std::vector<double> curve;
+  double below = 0.0;
+  for (const double in_bin : negatives) {
+    curve.push_back(all > 0.0 ? std::clamp((below + in_bin / 2.0) / all, 0.0, 1.0) : 0.5);
+    below += in_bin;
+  }
+  return curve;
 }
 
 MetricCounts::MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve)

@@ -87,6 +87,9 @@ std::size_t score_bin(double probability, std::size_t bins);
 /// The probability from which on scores are in that bin.
 double lower_edge_of_bin(std::size_t bin, std::size_t bins);
 
+/// F, the share of negatives below each bin and half of those in it, from noised counts; of no negatives one half.
+std::vector<double> curve_of_negatives(std::span<const double> negatives);
+
 /// A row as it is counted. Each part is there where a metric needs it.
 struct ScoredRow {
   std::int32_t label;                       ///< its class, from 0 to K - 1; below 0: the model does not know it
