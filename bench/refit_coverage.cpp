@@ -1,11 +1,6 @@
 // How often intervals of refits hold (aggregator/solvers/weight_intervals.hpp): docs/experiments/intervals.md.
 //
 //     refit_coverage PAGE [SEEDS [THREADS]]     writes PAGE
-//
-// Rows are drawn once for each n and d: autocorrelated Gaussian features (.7 between neighbors), scaled to norm 1, and
-// their exact Gram matrix G. A seed draws targets y = beta^T x + noise of standard deviation .3 anew, without the rows:
-// X^T y = G beta + .3 L z with G = L L^T, and the rest of the noise in y^T y is chi-squared; then the noise of a
-// release at that epsilon, half of mu^2 each to G and X^T y, and .01 of it to y^T y. So the laws are those of rows.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,183 +8,28 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <cblas.h>
 #include <fmt/format.h>
-#include <lapacke.h>
 
 #include "aggregator/solvers/blas.hpp"
-#include "aggregator/solvers/released_noise.hpp"
 #include "aggregator/solvers/weight_intervals.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/version.hpp"
+#include "drawn_releases.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kDelta = 1e-5;
-constexpr double kRidge = 1.0;
-constexpr double kResidual = 0.3;
-constexpr double kCorrelation = 0.7;
-constexpr double kSquaresShare = 0.01;
-constexpr std::size_t kPredicted = 10;
-constexpr double kMostTried = 1.0;  // kappa
 constexpr double kLeastWanted = 0.94;
 constexpr double kMostWanted = 0.965;
-constexpr double kNormal95 = 1.959963984540054;
 
-struct Rows {
-  std::size_t count;
-  std::size_t dim;
-  std::vector<double> gram;    // G
-  std::vector<double> factor;  // L, lower triangle by rows
-  std::vector<double> beta;
-  std::vector<double> predicted;  // kPredicted rows of the same kind
-};
-
-std::vector<double> drawn_rows(std::size_t count, std::size_t dim, NormalStream& normals) {
-  std::vector<double> rows(count * dim);
-  for (std::size_t row = 0; row < count; ++row) {
-    double before = normals.next();
-    double squares = 0.0;
-    for (std::size_t a = 0; a < dim; ++a) {
-      rows[row * dim + a] = before;
-      squares += before * before;
-      before = kCorrelation * before + std::sqrt(1.0 - kCorrelation * kCorrelation) * normals.next();
-    }
-    for (std::size_t a = 0; a < dim; ++a) rows[row * dim + a] /= std::sqrt(squares);
-  }
-  return rows;
-}
-
-Rows rows_of(std::size_t count, std::size_t dim) {
-  NormalStream normals(count, dim);
-  Rows rows{count, dim, std::vector<double>(dim * dim, 0.0), {}, {}, {}};
-  const auto order = static_cast<int>(dim);
-  for (std::size_t left = count; left > 0;) {
-    const std::size_t some = std::min<std::size_t>(left, 1000);
-    const std::vector<double> x = drawn_rows(some, dim, normals);
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, order, order, static_cast<int>(some), 1.0, x.data(), order,
-                x.data(), order, 1.0, rows.gram.data(), order);
-    left -= some;
-  }
-  rows.factor = rows.gram;
-  LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', order, rows.factor.data(), order);
-  for (std::size_t a = 0; a < dim; ++a) rows.beta.push_back(normals.next());
-  rows.predicted = drawn_rows(kPredicted, dim, normals);
-  return rows;
-}
-
-std::vector<double> times(const std::vector<double>& matrix, const std::vector<double>& vector) {
-  const auto order = static_cast<int>(vector.size());
-  std::vector<double> product(vector.size());
-  cblas_dgemv(CblasRowMajor, CblasNoTrans, order, order, 1.0, matrix.data(), order, vector.data(), 1, 0.0,
-              product.data(), 1);
-  return product;
-}
-
-// H^-1 b
-std::vector<double> solved(const Rows& rows, std::vector<double> b) {
-  std::vector<double> matrix = rows.gram;
-  const auto order = static_cast<int>(rows.dim);
-  for (std::size_t a = 0; a < rows.dim; ++a) matrix[a * rows.dim + a] += kRidge;
-  LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', order, 1, matrix.data(), order, b.data(), order);
-  return b;
-}
-
-ReleasedBlock block_of(const char* name, std::span<const double> values, double unit, double sigma) {
-  std::vector<std::int64_t> integers;
-  for (const double value : values) integers.push_back(std::llround(value * unit));
-  return {name, std::move(integers), sigma * unit};
-}
-
-// The block with noise of its own law in it.
-ReleasedBlock noised(const ReleasedBlock& exact, std::size_t triangle, NormalStream normals) {
-  const ReleasedBlock block = with_noise(exact, 1.0, triangle, std::move(normals));
-  return {block.name(), {block.values().begin(), block.values().end()}, exact.sigma()};
-}
-
-// Of one seed.
-struct Coverage {
-  double kappa = 0.0;
-  double weights = 0.0;     // share of intervals that hold
-  double population = 0.0;  // the same about the population
-  double predictions = 0.0;
-  double width = 0.0;  // of weights, median, over the size of beta
-};
-
-Coverage coverage_of(const Rows& rows, double mu, std::uint64_t seed) {
-  NormalStream normals(seed + 1, rows.count * 1000 + rows.dim);
-  const std::size_t dim = rows.dim;
-  std::vector<double> z(dim);
-  double squared = 0.0;
-  for (double& entry : z) {
-    entry = kResidual * normals.next();
-    squared += entry * entry;
-  }
-  std::vector<double> lower = rows.factor;
-  for (std::size_t a = 0; a < dim; ++a) std::fill_n(&lower[a * dim + a + 1], dim - a - 1, 0.0);
-  const std::vector<double> explained = times(rows.gram, rows.beta);
-  const std::vector<double> of_noise = times(lower, z);
-  std::vector<double> b = explained;
-  double targets = squared;
-  for (std::size_t a = 0; a < dim; ++a) {
-    b[a] += of_noise[a];
-    targets += rows.beta[a] * (explained[a] + 2.0 * of_noise[a]);
-  }
-  const double freedom = static_cast<double>(rows.count - dim);
-  targets += kResidual * kResidual * (freedom + std::sqrt(2.0 * freedom) * normals.next());
-
-  const Lattice lattice{1.0, dim};
-  const double scale = lattice.scale();
-  const double left = std::sqrt((1.0 - kSquaresShare) / 2.0) * mu;
-  std::vector<double> triangle;
-  for (std::size_t a = 0; a < dim; ++a) {
-    triangle.insert(triangle.end(), &rows.gram[a * dim + a], rows.gram.data() + (a + 1) * dim);
-  }
-  const Release release({noised(block_of("gram", triangle, scale * scale, 1.0 / left), dim, {seed, 1}),
-                         noised(block_of("class_sums", b, scale, 1.0 / left), 0, {seed, 2})});
-  IntervalTerms terms{.ridge = kRidge,
-                      .rows = std::vector<double>(dim * dim, 0.0),
-                      .squared_targets = {targets + normals.next() / (std::sqrt(kSquaresShare) * mu)},
-                      .count = static_cast<double>(rows.count),
-                      .most_kappa = kMostTried};
-  for (std::size_t a = 0; a < dim; ++a) terms.rows[a * dim + a] = 1.0;
-  terms.rows.insert(terms.rows.end(), rows.predicted.begin(), rows.predicted.end());
-  const LinearIntervals intervals = linear_intervals(release, lattice, terms);
-  Coverage coverage{.kappa = intervals.kappa};
-  if (intervals.kind == IntervalKind::kNone) return coverage;
-
-  const std::vector<double> on_rows = solved(rows, b);
-  const std::vector<double> of_population = solved(rows, explained);
-  std::vector<double> widths;
-  for (std::size_t e = 0; e < intervals.estimates.size(); ++e) {
-    const std::span<const double> row = std::span(terms.rows).subspan(e * dim, dim);
-    const double truth = std::inner_product(row.begin(), row.end(), on_rows.begin(), 0.0);
-    const double beyond = std::inner_product(row.begin(), row.end(), of_population.begin(), 0.0);
-    const bool holds = std::abs(intervals.estimates[e] - truth) <= kNormal95 * intervals.deviations[e];
-    if (e >= dim) {
-      coverage.predictions += holds ? 1.0 / kPredicted : 0.0;
-      continue;
-    }
-    coverage.weights += holds ? 1.0 / static_cast<double>(dim) : 0.0;
-    const bool holds_beyond =
-        std::abs(intervals.estimates[e] - beyond) <= kNormal95 * intervals.population_deviations[e];
-    coverage.population += holds_beyond ? 1.0 / static_cast<double>(dim) : 0.0;
-    widths.push_back(2.0 * kNormal95 * intervals.deviations[e]);
-  }
-  std::ranges::nth_element(widths, widths.begin() + static_cast<std::ptrdiff_t>(dim / 2));
-  coverage.width = widths[dim / 2];
-  return coverage;
-}
-
-std::vector<Coverage> coverages_of(const Rows& rows, double mu, std::uint64_t seeds, unsigned threads) {
+template <typename Drawn>
+std::vector<Coverage> coverages_of(const Drawn& rows, double mu, std::uint64_t seeds, unsigned threads) {
   std::vector<Coverage> all(seeds);
   std::atomic<std::uint64_t> next = 0;
   std::vector<std::thread> team;
@@ -211,15 +51,15 @@ drawn: {} seeds a line, delta {}, ridge {:g}, autocorrelated features, intervals
 `kappa` is the median over seeds, and `given` the share of seeds that have intervals: those with kappa up to {}
 ({} of one or two features). Coverage is the share
 of intervals that hold, where they are given: of weights about the estimate without noise on these rows, of weights about the
-population, and of scores of {} rows. The width is the median of intervals of weights, the weights themselves being about 1.
+population, and of scores of {} rows. `worst` is that of the one weight whose intervals about the population hold least often. The width is the median of intervals of weights, the weights themselves being about 1.
 `not refused` is the coverage of weights if intervals were given up to a kappa of {:g}.
 
 ## The grid
 )";
 
 constexpr const char* kColumns = R"(
-| n | d | epsilon | kappa | given | weights | population | scores | width | not refused |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| n | d | epsilon | kappa | given | weights | population | worst | scores | width | not refused |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 )";
 
 constexpr const char* kMiddle = R"(
@@ -243,11 +83,21 @@ a true kappa above the bound, those that have intervals are those whose noise ma
 depends on the weights, which are drawn once a line.
 )";
 
+constexpr const char* kLabels = R"(
+## Labels
+
+The same of labels in the place of targets: 1 with probability p = 1 / (1 + exp(-o - 6 g^T x)), else 0. Rows have an intercept, and
+each seed draws rows and labels anew. Labels have no one variance: p (1 - p) is large where rows are undecided and small elsewhere.
+So intervals about the population hold about as often as they say on average over weights, and not for each weight. First every
+second row has the label (o = 0), then few have (o = -4).
+)";
+
 struct Line {
   std::size_t count;
   std::size_t dim;
   double epsilon;
 };
+constexpr std::array kLabelLines{Line{2000, 5, 1.0}, Line{2000, 5, 8.0}, Line{20000, 5, 1.0}, Line{20000, 50, 8.0}};
 constexpr std::array kMiddleLines{
     Line{2000, 5, 0.4},    Line{2000, 5, 0.3},     Line{2000, 5, 0.25},    Line{2000, 5, 0.2},
     Line{2000, 5, 0.15},   Line{20000, 50, 2.0},   Line{20000, 50, 1.5},   Line{20000, 50, 1.25},
@@ -262,6 +112,19 @@ struct Extent {
   double most = 0.0;
   std::string outside{};  // lines beyond the target, in words
 };
+
+// Coverage about the population of the weight where it is least.
+double worst_weight(const std::vector<Coverage>& all, double most_kappa) {
+  std::vector<double> held;
+  double given = 0.0;
+  for (const Coverage& own : all) {
+    if (own.kappa > most_kappa) continue;
+    held.resize(own.held.size(), 0.0);
+    for (std::size_t a = 0; a < held.size(); ++a) held[a] += own.held[a] ? 1.0 : 0.0;
+    given += 1.0;
+  }
+  return std::ranges::min(held) / given;
+}
 
 // The line, and into `extent` what it shows.
 std::string line_of(const Line& line, std::vector<Coverage> all, Extent& extent) {
@@ -286,10 +149,14 @@ std::string line_of(const Line& line, std::vector<Coverage> all, Extent& extent)
   for (double Coverage::*figure : {&Coverage::weights, &Coverage::population, &Coverage::predictions}) {
     const double share = mean(figure, most_kappa);
     words += fmt::format(" {} |", told(share));
-    if (given == 0) continue;
+    if (given == 0) {
+      if (figure == &Coverage::population) words += "  |";
+      continue;
+    }
     extent.least = std::min(extent.least, share);
     extent.most = std::max(extent.most, share);
     is_outside = is_outside || share < kLeastWanted || share > kMostWanted;
+    if (figure == &Coverage::population) words += fmt::format(" {} |", told(worst_weight(all, most_kappa)));
   }
   if (is_outside) {
     extent.outside +=
@@ -308,12 +175,16 @@ class Page {
 
   void add(const char* words) { page_ << words; }
 
-  void add_table(std::span<const Line> lines) {
+  void add_table(std::span<const Line> lines) { add_table<Rows>(lines, rows_of); }
+
+  // `made` makes what is drawn from, of n and d.
+  template <typename Drawn, typename Make>
+  void add_table(std::span<const Line> lines, const Make& made) {
     page_ << kColumns;
     Extent extent;
-    std::optional<Rows> rows;
+    std::optional<Drawn> rows;
     for (const Line& line : lines) {
-      if (!rows || rows->count != line.count || rows->dim != line.dim) rows = rows_of(line.count, line.dim);
+      if (!rows || rows->count != line.count || rows->dim != line.dim) rows = made(line.count, line.dim);
       const std::string words =
           line_of(line, coverages_of(*rows, gdp_mu(line.epsilon, kDelta), seeds_, threads_), extent);
       page_ << words << std::flush;
@@ -345,6 +216,11 @@ void write_page(const std::string& path, std::uint64_t seeds, unsigned threads) 
   page.add(kSimulated);
   page.add(kFew);
   page.add_table(kFewLines);
+  page.add(kLabels);
+  for (const double offset : {0.0, -4.0}) {
+    page.add_table<LabeledPopulation>(
+        kLabelLines, [&](std::size_t count, std::size_t dim) { return labeled_population(count, dim, offset); });
+  }
 }
 
 }  // namespace

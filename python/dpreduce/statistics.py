@@ -88,7 +88,8 @@ class Statistics:
 
     def intervals(self, x: ArrayLike | None = None, *, level: float = 0.95, **options: typing.Any) -> dict[str, typing.Any]:
         """Weights of least squares with a shared Gram matrix, and scores of the public rows `x`, with intervals: what
-        `dpreduce refit --intervals` writes (docs/how-to/release-and-refit.md)."""
+        `dpreduce refit --intervals` writes (docs/how-to/release-and-refit.md). Intervals about the population assume
+        one variance of labels about their scores (`population_assumes`)."""
         rows = numpy.zeros((0, 0), numpy.float32) if x is None else numpy.ascontiguousarray(as_rows(x, "x")[0], numpy.float32)
         return json.loads(self._own.intervals(_words(options), level, rows))
 

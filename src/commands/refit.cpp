@@ -81,6 +81,9 @@ void print_text(const RefitCommandOptions& options, const Refit& made, const nlo
                  intervals["prediction_noise"].get<double>());
     }
     if (intervals.contains("note")) fmt::print("           {}\n", intervals["note"].get<std::string>());
+    if (intervals.contains("population_assumes")) {
+      fmt::print("           population: {}\n", intervals["population_assumes"].get<std::string>());
+    }
     fmt::print("           {}\n", options.intervals);
   }
   fmt::print("model      {}\n", options.out);
@@ -122,9 +125,10 @@ CommandEntry refit_command() {
   declare_refit(table, options->asked);
   table.file("--out", options->out, "the model").written();
   table
-      .file("--intervals", options->intervals,
-            "JSON: weights with intervals about the estimate without noise and, with class_sizes, about the population "
-            "(ls with a shared Gram matrix)")
+      .file(
+          "--intervals", options->intervals,
+          "JSON: weights with intervals about the estimate without noise and, with class_sizes, about the population, "
+          "which assumes one variance (ls with a shared Gram matrix)")
       .written();
   table.files("--intervals-x", options->intervals_x, "public rows whose scores get intervals as well");
   table.number("--level", options->level, "probability with which each interval holds")

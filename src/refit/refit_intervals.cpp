@@ -19,6 +19,10 @@ constexpr const char* kNothingOfWeights =
     "these statistics say nothing about single weights: noise is too large beside the smallest eigenvalue of the Gram "
     "matrix with its ridge; take a larger --lambda, fewer --features, or release with a larger budget";
 
+constexpr const char* kOneVariance =
+    "assumes one variance of labels about their scores, whatever the row; labels have none, so these intervals hold "
+    "about as often as they say on average over weights, and not for each weight";
+
 std::string why(const LinearIntervals& intervals, std::size_t dim) {
   const double most = most_kappa_of(dim);
   if (intervals.kind == IntervalKind::kNone) {
@@ -111,6 +115,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
                                    .noise;
     return told;
   }
+  if (!intervals.population_deviations.empty()) told["population_assumes"] = kOneVariance;
   const double quantile = two_sided_quantile(level);
   const std::size_t classes = asked.classes().size();
   for (std::size_t c = 0; c < classes; ++c) {

@@ -370,6 +370,7 @@ TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {
     EXPECT_GT(own["high"][a], parts.weights[FittedRows::kDim + a]);
     EXPECT_LT(own["population"]["low"][a], own["low"][a]);
   }
+  EXPECT_THAT(json["population_assumes"].get<std::string>(), HasSubstr("assumes one variance"));
   EXPECT_TRUE(intervals_json(statistics, {.select = 3}, 1.0, 0.95, {}).contains("note"));
   EXPECT_THAT(refusal<UsageError>([&] { intervals_json(statistics, {}, 1.0, 2.0, {}); }), HasSubstr("--level 2"));
 }
@@ -389,7 +390,9 @@ TEST_F(RefitTest, OfPersonsNothingIsSaidOfThePopulation) {
   EXPECT_TRUE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));
   statistics.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}, .adjacency = "add-remove"};
   statistics.of_rows.privacy->person = PersonStatement{};
-  EXPECT_FALSE(intervals_json(statistics, {}, 1.0, 0.95, {})["weights"][0].contains("population"));
+  const nlohmann::json of_persons = intervals_json(statistics, {}, 1.0, 0.95, {});
+  EXPECT_FALSE(of_persons["weights"][0].contains("population"));
+  EXPECT_FALSE(of_persons.contains("population_assumes"));
 }
 
 TEST_F(RefitTest, WhereNoiseIsLargeNothingIsSaidOfSingleWeights) {
