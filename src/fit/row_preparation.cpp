@@ -1,6 +1,7 @@
 #include "fit/row_preparation.hpp"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,10 @@ constexpr double kSelectShare = 0.1;
 // Of mu^2; 2 % is nearly as good for targets (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kRangeShare = 0.05;
 
+// Of the center's share, for its second step.
+constexpr double kShareOfRest = 0.5;
+
+constexpr const char* kCenterRest = "center_rest";
 constexpr const char* kTargetSizes = "target_sizes";
 constexpr const char* kFeatureSizes = "feature_sizes";
 
@@ -65,10 +70,23 @@ void find_ranges_of_rows(TrainingRun& run, const FitOptions& options) {
 
 void center_rows(TrainingRun& run, const FitOptions& options) {
   const Lattice lattice = run.rows().lattice();
-  const Release sums = options.rows.center == Centering::kPublic ? run.sum_public("center") : run.release("center");
+  const bool is_public = options.rows.center == Centering::kPublic;
+  const Release sums = is_public ? run.sum_public("center") : run.release("center");
+  std::optional<ReleasedCenter> released;  // at the coordinator
+  if (run.ranks().is_coordinator()) released.emplace(sums, lattice);
   std::vector<double> center(lattice.dim);
-  if (run.ranks().is_coordinator()) center = solve_center(sums, lattice);
-  run.ranks().broadcast(center);
+  const auto share = [&] {
+    if (released) center = released->mean();
+    run.ranks().broadcast(center);
+  };
+  share();
+  if (!is_public) {
+    std::vector<double> radius{released ? released->radius() : 0.0};
+    run.ranks().broadcast(radius);
+    const Release rest = run.release(kCenterRest, ClassBalls{center, radius});
+    if (released) released->add_rest(rest);
+    share();
+  }
   run.rows().set_center(std::move(center));
   run.end_phase("center");
 }
@@ -116,7 +134,9 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
     requests.push_back(registered_statistic(kFeatureSizes).request(terms, kRangeShare));
   }
   if (options.rows.center == Centering::kDp) {
-    requests.push_back(registered_statistic("center").request(terms, center_share(options)));
+    const double share = center_share(options);
+    requests.push_back(registered_statistic("center").request(terms, (1.0 - kShareOfRest) * share));
+    requests.push_back(registered_statistic(kCenterRest).request(terms, kShareOfRest * share));
   } else if (options.rows.center_share) {
     throw UsageError("--center-share goes with --center dp: no other center takes a share of the budget");
   }

@@ -1,7 +1,7 @@
 // What is done to rows before a method sees them, where that takes looking at rows: centering, projection, selection.
 //
 //     ranges    of targets, and of raw columns, by noised histograms, where they are not public
-//     center    m = mean of the training rows, noised, or of the public rows
+//     center    m = mean of the training rows, noised, in two steps, or of the public rows
 //     pca       P = first k eigenvectors of the Gram matrix of the training rows, noised, or of the public rows
 //     select    the m features in which noised class sums point farthest apart, where the method cannot select from
 //               its own release at no cost (MethodEntry::selects_features)

@@ -26,8 +26,10 @@ constexpr std::uint64_t kBytesOfPrior = sizeof(double);                         
 constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
                                         << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
+// Of training: not of what prepares rows.
 bool is_round(const ReleaseRequest& request) {
-  return registered_statistic(request.name).is_round();
+  const StatisticEntry& statistic = registered_statistic(request.name);
+  return statistic.is_round() && statistic.cost(request, {}).row_change == RowChange::kNone;
 }
 
 bool trains_in_rounds(const FitPlan& plan) {

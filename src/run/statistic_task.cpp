@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kPartsBlock = "class_grams";
 constexpr const char* kDigestsBlock = "digests";
 constexpr std::string_view kCenterRelease = "center";
+constexpr std::string_view kCenterRest = "center_rest";         // in one ball
 constexpr std::string_view kDirectionsRelease = "class_means";  // of a second head
 constexpr std::string_view kAdaptiveRelease = "adaptive_gradient";
 constexpr unsigned kHalfBits = 32;
@@ -99,7 +100,7 @@ bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t cla
     }
     case TakenAt::kBalls: {
       const auto* balls = std::get_if<ClassBalls>(&task.point);
-      return balls != nullptr && is_of(*balls, classes, dim);
+      return balls != nullptr && is_of(*balls, task.release == kCenterRest ? 1 : classes, dim);
     }
     case TakenAt::kModels:
       return false;  // evaluations do not travel

@@ -52,10 +52,11 @@ TEST(ReleaseAudit, ProvesMostOfEachReleaseAndNoMore) {
   options.privacy.budget.mu = 12.0;
   Audited audited(options);
   const std::vector<ReleaseLoss> losses = audited.losses(8000);
-  ASSERT_EQ(losses.size(), 3U);
+  ASSERT_EQ(losses.size(), 4U);
   EXPECT_EQ(losses[0].name, "center");
-  EXPECT_EQ(losses[1].name, "gram");
-  EXPECT_EQ(losses[2].name, "gradient");
+  EXPECT_EQ(losses[1].name, "center_rest");
+  EXPECT_EQ(losses[2].name, "gram");
+  EXPECT_EQ(losses[3].name, "gradient");
   for (const ReleaseLoss& loss : losses) {
     EXPECT_LT(loss.mu_lower, loss.mu_claimed) << loss.name;
     EXPECT_GT(loss.mu_lower, 0.4 * loss.mu_claimed) << loss.name;

@@ -164,6 +164,18 @@ TEST_F(StatisticTaskTest, CentersAndBallsAreNumbers) {
        {"a radius that divides to infinity", [&](StatisticTask& task) { of_balls(task).radii.front() = 1e-320; }},
        {"a radius that is no number", [&](StatisticTask& task) { of_balls(task).radii.front() = kNaN; }}});
   const TravelingPlan centered = plan_of("mean", [](FitOptions& options) { options.rows.center = Centering::kDp; });
+  const TravelingTask rest = tasks_of(centered).at("center_rest");
+  ASSERT_EQ(std::get<ClassBalls>(rest.task.point).radii.size(), 1U);
+  expect_refused(
+      centered, rest,
+      {{"no ball", [](StatisticTask& task) { task.point = std::monostate(); }},
+       {"no radius", [&](StatisticTask& task) { of_balls(task).radii.front() = 0.0; }},
+       {"a ball for each class",
+        [&](StatisticTask& task) {
+          of_balls(task).centers.resize(3 * FittedRows::kDim);
+          of_balls(task).radii.resize(3, 1.0);
+        }},
+       {"rows about a center", [](StatisticTask& task) { task.preprocessing.center.assign(FittedRows::kDim, kNaN); }}});
   const TravelingTask means = tasks_of(centered).at("class_means");
   ASSERT_EQ(means.task.preprocessing.center.size(), FittedRows::kDim);
   expect_refused(centered, means,

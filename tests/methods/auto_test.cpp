@@ -114,6 +114,27 @@ TEST(AutoMethod, AsksHowRowsSpreadWhereClassMeansMayFollow) {
   EXPECT_THROW(resolved(options, 5000), UsageError);
 }
 
+// mu is .27: n mu / sqrt(d) is 20 at 2,070 rows of 768 features.
+TEST(AutoMethod, TheCenterGetsMoreOfTheBudgetWhereFewRowsAreExpected) {
+  FitOptions options;
+  options.data.classes = 10;
+  options.privacy.budget.epsilon = 1.0;
+  options.privacy.budget.delta = 1e-5;
+  const auto share = [&](double rows) {
+    FitOptions expecting = options;
+    expecting.method.expected_rows = rows;
+    return resolved(expecting, 768).rows.center_share;
+  };
+  EXPECT_EQ(resolved(options, 768).rows.center_share, std::nullopt);
+  EXPECT_EQ(share(1900), 0.05);
+  EXPECT_EQ(share(2200), std::nullopt);
+  options.rows.center_share = 0.01;
+  EXPECT_EQ(share(1900), 0.01);
+  options.rows.center_share.reset();
+  options.rows.center = Centering::kNone;
+  EXPECT_EQ(share(1900), std::nullopt);
+}
+
 TEST(AutoMethod, TheShareOfTheSmallestClassGoesWithABalancedObjective) {
   FitOptions options = good_fit("auto");
   options.method.smallest_share = 0.01;

@@ -148,7 +148,11 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
     // One ball within reach, one that every row is clipped to, one far away.
     std::vector<double> centers = steep_weights(transform.output_dim());
     for (double& entry : centers) entry *= 0.01;
-    inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
+    ClassBalls balls{centers, {3.0, 1e-3, 0.5}};
+    if (registered.name == "center_rest") {
+      balls = {{centers.begin(), centers.begin() + static_cast<std::ptrdiff_t>(transform.output_dim())}, {0.5}};
+    }
+    inputs.point.emplace<ClassBalls>(std::move(balls));
   }
   std::vector<Classifier> models{scoring_model(kDim, kClasses), scoring_model(kDim, kClasses, 1.1)};
   if (terms.has_targets) models = {predicting_model()};

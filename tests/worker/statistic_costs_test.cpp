@@ -47,11 +47,14 @@ TEST(StatisticCosts, AGradientIsScoresAndASumAndScoresAgainWithASecondHead) {
 TEST(StatisticCosts, ACenteredRowCostsFourMultiplyAddsAFeature) {
   EXPECT_EQ(cost_of("centred_sums").round_macs, 4.0 * 4.0);
   EXPECT_EQ(cost_of("centred_sums").words_down, kWeights);
+  EXPECT_EQ(cost_of("center_rest").round_macs, 4.0 * 4.0);
+  EXPECT_EQ(cost_of("center_rest").words_down, 2.0 * 4.0);
 }
 
 TEST(StatisticCosts, WhatChangesRowsIsTold) {
   EXPECT_EQ(cost_of("center").row_change, RowChange::kCenter);
   EXPECT_EQ(cost_of("center").words_down, 4.0);
+  EXPECT_EQ(cost_of("center_rest").row_change, RowChange::kCenter);
   EXPECT_EQ(cost_of("pca").row_change, RowChange::kComponents);
   EXPECT_EQ(cost_of("gram").row_change, RowChange::kWhitening);
 }

@@ -120,7 +120,12 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
       [&](StatisticInputs inputs) {
         if (entry.taken_at == TakenAt::kWeights)
           inputs.point.emplace<GradientPoint>(GradientPoint{weights, Loss::kSoftmax});
-        if (entry.taken_at == TakenAt::kBalls) inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
+        if (entry.taken_at == TakenAt::kBalls) {
+          const bool is_one = entry.name == "center_rest";
+          if (is_one) centers.resize(transform.output_dim());
+          inputs.point.emplace<ClassBalls>(
+              ClassBalls{centers, is_one ? std::vector<double>{0.5} : std::vector<double>{3.0, 1e-3, 0.5}});
+        }
         if (entry.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked, at});
         return entry.compute(request, inputs);
       },

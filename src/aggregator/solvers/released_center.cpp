@@ -6,22 +6,44 @@
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
+namespace {
 
-std::vector<double> solve_center(const Release& release, const Lattice& lattice) {
-  const ReleasedBlock& sum = release.block("row_sum");
+constexpr double kRowsLongerThanUsual = 1.15;  // g
+constexpr double kSmallestRadius = 0.1;        // of C
+
+}  // namespace
+
+ReleasedCenter::ReleasedCenter(const Release& release, const Lattice& lattice)
+    : lattice_(lattice), weighted_(lattice.dim, 0.0), mean_(lattice.dim, 0.0) {
   const ReleasedBlock& rows = release.block("row_count");
-  std::vector<double> center(sum.values().begin(), sum.values().end());
-  const double energy = squared_norm(center);
-  if (energy == 0.0) return center;
-  const double noise_energy = static_cast<double>(center.size()) * sum.sigma() * sum.sigma();
-  const double kept = std::max(0.0, 1.0 - noise_energy / energy);
-  const double count = std::max({static_cast<double>(rows.values().front()), rows.sigma(), 1.0});
-  for (double& entry : center) entry = entry * kept / (lattice.scale() * count);
-  const double length = std::sqrt(squared_norm(center));
-  if (length > lattice.clip_norm) {
-    for (double& entry : center) entry *= lattice.clip_norm / length;
+  count_ = std::max({static_cast<double>(rows.values().front()), rows.sigma(), 1.0});
+  add(release.block("row_sum"), lattice.scale());
+}
+
+void ReleasedCenter::add_rest(const Release& release) {
+  add(release.block("rest_sum"), static_cast<double>(kLatticeNorm) / radius_);
+}
+
+// `unit` lattice units of the sum are a feature unit.
+void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
+  const double noise = sum.sigma() / (unit * count_);
+  const double weight = noise > 0.0 ? 1.0 / (noise * noise) : 1.0;
+  precision_ += weight;
+  double energy = 0.0;
+  for (std::size_t a = 0; a < mean_.size(); ++a) {
+    weighted_[a] += weight * (mean_[a] + static_cast<double>(sum.values()[a]) / (unit * count_));
+    mean_[a] = weighted_[a] / precision_;
   }
-  return center;
+  energy = squared_norm(mean_);
+  const double error = noise > 0.0 ? static_cast<double>(mean_.size()) / precision_ : 0.0;
+  const double kept = energy > 0.0 ? std::max(0.0, 1.0 - error / energy) : 0.0;
+  const double longest = lattice_.clip_norm;
+  const double factor = std::min(kept, energy > 0.0 ? longest / std::sqrt(energy) : 0.0);
+  for (double& entry : mean_) entry *= factor;
+  const double left = longest * longest - std::max(0.0, energy - error) + kept * error;
+  radius_ = noise > 0.0
+                ? std::clamp(kRowsLongerThanUsual * std::sqrt(std::max(0.0, left)), kSmallestRadius * longest, longest)
+                : 2.0 * longest;
 }
 
 }  // namespace dpreduce

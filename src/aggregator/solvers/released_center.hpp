@@ -1,14 +1,20 @@
 // The released mean of all rows, shrunk by its known noise before rows are centered by it.
 //
-// Legend: v~ = v + N is released, N of length d with variance s^2 an entry, so that |v~|^2 is about |v|^2 + d s^2.
-// Where d s^2 >= |v~|^2, v~ is noise and nothing else: centering by it would move all rows by a vector longer than they
-// are. The positive part of James and Stein's estimator,
+// Legend: x a row, of squared length C^2 at most, d features, n rows; m their mean. Each step k releases the sum of
+// rows about a public center c_k, clipped to a ball of radius r_k, with noise of variance v_k an entry once it is
+// divided by n. c_1 = 0 and r_1 = C: the first step sums whole rows, and counts them. Then
 //
-//     v^ = max(0, 1 - d s^2 / |v~|^2) v~,
+//     y = sum_k (c_k + sum_k / n) / v_k / sum_k 1 / v_k,   e = d / sum_k 1 / v_k = E |y - m|^2
+//     c = h y,                                             h = max(0, 1 - e / |y|^2)
+//     r = g sqrt(C^2 - max(0, |y|^2 - e) + h e)            of the next step: about g sqrt(E |x - c|^2)
 //
-// is then 0, and is v~ itself where noise is small. It is post-processing and costs no budget. Source: [james1961].
+// h is the positive part of James and Stein's estimator: where e >= |y|^2, y is noise and nothing else, and centering
+// by it would move all rows by a vector longer than they are. h e is its risk. A ball has the noise of the whole rows'
+// ball, scaled by r / C, so that a second step knows more of m the longer m is. All of this is post-processing and
+// costs no budget. Sources: [james1961]; [biswas2020] for steps in balls that shrink.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
@@ -16,8 +22,27 @@
 
 namespace dpreduce {
 
-/// The mean of all rows: the shrunk row_sum over scale n, pulled into the ball of radius C; length d. n is row_count,
-/// but at least its own noise and 1.
-std::vector<double> solve_center(const Release& release, const Lattice& lattice);
+class ReleasedCenter {
+ public:
+  /// Of "center": n is row_count, but at least its own noise and 1.
+  ReleasedCenter(const Release& release, const Lattice& lattice);
+  /// Adds "center_rest", which was taken about mean() in a ball of radius().
+  void add_rest(const Release& release);
+
+  /// c, pulled into the ball of radius C; length d.
+  const std::vector<double>& mean() const { return mean_; }
+  /// r, above 0; without noise 2 C, which holds every row.
+  double radius() const { return radius_; }
+
+ private:
+  void add(const ReleasedBlock& sum, double unit);
+
+  Lattice lattice_;
+  double count_;
+  std::vector<double> weighted_;  // sum_k (c_k + sum_k / n) / v_k
+  double precision_ = 0.0;        // sum_k 1 / v_k
+  std::vector<double> mean_;
+  double radius_ = 0.0;
+};
 
 }  // namespace dpreduce

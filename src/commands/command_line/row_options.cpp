@@ -207,7 +207,7 @@ void declare_rows(OptionTable& table, PreparationOptions& rows) {
                   "the mean in its own release, without scaling again; default: none, or what the method stands for",
                   methods_that_take("--center moments")));
   table.number("--center-share", rows.center_share,
-               fmt::format("share of mu^2 that the released mean takes ({})", center_shares()));
+               fmt::format("share of mu^2 that the released mean takes, in two steps ({})", center_shares()));
   table.count("--pca", rows.pca, "project rows on the first k principal components, of --public-x where given")
       .defaults_to("");
   table.number("--pca-share", rows.pca_share, "share of mu^2 that private components take (0.1)");

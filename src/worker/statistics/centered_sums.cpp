@@ -13,6 +13,8 @@
 // row (class_means.hpp), since a row adds to its own class a vector of norm at most S, and 1.
 // Persons: weighed, sums and counts alike, so that means are of both.
 // Source: [biswas2020], CoinPress, the clipped step of Algorithm 3.
+#include "worker/statistics/centered_sums.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -29,10 +31,45 @@
 namespace dpreduce {
 namespace centered_sums_entry {
 
-// Centers of noise alone may lie anywhere; differences from rows stay within 32 bits and their squares within 64.
+// Centers of noise alone may lie anywhere.
 constexpr double kFarthest = 1 << 20;
 // For the roundings of f and of its product.
 constexpr double kBelowOne = 1.0 - 0x1p-50;
+
+}  // namespace centered_sums_entry
+
+LatticeBalls::LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
+  using centered_sums_entry::kFarthest;
+  const auto is_radius = [](double radius) { return radius > 0.0 && std::isfinite(radius); };
+  if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
+      !std::ranges::all_of(balls.radii, is_radius)) {
+    throw AggregationAborted("the coordinator's balls are out of range");  // silos need not trust it
+  }
+  for (const double entry : balls.centers) {
+    centers.push_back(
+        static_cast<std::int32_t>(std::round(std::clamp(entry * lattice.scale(), -kFarthest, kFarthest))));
+  }
+  for (const double radius : balls.radii) radii.push_back(radius * lattice.scale());
+}
+
+void center_row(std::span<const std::int16_t> row, std::span<const std::int32_t> center, double radius,
+                std::span<std::int16_t> q) {
+  std::int64_t squared = 0;
+  for (std::size_t a = 0; a < row.size(); ++a) {
+    const std::int64_t difference = std::int64_t{row[a]} - center[a];
+    squared += difference * difference;
+  }
+  const double factor = static_cast<double>(kLatticeNorm) / std::max(std::sqrt(static_cast<double>(squared)), radius) *
+                        centered_sums_entry::kBelowOne;
+  std::uint64_t kept = 0;
+  for (std::size_t a = 0; a < row.size(); ++a) {
+    q[a] = static_cast<std::int16_t>(factor * static_cast<double>(std::int64_t{row[a]} - center[a]));
+    kept += static_cast<std::uint64_t>(std::int32_t{q[a]} * std::int32_t{q[a]});
+  }
+  if (kept > kSquaredNorm) std::fill(q.begin(), q.end(), std::int16_t{0});
+}
+
+namespace centered_sums_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.rounds >= 1);
@@ -43,42 +80,6 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   request.rounds = terms.rounds;
   request.blocks.front().name = "centred_sums";
   return request;
-}
-
-// Centers and radii in lattice units.
-struct LatticeBalls {
-  LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
-    const auto is_radius = [](double radius) { return radius > 0.0 && std::isfinite(radius); };
-    if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
-        !std::ranges::all_of(balls.radii, is_radius)) {
-      throw AggregationAborted("the coordinator's balls are out of range");  // silos need not trust it
-    }
-    for (const double entry : balls.centers) {
-      centers.push_back(
-          static_cast<std::int32_t>(std::round(std::clamp(entry * lattice.scale(), -kFarthest, kFarthest))));
-    }
-    for (const double radius : balls.radii) radii.push_back(radius * lattice.scale());
-  }
-  std::vector<std::int32_t> centers;
-  std::vector<double> radii;
-};
-
-// q becomes the row about its center, on the ball's own lattice.
-void center_row(std::span<const std::int16_t> row, std::span<const std::int32_t> center, double radius,
-                std::span<std::int16_t> q) {
-  std::int64_t squared = 0;
-  for (std::size_t a = 0; a < row.size(); ++a) {
-    const std::int64_t difference = std::int64_t{row[a]} - center[a];
-    squared += difference * difference;
-  }
-  const double factor =
-      static_cast<double>(kLatticeNorm) / std::max(std::sqrt(static_cast<double>(squared)), radius) * kBelowOne;
-  std::uint64_t kept = 0;
-  for (std::size_t a = 0; a < row.size(); ++a) {
-    q[a] = static_cast<std::int16_t>(factor * static_cast<double>(std::int64_t{row[a]} - center[a]));
-    kept += static_cast<std::uint64_t>(std::int32_t{q[a]} * std::int32_t{q[a]});
-  }
-  if (kept > kSquaredNorm) std::fill(q.begin(), q.end(), std::int16_t{0});
 }
 
 // Preconditions (asserted): one class a row; K x d centers and K radii.

@@ -28,7 +28,8 @@
   STATISTIC(target_sizes)              \
   STATISTIC(feature_sizes)             \
   STATISTIC(evaluation)                \
-  STATISTIC(positives)
+  STATISTIC(positives)                 \
+  STATISTIC(center_rest)
 
 namespace dpreduce {
 namespace statistics {

@@ -10,12 +10,23 @@ namespace dpreduce::released_center_test {
 const Lattice kFourFeatures{1.0, 4};
 constexpr std::int64_t kUnit = 32766;
 
-std::vector<double> center(std::vector<std::int64_t> sum, double sigma, std::int64_t count, double count_sigma,
-                           const Lattice& lattice = kFourFeatures) {
+ReleasedCenter released(std::vector<std::int64_t> sum, double sigma, std::int64_t count, double count_sigma,
+                        const Lattice& lattice = kFourFeatures) {
   std::vector<ReleasedBlock> blocks;
   blocks.emplace_back("row_sum", std::move(sum), sigma);
   blocks.emplace_back("row_count", std::vector<std::int64_t>{count}, count_sigma);
-  return solve_center(Release(std::move(blocks)), lattice);
+  return {Release(std::move(blocks)), lattice};
+}
+
+Release rest(std::vector<std::int64_t> sum, double sigma) {
+  std::vector<ReleasedBlock> blocks;
+  blocks.emplace_back("rest_sum", std::move(sum), sigma);
+  return Release(std::move(blocks));
+}
+
+std::vector<double> center(std::vector<std::int64_t> sum, double sigma, std::int64_t count, double count_sigma,
+                           const Lattice& lattice = kFourFeatures) {
+  return released(std::move(sum), sigma, count, count_sigma, lattice).mean();
 }
 
 TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
@@ -49,6 +60,72 @@ TEST(Center, OfNoiseAloneIsShort) {
     longer += energy > 1.0 - 1e-9 ? 1 : 0;
   }
   EXPECT_LT(longer, 20) << "without shrinking all of them are as long as a row";  // |N| / n is 14 row lengths
+}
+
+// 1000 rows of squared length 1, of 400 features, of which the mean has .96: the rest is .2 long. What a fit releases
+// is the sum of them and the rest's in its ball, each with noise of `sigma` in units of the ball.
+struct Steps {
+  double first = 0.0;   // |c - m| after the first
+  double second = 0.0;  // and after both
+  double radius = 0.0;  // between them
+};
+
+Steps steps(double mean_length, double sigma, std::mt19937_64& random) {
+  const Lattice lattice{1.0, 400};
+  constexpr std::int64_t kRows = 1000;
+  std::normal_distribution<double> normal;
+  std::vector<double> mean(lattice.dim);
+  for (double& entry : mean) entry = normal(random);
+  const double length = std::sqrt(squared_norm(mean));
+  for (double& entry : mean) entry *= mean_length / length;
+  const auto noised = [&](const std::vector<double>& about, double unit, double noise) {
+    std::vector<std::int64_t> sum;
+    for (std::size_t a = 0; a < mean.size(); ++a) {
+      sum.push_back(std::llround(unit * kRows * (mean[a] - about[a]) + noise * normal(random)));
+    }
+    return sum;
+  };
+  const auto error = [&](const ReleasedCenter& center) {
+    double squares = 0.0;
+    for (std::size_t a = 0; a < mean.size(); ++a) squares += std::pow(center.mean()[a] - mean[a], 2);
+    return std::sqrt(squares);
+  };
+  ReleasedCenter center =
+      released(noised(std::vector<double>(mean.size(), 0.0), lattice.scale(), lattice.scale() * sigma),
+               lattice.scale() * sigma, kRows, 1, lattice);
+  Steps made{.first = error(center), .radius = center.radius()};
+  const double unit = 32767.0 / center.radius();
+  center.add_rest(rest(noised(center.mean(), unit, 32767.0 * sigma), 32767.0 * sigma));
+  made.second = error(center);
+  return made;
+}
+
+// Noise of a step is 10 an entry: .2 in all, once divided by the rows.
+TEST(CenterInSteps, ASecondStepIsWorthMoreTheLongerTheMeanIs) {
+  std::mt19937_64 random(37);
+  double of_long = 0.0;
+  double of_short = 0.0;
+  for (int draw = 0; draw < 20; ++draw) {
+    const Steps long_mean = steps(std::sqrt(0.96), 10.0, random);
+    EXPECT_NEAR(long_mean.radius, 1.15 * std::sqrt(0.04 + 0.04), 0.2);
+    of_long += long_mean.second / long_mean.first / 20;
+    const Steps short_mean = steps(0.3, 10.0, random);
+    EXPECT_EQ(short_mean.radius, 1.0) << "nothing is known of what is left";
+    of_short += short_mean.second / short_mean.first / 20;
+  }
+  EXPECT_LT(of_long, 0.5) << "with the same noise again it were .71";
+  EXPECT_NEAR(of_short, 0.75, 0.08) << "two sums of one noise";
+}
+
+TEST(CenterInSteps, WithoutNoiseNoRowIsClipped) {
+  ReleasedCenter center = released({2 * kUnit, 0, 0, 0}, 0, 4, 0);
+  EXPECT_EQ(center.radius(), 2.0);
+  center.add_rest(rest({0, 0, 0, 0}, 0));
+  EXPECT_NEAR(center.mean()[0], 0.5, 1e-12);
+}
+
+TEST(CenterInSteps, ABallHoldsOneRowAtLeast) {
+  EXPECT_EQ(released({4 * kUnit, 0, 0, 0}, 1.0, 4, 0).radius(), 0.1);
 }
 
 }  // namespace dpreduce::released_center_test

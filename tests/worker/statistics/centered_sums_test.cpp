@@ -12,12 +12,13 @@ constexpr std::size_t kClasses = 2;
 // Rows (1, 0, 0, 0) and (0, 1, 0, 0) of class 0, (0, 0, -1, 0) of class 1.
 class CenteredSums : public testing::Test {
  protected:
-  Statistic sums(const PublicPoint& balls, std::size_t memory = 4096, std::size_t labels = 1) const {
+  Statistic sums(const PublicPoint& balls, std::size_t memory = 4096, std::size_t labels = 1,
+                 const char* release = "centred_sums") const {
     WorkerRows rows = WorkerRows::in_memory(array_view(x_, kDim), array_view(y_), "x", "y");
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1, labels};
     const OnChunk on_chunk = [](double) {};
-    const StatisticEntry& entry = registered_statistic("centred_sums");
+    const StatisticEntry& entry = registered_statistic(release);
     return entry.compute(entry.request({.classes = kClasses, .dim = kDim}, 1.0),
                          {rows, transform, plan, on_chunk, balls});
   }
@@ -77,7 +78,23 @@ TEST_F(CenteredSums, ChunksMakeNoDifference) {
   for (std::size_t e = 0; e < kClasses * kDim; ++e) EXPECT_EQ(whole.block(0)[e], row_by_row.block(0)[e]);
 }
 
+// Of rows of both classes; that of class 1 is sqrt(3 / 2) from the center, the others sqrt(1 / 2).
+TEST_F(CenteredSums, TheRestOfTheCenterIsOfAllRowsAboutOneBall) {
+  const ClassBalls ball{{0.5, 0.5, 0, 0}, {1.0}};
+  const Statistic statistic = sums(ball, 4096, 1, "center_rest");
+  EXPECT_EQ(statistic.shape().size(), 1U);
+  const double clipped = 32767.0 / std::sqrt(1.5);
+  EXPECT_NEAR(static_cast<double>(statistic.block(0)[0]), -0.5 * clipped, kRounding);
+  EXPECT_NEAR(static_cast<double>(statistic.block(0)[1]), -0.5 * clipped, kRounding);
+  EXPECT_NEAR(static_cast<double>(statistic.block(0)[2]), -clipped, kRounding);
+  EXPECT_EQ(statistic.block(0)[3], 0);
+  EXPECT_EQ(sums(ball, bytes_per_row(kDim, kDim, 1), 1, "center_rest").block(0)[2], statistic.block(0)[2]);
+}
+
 TEST_F(CenteredSums, PreconditionsAreAsserted) {
+  EXPECT_THROW(sums(std::monostate(), 4096, 1, "center_rest"), std::logic_error);
+  EXPECT_THROW(sums(ClassBalls{std::vector<double>(2 * kDim, 0.0), {1.0, 1.0}}, 4096, 1, "center_rest"),
+               std::logic_error);
   EXPECT_THROW(sums(std::monostate()), std::logic_error);
   const ClassBalls few_radii{std::vector<double>(kClasses * kDim, 0.0), {1.0}};
   EXPECT_THROW(sums(few_radii), std::logic_error);

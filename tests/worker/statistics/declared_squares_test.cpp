@@ -153,6 +153,11 @@ TEST(Center, ProtectsTheNumberOfRowsUnderBothAdjacencies) {
             (Squares{{kS2, 1}, {4 * kS2, 0}}));
 }
 
+TEST(CenterRest, MovesByItsBallWhateverThatIs) {
+  EXPECT_EQ(declared_squares("center_rest", {.dim = 4}), (Squares{{kS2}}));
+  EXPECT_EQ(declared_squares("center_rest", {.dim = 4, .adjacency = Adjacency::kReplaceOne}), (Squares{{4 * kS2}}));
+}
+
 TEST(ClassSizes, MoveByOneRowOrByTwo) {
   EXPECT_EQ(declared_squares("class_sizes", {.classes = 3}), (Squares{{1}}));
   EXPECT_EQ(declared_squares("class_sizes", {.classes = 3, .adjacency = Adjacency::kReplaceOne}), (Squares{{2}}));
@@ -161,6 +166,7 @@ TEST(ClassSizes, MoveByOneRowOrByTwo) {
 TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
   const std::pair<const char*, ReleaseTerms> impossible[] = {
       {"center", {.dim = 0}},
+      {"center_rest", {.dim = 0}},
       {"gram", {.dim = 0}},
       {"class_sizes", {.classes = 3, .most_labels = 2}},  // for rows of one class
       {"class_sizes", {.classes = 1}},
@@ -181,7 +187,7 @@ TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
   for (const auto& [name, terms] : impossible) {
     EXPECT_THROW(registered_statistic(name).request(terms, 1.0), std::logic_error) << name;
   }
-  for (const char* name : {"center", "gram", "gradient", "class_means"}) {
+  for (const char* name : {"center", "center_rest", "gram", "gradient", "class_means"}) {
     EXPECT_THROW(registered_statistic(name).request(terms_of(3, 1, Adjacency::kAddRemove), 0.0), std::logic_error)
         << name;
   }
