@@ -54,7 +54,7 @@ class LeastSquaresMethod : public TrainingMethod {
     const Release release = run.release("least_squares");
     run.end_phase("sums");
     auto solutions = solve_least_squares(run.ranks(), release, run.rows().lattice(), run.rows().classes(),
-                                         kSharedRidgeInRadii, factors_);
+                                         kLsRidgeInRadii, factors_);
     std::vector<Candidate> candidates;
     for (std::size_t m = 0; m < factors_.size(); ++m) {
       candidates.push_back({fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])});

@@ -27,7 +27,7 @@ std::vector<double> scattered(std::span<const double> rows, const Indices& colum
 }
 
 double usual_ridge(const ReleasedBlock& gram, const Lattice& lattice) {
-  return kSharedRidgeInRadii * noise_radius_of(gram, lattice) + lattice.clip_norm * lattice.clip_norm;
+  return kLsRidgeInRadii * noise_radius_of(gram, lattice) + lattice.clip_norm * lattice.clip_norm;
 }
 
 RowTotals totals_of(const ChosenStatistics& asked) {
@@ -68,7 +68,7 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
   Communicator here = Communicator::alone();
   const std::vector<double> weights =
       solve_least_squares(here, release, lattice, release.block("class_sums").values().size() / lattice.dim,
-                          kSharedRidgeInRadii, {&factor, 1}, options.components)
+                          kLsRidgeInRadii, {&factor, 1}, options.components)
           .front();
   return fold_intercept(scattered(weights, columns, statistics.lattice().dim), statistics.of_rows.preprocessing);
 }

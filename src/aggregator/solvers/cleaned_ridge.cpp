@@ -71,9 +71,10 @@ class Krylov {
     return true;
   }
 
-  // Coordinates of f(M) start in the basis: |start| Z f(Lambda) Z^T e_1 with T = Z Lambda Z^T.
-  template <typename Function>
-  std::vector<double> coordinates(const Function& f) const {
+  // Coordinates of f(M) start in the basis: |start| Z f(Lambda) Z^T e_1 with T = Z Lambda Z^T. `f_of` makes f of
+  // Lambda.
+  template <typename FunctionOf>
+  std::vector<double> coordinates(const FunctionOf& f_of) const {
     const std::size_t steps = diagonal_.size();
     std::vector<double> values = diagonal_;
     std::vector<double> beside(beside_.begin(), beside_.begin() + static_cast<std::ptrdiff_t>(steps - 1));
@@ -83,6 +84,7 @@ class Krylov {
     if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', order, values.data(), beside.data(), vectors.data(), order) != 0) {
       throw std::runtime_error("the eigenvalues of a released Gram matrix do not converge");
     }
+    const auto f = f_of(values);
     std::vector<double> result(steps, 0.0);
     for (std::size_t k = 0; k < steps; ++k) {
       const double weight = norm_ * vectors[k * steps] * f(values[k]);
@@ -118,9 +120,22 @@ double squared_distance(std::span<const double> shorter, std::span<const double>
 
 }  // namespace
 
-double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
-  if (eigenvalue < 2.0 * noise_radius) return 0.0;
-  return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
+double middle_of_bulk(std::span<const double> ascending, double trace, std::size_t dim, double noise_radius) {
+  DPREDUCE_ASSERT(dim > 0 && ascending.size() <= dim);
+  const auto middle = [&] { return std::max(trace, 0.0) / static_cast<double>(dim); };
+  for (auto value = ascending.rbegin(); value != ascending.rend(); ++value) {
+    if (dim == 1 || *value <= middle() + 2.0 * noise_radius) break;
+    trace -= *value;
+    --dim;
+  }
+  return middle();
+}
+
+double shrunk_eigenvalue(double eigenvalue, double noise_radius, double middle) {
+  const double beyond = eigenvalue - middle;
+  if (std::abs(beyond) < 2.0 * noise_radius) return middle;
+  const double root = std::sqrt(beyond * beyond - 4.0 * noise_radius * noise_radius);
+  return std::max(middle + 0.5 * (beyond + std::copysign(root, beyond)), 0.0);
 }
 
 void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, std::span<double> x) {
@@ -130,7 +145,13 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
   if (noise_radius == 0.0) return solve_exact_ridge(matrix, ridge, x);
   if (std::all_of(x.begin(), x.end(), [](double entry) { return entry == 0.0; })) return;
 
-  const auto f = [&](double eigenvalue) { return 1.0 / (shrunk_eigenvalue(eigenvalue, noise_radius) + ridge); };
+  double trace = 0.0;
+  for (std::size_t i = 0; i < dim; ++i) trace += matrix[i * dim + i];
+  const auto f_of = [&](std::span<const double> found) {
+    return [=, middle = middle_of_bulk(found, trace, dim, noise_radius)](double eigenvalue) {
+      return 1.0 / (shrunk_eigenvalue(eigenvalue, noise_radius, middle) + ridge);
+    };
+  };
   Krylov krylov(matrix, x);
   std::vector<double> coordinates;
   std::size_t next_check = kFirstCheck;
@@ -138,7 +159,7 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
     goes_on = krylov.step() && krylov.steps() < std::min(dim, kMostSteps);
     if (goes_on && krylov.steps() < next_check) continue;
     next_check += next_check / 2;
-    std::vector<double> better = krylov.coordinates(f);
+    std::vector<double> better = krylov.coordinates(f_of);
     const double change = squared_distance(coordinates, better);
     const double size = squared_distance({}, better);
     coordinates = std::move(better);

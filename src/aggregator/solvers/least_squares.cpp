@@ -102,12 +102,6 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
   return solutions;
 }
 
-namespace {
-
-constexpr double kRidgeInRadii = 0.7;
-
-}  // namespace
-
 ClassLeastSquares::ClassLeastSquares(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram)
     : ridge_(ridge), lattice_(lattice), gram_(ridge.alpha > 0.0 ? gram : nullptr) {
   DPREDUCE_ASSERT(ridge.alpha >= 0.0 && std::isfinite(ridge.alpha) && ridge.ridge_factor > 0.0);
@@ -134,7 +128,7 @@ std::vector<double> ClassLeastSquares::solve(const ReleasedBlock& class_gram,
   }
   const double sigma = std::hypot(class_gram.sigma(), gram_ != nullptr ? alpha * gram_->sigma() : 0.0) / unit;
   const double radius = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
-  const double usual = kRidgeInRadii * radius + lattice_.clip_norm * lattice_.clip_norm;
+  const double usual = kLsRidgeInRadii * radius + lattice_.clip_norm * lattice_.clip_norm;
   const double ridge = ridge_.lambda ? *ridge_.lambda / (1.0 + alpha) : ridge_.ridge_factor * usual;
 
   std::vector<double> theta(dim);

@@ -15,8 +15,8 @@
 
 namespace dpreduce {
 
-/// What --method ls with a shared Gram matrix takes: half of the noise's radius.
-inline constexpr double kSharedRidgeInRadii = 0.5;
+/// What --method ls takes: half of the noise's radius.
+inline constexpr double kLsRidgeInRadii = 0.5;
 
 /// For each of `factors` W, K x d, in units of 1 / feature, where `release` is known: on the coordinator. ridge =
 /// factor (ridge_in_radii * w + C^2), w the noise's radius: with factor 1 as much as noise alone makes of a direction
@@ -38,7 +38,7 @@ std::vector<double> in_units(const ReleasedBlock& block, double unit);
 // weigh 1 + alpha with target 1 / (1 + alpha), negatives alpha. Post-processing of release "class_least_squares".
 // Source: [mehta2023], Algorithm 2 (DP-LS); docs/explanation/sensitivities.md, "Gram matrices of the classes".
 
-/// lambda = ridge_factor (1 + alpha) (0.7 w + C^2), w the noise radius of (A_j + alpha G) / (1 + alpha), unless it is
+/// lambda = ridge_factor (1 + alpha) (0.5 w + C^2), w the noise radius of (A_j + alpha G) / (1 + alpha), unless it is
 /// given: with factor 1 as for the shared Gram matrix, which has the same noise at the same budget.
 struct ClassRidge {
   double alpha = 1.0;

@@ -62,11 +62,41 @@ TEST(CleanedRidge, IsTheFunctionOfTheNoisedMatrix) {
     for (double& entry : b) entry = normal(engine);
     const Eigen::SelfAdjointEigenSolver<Matrix> spectrum(gram);
     Eigen::VectorXd f = spectrum.eigenvalues();
-    for (double& entry : f) entry = 1.0 / (shrunk_eigenvalue(entry, radius) + 0.7 * radius + 1.0);
+    const double middle =
+        middle_of_bulk({f.data(), static_cast<std::size_t>(dim)}, gram.trace(), static_cast<std::size_t>(dim), radius);
+    for (double& entry : f) entry = 1.0 / (shrunk_eigenvalue(entry, radius, middle) + 0.7 * radius + 1.0);
     const Eigen::VectorXd expected =
         spectrum.eigenvectors() * (f.asDiagonal() * (spectrum.eigenvectors().transpose() * b));
     EXPECT_LT(relative_error(solved(gram, radius, 0.7 * radius + 1.0, b), expected), dim <= 128 ? 1e-6 : 2e-2) << dim;
   }
+}
+
+// Rows that spread evenly: where their eigenvalues lie beside the noise's 2 w is no matter.
+TEST(CleanedRidge, TakesEvenRowsForWhatTheyAre) {
+  constexpr Eigen::Index kDim = 64;
+  constexpr double kEigenvalue = 100.0;
+  const Eigen::VectorXd b = Eigen::VectorXd::LinSpaced(kDim, 1.0, 2.0);
+  double before = 1.0;
+  for (const double radius : {400.0, 200.0, 100.0, 50.0, 25.0}) {
+    const double sigma = radius / std::sqrt(0.5 * static_cast<double>(kDim));
+    const Matrix gram =
+        noised_gram(kDim, sigma, 4) - noised_gram(kDim, 0.0, 4) + kEigenvalue * Matrix::Identity(kDim, kDim);
+    const std::vector<double> x = solved(gram, radius, 0.5 * radius, b);
+    const double error = relative_error(x, b / (kEigenvalue + 0.5 * radius));
+    EXPECT_LE(error, before + 0.02) << "less noise, at radius " << radius;
+    before = error;
+  }
+  EXPECT_LT(before, 0.1);
+}
+
+TEST(CleanedRidge, FindsTheBulkBesideLargeEigenvalues) {
+  const std::vector<double> ascending{90.0, 95.0, 105.0, 110.0, 400.0, 2000.0};
+  EXPECT_DOUBLE_EQ(middle_of_bulk(ascending, 2800.0, 6, 10.0), 100.0);
+  EXPECT_DOUBLE_EQ(middle_of_bulk(std::span(ascending).last(2), 2800.0, 6, 10.0), 100.0) << "the largest are enough";
+  EXPECT_DOUBLE_EQ(shrunk_eigenvalue(105.0, 10.0, 100.0), 100.0);
+  EXPECT_DOUBLE_EQ(shrunk_eigenvalue(125.0, 10.0, 100.0), 120.0) << "20 + 10^2 / 20 above the bulk";
+  EXPECT_DOUBLE_EQ(shrunk_eigenvalue(75.0, 10.0, 100.0), 80.0);
+  EXPECT_DOUBLE_EQ(middle_of_bulk(ascending, -50.0, 6, 5000.0), 0.0);
 }
 
 TEST(CleanedRidge, MapsNothingToNothing) {

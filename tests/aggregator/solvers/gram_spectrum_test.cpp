@@ -185,7 +185,7 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
       const double error = spectrum.eigenvalues()[kSpectrumDim - 1 - j] - held;
       squared_error += error * error;
       squared_error_of_few +=
-          std::pow(shrunk_eigenvalue(vector.dot(noised * vector), spectrum.noise_radius()) - held, 2);
+          std::pow(shrunk_eigenvalue(vector.dot(noised * vector), spectrum.noise_radius(), 0.0) - held, 2);
       bias[j] += error / kDraws;
       squared_bias[j] += error * error / kDraws;
     }
