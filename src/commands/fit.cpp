@@ -182,6 +182,7 @@ class FitSteps {
   void run() {
     tell_of_rows(open_.training, ranks_);
     if (ranks_.is_coordinator()) warn_of_weakness(weakness_of(plan(), options().data.unit()));
+    tell_of_columns();
     if (options().output.dry_run) return tell_cost();
     open_test_rows();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
@@ -202,6 +203,15 @@ class FitSteps {
     OpenFit open = open_fit(asked_, ranks_);
     ranks_.together([&] { require_on_roster(open.fit->options(), open.training.dim()); });
     return open;
+  }
+
+  // Before anything is spent.
+  void tell_of_columns() const {
+    if (!ranks_.is_coordinator() || options().output.quiet || options().output.dry_run) return;
+    if (options().rows.finds_some()) return;
+    if (const std::string note = note_on_columns(options(), plan()); !note.empty()) {
+      warn_on_error_stream("dpreduce: " + note);
+    }
   }
 
   void tell_cost() {

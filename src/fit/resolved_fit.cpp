@@ -70,7 +70,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
                         {"adjacency", to_string(options.privacy.adjacency)},
                         {"bad_rows", to_string(options.data.train.bad_rows)}};
   if (!options.rows.feature_range.empty()) config["feature_range"] = options.rows.feature_range;
-  if (options.rows.finds_feature_range) config["feature_range"] = "private";
+  if (options.rows.finds_some()) config["feature_range"] = to_string(*options.rows.finds_ranges);
   if (!options.data.target_range.empty()) config["target_range"] = options.data.target_range;
   if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};

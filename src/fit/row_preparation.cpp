@@ -21,6 +21,8 @@ constexpr double kPcaShare = 0.1;
 constexpr double kSelectShare = 0.1;
 // Of mu^2; 2 % is nearly as good for targets (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kRangeShare = 0.05;
+// Where the answer may be that columns are alike: that costs as much, and brings nothing.
+constexpr double kQuestionShare = 0.03;
 
 // Of the center's share, for its second step.
 constexpr double kShareOfRest = 0.5;
@@ -37,9 +39,10 @@ bool selects_before_method(const FitOptions& options) {
   return options.rows.select > 0 && !method_entry(options.method).selects_features;
 }
 
-// c and h of columns, in two rounds: `set` makes known what was found so far. Collective.
+// c and h of columns, in two rounds: `set` makes known what was found so far. Returns whether columns are alike.
+// Collective.
 template <typename Set>
-void find_ranges(TrainingRun& run, const char* name, std::size_t columns, const Set& set) {
+bool find_ranges(TrainingRun& run, const char* name, std::size_t columns, const Set& set) {
   const auto found = [&](const auto& solve) {
     const Release sizes = run.release(name);
     std::vector<double> values(columns);
@@ -49,8 +52,10 @@ void find_ranges(TrainingRun& run, const char* name, std::size_t columns, const 
   };
   const std::vector<double> medians = found([](const ReleasedBlock& sizes) { return column_medians(sizes); });
   set(medians, std::vector<double>(columns, 1.0));
-  set(medians, found([&](const ReleasedBlock& sizes) { return column_scales(sizes, medians); }));
+  const std::vector<double> scales = found([&](const ReleasedBlock& sizes) { return column_scales(sizes, medians); });
+  set(medians, usable_scales(medians, scales));
   run.end_phase("ranges");
+  return are_alike(medians, scales);
 }
 
 void find_ranges_of_rows(TrainingRun& run, const FitOptions& options) {
@@ -61,11 +66,16 @@ void find_ranges_of_rows(TrainingRun& run, const FitOptions& options) {
       run.rows().set_targets({.count = count, .center = std::move(center), .scale = std::move(scale)});
     });
   }
-  if (!options.rows.finds_feature_range) return;
-  find_ranges(run, kFeatureSizes, run.rows().preprocessing().input_dim,
-              [&](std::vector<double> center, std::vector<double> scale) {
-                run.rows().set_columns({std::move(center), std::move(scale)});
-              });
+  if (!options.rows.finds_some()) return;
+  const Normalize normalize = options.rows.normalize;
+  const bool is_alike = find_ranges(run, kFeatureSizes, run.rows().preprocessing().input_dim,
+                                    [&](std::vector<double> center, std::vector<double> scale) {
+                                      run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
+                                    });
+  if (options.rows.finds_ranges != FindRanges::kWhereColumnsDiffer) return;
+  // Of scaled columns, which are comparable, a row's length says something.
+  FeatureColumns found = run.rows().preprocessing().columns;
+  run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);
 }
 
 void center_rows(TrainingRun& run, const FitOptions& options) {
@@ -130,8 +140,9 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
   if (finds_target_range(options)) {
     requests.push_back(registered_statistic(kTargetSizes).request(terms, kRangeShare));
   }
-  if (options.rows.finds_feature_range) {
-    requests.push_back(registered_statistic(kFeatureSizes).request(terms, kRangeShare));
+  if (options.rows.finds_some()) {
+    const bool asks = options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer;
+    requests.push_back(registered_statistic(kFeatureSizes).request(terms, asks ? kQuestionShare : kRangeShare));
   }
   if (options.rows.center == Centering::kDp) {
     const double share = center_share(options);

@@ -1,6 +1,7 @@
 // What is done to rows before a method sees them, where that takes looking at rows: centering, projection, selection.
 //
-//     ranges    of targets, and of raw columns, by noised histograms, where they are not public
+//     ranges    of targets, and of raw columns, by noised histograms, where they are not public; --method auto asks
+//               for those of few raw columns, and lets rows be where columns are of one size
 //     center    m = mean of the training rows, noised, in two steps, or of the public rows
 //     pca       P = first k eigenvectors of the Gram matrix of the training rows, noised, or of the public rows
 //     select    the m features in which noised class sums point farthest apart, where the method cannot select from

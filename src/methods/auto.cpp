@@ -4,6 +4,7 @@
 //     evenly
 //                        over directions, which a small release tells (means_by_rounds.hpp)
 //     above 4096         DP-Adam: the Gram matrix of so many takes the coordinator minutes (9 d^3 flops)
+//     few raw columns    scaled by ranges that are found with noise, where their sizes differ (row_preparation.hpp)
 //     small classes      with --objective balanced, chosen public rows where rounds would lose them in their noise
 //                        (prefers_prototypes)
 #include <cmath>
@@ -72,6 +73,9 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
   if (is_balanced && prefers_prototypes(options, rows.public_rows)) {
     options.method.name = prototypes_method().name;
     return options;
+  }
+  if (options.rows.leaves_columns_open() && rows.input_dim <= kMostRawColumns) {
+    options.rows.finds_ranges = FindRanges::kWhereColumnsDiffer;
   }
   if (options.data.has_targets()) {
     // Rounds clip residuals, whose noise is then less than that of one Gram matrix of all: they were ahead on each of

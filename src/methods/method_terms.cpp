@@ -106,7 +106,7 @@ constexpr std::array kMethodOptions{
 constexpr std::array kFitTerms{
     FitTerm{"--max-labels above 1", [](const FitOptions& fit) { return fit.data.most_labels() > 1; }},
     FitTerm{"--normalize none", [](const FitOptions& fit) { return fit.rows.normalize == Normalize::kNone; }},
-    FitTerm{"--feature-range private", [](const FitOptions& fit) { return fit.rows.finds_feature_range; }},
+    FitTerm{"--feature-range private", [](const FitOptions& fit) { return fit.rows.finds_some(); }},
     FitTerm{"--center dp", [](const FitOptions& fit) { return fit.rows.center == Centering::kDp; }},
     FitTerm{"--center moments", [](const FitOptions& fit) { return fit.rows.center == Centering::kMoments; }},
     FitTerm{"--select", [](const FitOptions& fit) { return fit.rows.select > 0; }},

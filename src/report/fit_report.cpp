@@ -192,6 +192,9 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   }
   if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
   if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
+  if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
+    report["columns"] = preprocessing.columns.scale.empty() ? "as they are" : "scaled";
+  }
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;
   if (options.rows.select > 0) report["select"] = options.rows.select;
   report.update(run.fit->method().settings());
@@ -324,6 +327,10 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
   if (report.contains("adaptive")) {
     fmt::print("method     {}\n", method_text_of(report["adaptive"]["method"].get<std::string>(),
                                                  report["adaptive"]["chosen"].get<std::string>()));
+  }
+  if (report.contains("columns")) {
+    fmt::print("columns    {}\n", report["columns"] == "scaled" ? "of different sizes: each is scaled by its range"
+                                                                : "of one size as far as noise lets see: as they are");
   }
   fmt::print("{} {}\n", options.statistics.empty() ? "model     " : "statistics", options.output.out);
   if (report.contains("checkpoint")) {

@@ -15,6 +15,7 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "fit/release_figures.hpp"
 #include "methods/means_by_rounds.hpp"
+#include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
@@ -129,6 +130,23 @@ std::string delta_note(const FitOptions& options, const FitPlan& plan) {
                      *options.privacy.budget.delta);
 }
 
+std::string note_on_columns(const FitOptions& options, const FitPlan& plan) {
+  if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
+    return fmt::format(
+        "the sizes of {} columns are asked of the rows first: where they differ, each is scaled by its range, "
+        "and rows are clipped",
+        plan.preprocessing.input_dim);
+  }
+  const bool is_few = plan.preprocessing.input_dim <= kMostRawColumns;
+  const MethodEntry& method = method_entry(options.method);
+  if (!is_few || !options.rows.leaves_columns_open() || !method.trains) return {};
+  if (method.refuses_option("--feature-range private")) return {};
+  return fmt::format(
+      "rows of {} features are scaled to one length as they are: of columns in units of their own (years, euros) the "
+      "largest rules; --feature-range private finds their ranges, none says that they have one unit",
+      plan.preprocessing.input_dim);
+}
+
 nlohmann::json expected_error_json(const FitPlan& plan) {
   nlohmann::json errors = nlohmann::json::array();
   if (!plan.noise) return errors;
@@ -218,6 +236,7 @@ void print_expected_rows(const nlohmann::json& expected) {
 void print_plan(const FitOptions& options, const FitPlan& plan) {
   fmt::print("dry run: no row is read, nothing is spent\n");
   fmt::print("method     {}\n", method_text_of(options.method.asked, options.method.name));
+  if (const std::string note = note_on_columns(options, plan); !note.empty()) fmt::print("columns    {}\n", note);
   if (!plan.noise) {
     fmt::print("noise      none: NOT private\n");
     return;
@@ -318,6 +337,7 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEsti
                         {"cost", cost_json(cost)},
                         {"version", version()}};
     if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
+    if (const std::string note = note_on_columns(options, plan); !note.empty()) json["columns"] = note;
     if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
     fmt::print("{}\n", json_text(json, 2));
     return;

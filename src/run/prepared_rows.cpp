@@ -141,9 +141,10 @@ void PreparedRows::set_selected(std::vector<std::size_t> selected) {
   prepare(std::move(changed));
 }
 
-void PreparedRows::set_columns(FeatureColumns columns) {
+void PreparedRows::set_columns(FeatureColumns columns, Normalize normalize) {
   Preprocessing changed = preprocessing();
   changed.columns = std::move(columns);
+  changed.normalize = normalize;
   prepare(std::move(changed));
 }
 

@@ -43,8 +43,8 @@ class PreparedRows {
   void set_selected(std::vector<std::size_t> selected);
   /// From here on rows get an intercept coordinate.
   void set_intercept(double share);
-  /// From here on raw columns are scaled so.
-  void set_columns(FeatureColumns columns);
+  /// From here on raw columns are scaled so, and rows scaled or clipped.
+  void set_columns(FeatureColumns columns, Normalize normalize);
   /// From here on their targets are scaled so, and part of rows by their share.
   void set_targets(TargetColumns targets);
 

@@ -113,9 +113,10 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   const Preprocessing& planned = plan.preprocessing;
   const bool may_center = plan.has_request(kCenterRelease);
   const bool may_project = plan.projection_elements > 0;
-  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.normalize == planned.normalize &&
-         asked.clip_norm == planned.clip_norm && asked.targets == planned.targets &&
-         (asked.columns == planned.columns || plan.has_request("feature_sizes")) && asked.output_dim() == dim &&
+  const bool is_scaled = asked.columns == planned.columns && asked.normalize == planned.normalize;
+  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.clip_norm == planned.clip_norm &&
+         asked.targets == planned.targets && (is_scaled || plan.has_request("feature_sizes")) &&
+         asked.output_dim() == dim &&
          (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
          asked.center_factor == center_factor_of(asked.center, asked.normalize, asked.clip_norm) &&
          (asked.projection.empty() || (may_project && are_within(asked.projection, -kLargest, kLargest)));

@@ -193,7 +193,7 @@ TEST_F(TargetsTest, ColumnsAreScaledByTheirRangesBeforeARowIsMeasured) {
   EXPECT_EQ(to_bytes(classifier_from_bytes(to_bytes(by_range), "model")), to_bytes(by_range));
 
   options.rows.feature_range.clear();
-  options.rows.finds_feature_range = true;
+  options.rows.finds_ranges = FindRanges::kAlways;
   options.privacy.budget.mu = 100.0;
   const Classifier found = fitted(options, of_raw);
   for (std::size_t a = 0; a < kDim; ++a) {

@@ -135,6 +135,33 @@ TEST(AutoMethod, TheCenterGetsMoreOfTheBudgetWhereFewRowsAreExpected) {
   EXPECT_EQ(share(1900), std::nullopt);
 }
 
+TEST(AutoMethod, AsksForTheSizesOfFewColumnsWhereNothingIsSaidOfThem) {
+  FitOptions options;
+  options.data.classes = 2;
+  const auto found = [](const FitOptions& fit, std::size_t dim) { return resolved(fit, dim).rows.finds_ranges; };
+  EXPECT_EQ(found(options, 4), FindRanges::kWhereColumnsDiffer);
+  EXPECT_EQ(found(options, kMostRawColumns), FindRanges::kWhereColumnsDiffer);
+  EXPECT_EQ(found(options, kMostRawColumns + 1), std::nullopt);
+  for (const auto& change : std::vector<std::function<void(FitOptions&)>>{
+           [](FitOptions& fit) {
+             fit.rows.feature_range = {0.0, 1.0};
+           },
+           [](FitOptions& fit) { fit.rows.normalize = Normalize::kNone; },
+           [](FitOptions& fit) { fit.rows.says_length = true; }, [](FitOptions& fit) { fit.rows.clip_norm = 2.0; },
+           [](FitOptions& fit) { fit.rows.pool = 2; }, [](FitOptions& fit) { fit.method.name = "ls"; }}) {
+    FitOptions other = options;
+    change(other);
+    EXPECT_EQ(found(other, 4), std::nullopt);
+  }
+  for (const FindRanges said : {FindRanges::kNever, FindRanges::kAlways}) {
+    options.rows.finds_ranges = said;
+    EXPECT_EQ(found(options, 4), said);
+  }
+  options.rows.finds_ranges.reset();
+  options.data.train.has_targets = true;
+  EXPECT_EQ(found(options, 4), FindRanges::kWhereColumnsDiffer);
+}
+
 TEST(AutoMethod, TheShareOfTheSmallestClassGoesWithABalancedObjective) {
   FitOptions options = good_fit("auto");
   options.method.smallest_share = 0.01;

@@ -40,7 +40,7 @@ const std::map<std::string_view, Give>& given() {
       {"--choose-share", [](auto& fit) { fit.method.choose = true, fit.method.choose_share = 0.1; }},
       {"--max-labels above 1", [](auto& fit) { fit.data.max_labels = 2; }},
       {"--normalize none", [](auto& fit) { fit.rows.normalize = Normalize::kNone; }},
-      {"--feature-range private", [](auto& fit) { fit.rows.finds_feature_range = true; }},
+      {"--feature-range private", [](auto& fit) { fit.rows.finds_ranges = FindRanges::kAlways; }},
       {"--targets", [](auto& fit) { fit.data.train.has_targets = true, fit.data.classes = 0; }},
       {"--center dp", [](auto& fit) { fit.rows.center = Centering::kDp; }},
       {"--center moments", [](auto& fit) { fit.rows.center = Centering::kMoments; }},

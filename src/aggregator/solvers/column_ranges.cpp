@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "common/base/error.hpp"
@@ -18,6 +19,8 @@ constexpr std::size_t kNear = 3;
 // So that one target in a hundred, however large, is beyond the range. A larger share clips more of skewed targets: at
 // .05 R^2 is .006 less (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kShareBeyond = 0.02;
+// Columns of one encoder differ less, up to 64 of them, and those in units of their own more. Between, either does.
+constexpr double kMostAlike = 16.0;
 
 // The counts of one column that are more than noise.
 std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column) {
@@ -55,9 +58,9 @@ double median_of(const std::vector<double>& counts) {
   return 0.0;
 }
 
-double scale_of(const std::vector<double>& counts, double median) {
+double scale_of(const std::vector<double>& counts) {
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
-  if (all == 0.0) return median != 0.0 ? std::abs(median) : 1.0;
+  if (all == 0.0) return 0.0;
   double above = all;
   for (std::size_t bin = 0; bin < counts.size(); ++bin) {
     above -= counts[bin];
@@ -81,9 +84,34 @@ std::vector<double> column_scales(const ReleasedBlock& sizes, std::span<const do
   DPREDUCE_ASSERT(sizes.values().size() == medians.size() * kColumnBins);
   std::vector<double> scales;
   for (std::size_t column = 0; column < medians.size(); ++column) {
-    scales.push_back(scale_of(seen(sizes, column), medians[column]));
+    scales.push_back(scale_of(seen(sizes, column)));
   }
   return scales;
+}
+
+std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales) {
+  DPREDUCE_ASSERT(medians.size() == scales.size());
+  const double largest = scales.empty() ? 0.0 : *std::ranges::max_element(scales);
+  const double usual = largest > 0.0 ? largest : 1.0;
+  for (std::size_t column = 0; column < scales.size(); ++column) {
+    if (scales[column] > 0.0) continue;
+    scales[column] = medians[column] != 0.0 ? std::abs(medians[column]) : usual;
+  }
+  return scales;
+}
+
+bool are_alike(std::span<const double> medians, std::span<const double> scales) {
+  DPREDUCE_ASSERT(medians.size() == scales.size());
+  const auto hidden = static_cast<std::size_t>(std::ranges::count(scales, 0.0));
+  if (2 * hidden > scales.size()) return true;
+  double largest = 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t column = 0; column < scales.size(); ++column) {
+    if (scales[column] <= upper_edge_of_distance(0)) continue;
+    largest = std::max(largest, std::abs(medians[column]) + scales[column]);
+    least = std::min(least, scales[column]);
+  }
+  return largest <= kMostAlike * least;
 }
 
 }  // namespace dpreduce

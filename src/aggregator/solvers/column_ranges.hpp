@@ -5,7 +5,9 @@
 //
 //     m       the median, by linear interpolation within its bin; 0 where nothing is left
 //     h       the end of the first bin of |y - m| behind which at most 2 % of what is left lies; where nothing is left
-//             |m|, or 1
+//             the column is hidden, and h is |m|, or the largest of the other columns, or 1
+//     alike   columns of which the largest |m| + h is at most 16 times the least h, or most are hidden; those of one
+//             number alone, of which h is the first bin's, have no size
 //
 // so that one number in a hundred, however large, widens no range. Post-processing of releases "target_sizes" and
 // "feature_sizes".
@@ -21,7 +23,13 @@ namespace dpreduce {
 /// m of each column, from round 1. Precondition (asserted): whole columns of bins.
 std::vector<double> column_medians(const ReleasedBlock& sizes);
 
-/// h of each column, above 0, from round 2. Precondition (asserted): as many columns as medians.
+/// h of each column, from round 2; 0 of hidden ones. Precondition (asserted): as many columns as medians.
 std::vector<double> column_scales(const ReleasedBlock& sizes, std::span<const double> medians);
+
+/// Those, and h of hidden ones: all above 0. Precondition (asserted): one m and one h each.
+std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales);
+
+/// Whether columns are alike, as column_scales tells. Precondition (asserted): one m and one h each.
+bool are_alike(std::span<const double> medians, std::span<const double> scales);
 
 }  // namespace dpreduce

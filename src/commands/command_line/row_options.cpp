@@ -59,13 +59,17 @@ std::vector<std::string> read_ranges(const std::string& path) {
 
 void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
   const auto read = [&rows](const std::vector<std::string>& words) {
+    rows.finds_ranges = words.size() == 1 && words.front() == "none" ? FindRanges::kNever : FindRanges::kAlways;
+    rows.feature_range.clear();
+    if (rows.finds_ranges == FindRanges::kNever) return;
     rows.feature_range = ends_of_ranges("--feature-range", words);
-    rows.finds_feature_range = rows.feature_range.empty();
+    if (!rows.feature_range.empty()) rows.finds_ranges = FindRanges::kNever;
   };
   table.add({.names = "--feature-range",
              .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "
-                     "clipped to its range and scaled to [-1, 1] before the norm of a row is taken",
-             .type = "LO,HI|private",
+                     "clipped to its range and scaled to [-1, 1] before the norm of a row is taken; default: none, or "
+                     "what the method stands for",
+             .type = "LO,HI|private|none",
              .values = OptionValues::kMany,
              .delimiter = ',',
              .read = read});
@@ -76,6 +80,14 @@ void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
             .read = read,
             .list_in_file = read_ranges})
       .of_command_alone(SaidBy::kAllOfFiles);
+}
+
+// Also where it says what is so without words.
+void note_length(Option& option, PreparationOptions& rows) {
+  option.read = [read = std::move(option.read), &rows](const std::vector<std::string>& words) {
+    read(words);
+    rows.says_length = true;
+  };
 }
 
 }  // namespace
@@ -199,8 +211,8 @@ void let_options_replace_others(CommandEntry& root, const std::vector<std::strin
 void declare_rows(OptionTable& table, PreparationOptions& rows) {
   table.begin_group(kMethodGroup);
   declare_feature_range(table, rows);
-  table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
-  table.number("--clip", rows.clip_norm, "C: the clip norm");
+  note_length(table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones"), rows);
+  note_length(table.number("--clip", rows.clip_norm, "C: the clip norm"), rows);
   table.choice(
       "--center", rows.center,
       fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments ({}): by "

@@ -15,7 +15,7 @@ namespace dpreduce {
 void check(const PreparationOptions& rows) {
   require_option_positive("--clip", rows.clip_norm);
   if (rows.pool == 0) throw UsageError("--pool 0: must be at least 1");
-  const bool has_ranges = !rows.feature_range.empty() || rows.finds_feature_range;
+  const bool has_ranges = !rows.feature_range.empty() || rows.finds_some();
   if (has_ranges && rows.pool > 1)
     throw UsageError("--feature-range with --pool: columns of one range each; leave one out");
   if (rows.feature_range.size() % 2 != 0) {

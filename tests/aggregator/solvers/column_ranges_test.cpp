@@ -96,13 +96,38 @@ TEST(ColumnRanges, OfNoiseAloneAreUsable) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const std::vector<double> medians = column_medians(sizes_of({}, signed_bin, 40.0, seed));
     EXPECT_TRUE(std::isfinite(medians.front()));
-    const double scale = column_scales(sizes_of({}, distance_bin, 40.0, seed + 50), medians).front();
+    const double scale =
+        usable_scales(medians, column_scales(sizes_of({}, distance_bin, 40.0, seed + 50), medians)).front();
     EXPECT_TRUE(std::isfinite(scale) && scale > 0.0);
   }
   const ReleasedBlock none = sizes_of({}, signed_bin, 0.0);
   EXPECT_EQ(column_medians(none).front(), 0.0);
-  EXPECT_EQ(column_scales(none, {{0.0}}).front(), 1.0);
-  EXPECT_EQ(column_scales(none, {{-7.0}}).front(), 7.0);
+  EXPECT_EQ(column_scales(none, {{0.0}}).front(), 0.0);
+  EXPECT_EQ(usable_scales({{0.0}}, {0.0}).front(), 1.0);
+  EXPECT_EQ(usable_scales({{-7.0}}, {0.0}).front(), 7.0);
+}
+
+TEST(ColumnRanges, AColumnThatNoiseHidesIsTakenToBeAsLargeAsTheLargest) {
+  const ReleasedBlock seen = sizes_of(std::vector<double>(1000, 3.0), distance_bin, 1.0);
+  std::vector<std::int64_t> both(seen.values().begin(), seen.values().end());
+  both.resize(2 * kColumnBins, 0);
+  const std::vector<double> scales = usable_scales({{0.0, 0.0}}, column_scales({"sizes", both, 1.0}, {{0.0, 0.0}}));
+  EXPECT_GE(scales[0], 3.0);
+  EXPECT_EQ(scales[1], scales[0]);
+}
+
+TEST(ColumnRanges, AreAlikeWhereTheLargestIsAFewTimesTheLeast) {
+  const auto alike = [](const std::vector<double>& medians, const std::vector<double>& scales) {
+    return are_alike(medians, scales);
+  };
+  EXPECT_TRUE(alike({0.0, 0.1, -0.2}, {1.0, 2.0, 8.0}));
+  EXPECT_FALSE(alike({0.0, 0.0}, {1.0, 20.0})) << "years and euros";
+  EXPECT_FALSE(alike({2000.0, 2000.0}, {10.0, 10.0})) << "far from 0 beside what they vary by";
+  const double none = upper_edge_of_distance(0);
+  EXPECT_TRUE(alike({0.0, 0.0}, {1.0, none})) << "a column of one number has no size";
+  EXPECT_TRUE(alike({0.0}, {none}));
+  EXPECT_FALSE(alike({0.0, 0.0, 0.0, 0.0}, {1.0, 20.0, 0.0, 0.0}));
+  EXPECT_TRUE(alike({0.0, 0.0, 0.0, 0.0}, {1.0, 0.0, 0.0, 0.0})) << "noise hides most";
 }
 
 }  // namespace dpreduce::column_ranges_test

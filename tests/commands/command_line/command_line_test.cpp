@@ -47,6 +47,18 @@ TEST(CommandLine, FitHasTheContractsDefaults) {
   EXPECT_FALSE(fit.output.dry_run);
 }
 
+TEST(CommandLine, WhatIsSaidOfLengthsAndRangesIsTakenAsSaid) {
+  EXPECT_TRUE(parse_fit().rows.leaves_columns_open());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--normalize", "l2"}, {"--clip", "1"}, {"--feature-range", "none"}}) {
+    EXPECT_FALSE(parse_fit(words).rows.leaves_columns_open()) << words.front();
+    EXPECT_FALSE(parse_fit(words).rows.finds_some()) << words.front();
+  }
+  EXPECT_EQ(parse_fit({"--feature-range", "private"}).rows.finds_ranges, FindRanges::kAlways);
+  EXPECT_EQ(parse_fit({"--feature-range=-1,2"}).rows.feature_range, (std::vector<double>{-1.0, 2.0}));
+  EXPECT_FALSE(parse_fit({"--feature-range=-1,2"}).rows.finds_some());
+}
+
 TEST(CommandLine, AValueThatMayBeLeftOutIsTheNextWordUnlessThatIsAnOption) {
   const auto scores_of = [](const std::vector<std::string>& words) {
     std::optional<std::string> scores;

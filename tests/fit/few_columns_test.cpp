@@ -1,0 +1,121 @@
+// Raw tables by the defaults: columns in units of their own are found and scaled, columns of one size stay as they are.
+#include "fit/fit.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::few_columns_test {
+
+constexpr std::size_t kTraining = 8000;
+constexpr std::size_t kTest = 2000;
+constexpr std::size_t kColumns = 4;
+
+// Age, income, sex and body mass index, and what they decide beside chance; the last rows are test rows.
+struct Table {
+  std::vector<float> x{};
+  std::vector<std::int64_t> y{};
+  std::vector<double> numbers{};
+
+  std::span<const float> test_x() const { return std::span(x).subspan(kTraining * kColumns); }
+  RowsInMemory training() const {
+    return {.train_x = array_view(std::span(x).first(kTraining * kColumns), kColumns),
+            .train_y = array_view(std::span(y).first(kTraining))};
+  }
+};
+
+// Each column about its middle and in its own unit, or all in the first one's.
+Table table_of(bool has_units) {
+  std::mt19937_64 engine(5);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  Table table;
+  for (std::size_t row = 0; row < kTraining + kTest; ++row) {
+    const double age = std::sqrt(12.0) * (uniform(engine) - 0.5);
+    const double income = normal(engine);
+    const double sex = uniform(engine) < 0.5 ? -1.0 : 1.0;
+    const double mass = normal(engine);
+    if (has_units) {
+      for (const double entry :
+           {50.0 + 18.0 * age, 30000.0 * std::exp(0.6 * income), 0.5 + 0.5 * sex, 26.0 + 4.0 * mass})
+        table.x.push_back(static_cast<float>(entry));
+    } else {
+      for (const double entry : {age, income, sex, mass}) table.x.push_back(static_cast<float>(entry));
+    }
+    const double value = 1.2 * age - 1.2 * income + 0.8 * sex + 1.2 * mass;
+    table.y.push_back(value + 0.5 * normal(engine) > 0.0 ? 1 : 0);
+    table.numbers.push_back(100.0 + value + 0.5 * normal(engine));
+  }
+  return table;
+}
+
+FitOptions options_of() {
+  FitOptions options;
+  options.data.classes = 2;
+  options.privacy.budget.epsilon = 1.0;
+  options.privacy.budget.delta = 1e-6;
+  options.privacy.seed = 3;
+  options.machine.threads = 1;
+  return options;
+}
+
+FittedRun run_of(const FitOptions& options, const RowsInMemory& rows) {
+  Communicator alone = Communicator::alone();
+  return fit(options, rows, alone, Accounts::kElsewhere);
+}
+
+double accuracy(const Classifier& classifier, const Table& table) {
+  const std::vector<std::int32_t> labels = classifier.predict_labels(table.test_x());
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < kTest; ++row) right += labels[row] == table.y[kTraining + row] ? 1 : 0;
+  return static_cast<double>(right) / static_cast<double>(kTest);
+}
+
+// Share of the squared deviations of test numbers that is left.
+double left_over(const Classifier& classifier, const Table& table) {
+  const std::vector<double> predicted = classifier.predict_scores(table.test_x());
+  double left = 0.0;
+  double all = 0.0;
+  for (std::size_t row = 0; row < kTest; ++row) {
+    left += std::pow(predicted[row] - table.numbers[kTraining + row], 2);
+    all += std::pow(100.0 - table.numbers[kTraining + row], 2);
+  }
+  return left / all;
+}
+
+TEST(FewColumns, InUnitsOfTheirOwnAreScaledByDefault) {
+  const Table table = table_of(true);
+  const FittedRun run = run_of(options_of(), table.training());
+  const Preprocessing& rows = run.classifier.parts().preprocessing;
+  ASSERT_EQ(rows.columns.scale.size(), kColumns);
+  EXPECT_EQ(rows.normalize, Normalize::kNone);
+  EXPECT_GT(rows.columns.scale[1], 1000.0 * rows.columns.scale[2]);
+  EXPECT_GT(accuracy(run.classifier, table), 0.88);
+  FitOptions none = options_of();
+  none.rows.finds_ranges = FindRanges::kNever;
+  EXPECT_LT(accuracy(run_of(none, table.training()).classifier, table), 0.8) << "as it was";
+}
+
+TEST(FewColumns, AreScaledForNumbersAsForClasses) {
+  const Table table = table_of(true);
+  FitOptions options = options_of();
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  RowsInMemory rows = table.training();
+  rows.train_y = array_view(std::span(table.numbers).first(kTraining));
+  EXPECT_LT(left_over(run_of(options, rows).classifier, table), 0.25);
+  options.rows.finds_ranges = FindRanges::kNever;
+  EXPECT_GT(left_over(run_of(options, rows).classifier, table), 0.5) << "as it was";
+}
+
+TEST(FewColumns, OfOneSizeStayAsTheyAre) {
+  const Table table = table_of(false);
+  const FittedRun run = run_of(options_of(), table.training());
+  EXPECT_THAT(run.classifier.parts().preprocessing.columns.scale, testing::IsEmpty());
+  EXPECT_EQ(run.classifier.parts().preprocessing.normalize, Normalize::kL2);
+  EXPECT_EQ(run.fit->plan().request("feature_sizes").share, 0.03) << "what the question costs";
+  FitOptions scaled = options_of();
+  scaled.rows.says_length = true;
+  const FittedRun as_said = run_of(scaled, table.training());
+  EXPECT_FALSE(as_said.fit->plan().has_request("feature_sizes"));
+  EXPECT_NEAR(accuracy(run.classifier, table), accuracy(as_said.classifier, table), 0.01);
+}
+
+}  // namespace dpreduce::few_columns_test
