@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -109,6 +110,18 @@ std::string files_text(const FitOptions& options, std::uint32_t silo) {
   return text;
 }
 
+// Throws what the run's first look at its ledger would throw (SiloAccount).
+void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
+  const FitPlan& plan = fit.plan();
+  if (!plan.noise) return;
+  const std::optional<NoiseShares> shares = shares_of_silos(fit.options(), silos);
+  const NoisePlan noise = shares ? shares->guaranteed(*plan.noise) : *plan.noise;
+  RunTerms terms = fit.terms();
+  terms.adjacency = noise.adjacency;
+  terms.is_private = plan.is_private;
+  Ledger(fit.options().privacy.ledger).check(reservation_of(noise, "dry-run", std::move(terms)), plan.limit);
+}
+
 }  // namespace
 
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
@@ -155,6 +168,7 @@ void preview_silo(const FitOptions& options, std::uint32_t silo) {
   fmt::print("{}", preview.text);
   std::fflush(stdout);
   require_met(preview.terms);
+  require_room(fit_on_roster(options, *entry.roster), entry.terms);
 }
 
 }  // namespace dpreduce

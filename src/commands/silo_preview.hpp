@@ -31,7 +31,7 @@ SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const 
 
 /// Prints that for the silo whose options these are (command_of_party), whose identity must be the roster's. Throws
 /// UsageError without a roster; BadInput as Identity::load and read_roster; what silo_preview throws; and, once all is
-/// printed, as require_met where the run would be refused.
+/// printed, as require_met where the run would be refused, and as Ledger::check where its budget has no room.
 void preview_silo(const FitOptions& options, std::uint32_t silo);
 
 }  // namespace dpreduce
