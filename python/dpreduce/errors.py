@@ -88,7 +88,7 @@ _BY_EXIT_CODE = {own.exit_code: own for own in (UsageError, BadInput, BudgetRefu
 
 # What has another name in Python than as an option, or none as a keyword.
 _NAMES = {"train-x": "X", "train-y": "y", "train-person": "person", "train-weight": "sample_weight", "test-x": "X", "test-y": "y", "test-person": "person"}
-_FLAGS = {"overwrite"}
+_FLAGS = {"overwrite", "public-model"}  # beside those of fit()
 _IN_MEMORY = re.compile(r"--((?:train|public|validation)-(?:[xy]|person|weight)|targets) "
                         r"(?:(?:training|public|validation) (?:features|labels|rows)|identifiers of persons|weights of rows|targets) in memory")
 # The command's own lines stay as they are: what follows "dpreduce" or "fit", to the end of the clause.
