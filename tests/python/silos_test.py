@@ -213,13 +213,31 @@ def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
     coordinator = coordinator_of(hub)
     request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
     x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
-    for wrong_x, wrong_y, words in ((x, np.where(np.arange(len(y)) == 5, 9, y), "row 5"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
+    for wrong_x, wrong_y, words in ((x, y.astype(float), "labels"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
                                     (np.where(x > 2, "Berlin", x.astype(object)), y, "Berlin"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
         caplog.clear()
         with caplog.at_level(logging.ERROR), fails_quietly():
             silo_of(silos[0]).answer(request, wrong_x, wrong_y)
         assert words in caplog.text
     assert len(silo_of(silos[0]).answer(request, x, y))  # nothing of that was an answer
+
+
+def test_a_label_that_the_plan_does_not_list_ends_no_silo(parties, federation):
+    """Whoever wrote the plan would learn whether there is one. Its row counts nowhere, as one of zeros in no class."""
+    hub, silos = parties
+    models = []
+    for label in (None, 9, -1):
+        federation("mean")
+        coordinator = coordinator_of(hub)
+        request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+        answers = []
+        for own in silos:
+            x, y = np.load(own["x"]), np.load(own["y"])
+            x, y = (np.delete(x, 5, 0), np.delete(y, 5)) if label is None else (x, np.where(np.arange(len(y)) == 5, label, y))
+            answers.append(silo_of(own).answer(request, x, y))
+        coordinator.step(answers)
+        models.append(coordinator.result().classifier.to_bytes())
+    assert models[1] == models[0] and models[2] == models[0]
 
 
 def test_silos_have_the_columns_of_the_plan(parties, federation, rows, caplog):
@@ -416,7 +434,7 @@ def test_a_failing_silo_ends_a_fit_in_flower(parties, federation, monkeypatch):
     hub, silos = parties
     federation("mean")
     flower = flower_example(monkeypatch)
-    np.save(silos[1]["y"], np.load(silos[1]["y"]) + 1)
+    np.save(silos[1]["x"], np.load(silos[1]["x"]) * np.float32("nan"))
     with served(flower, silos) as nodes:
         grid = Grid(nodes, flower.client.function)
         with pytest.raises(RuntimeError, match="answer: not all of the 3 silos have answered"):
