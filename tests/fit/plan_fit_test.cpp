@@ -146,11 +146,14 @@ TEST(PlanFit, TheBudgetOfADataSetIsAWholeOne) {
 
 // Of the releases of a method those that are clipped; what counts rows is weighed.
 TEST(PlanFit, EveryMethodTakesPersonsAndClipsTheSumsThatItCan) {
-  const std::map<std::string_view, std::set<std::string>> clipped{
-      {"mean", {"class_means"}},    {"ls", {"class_least_squares"}},
-      {"fc", {"gram", "gradient"}}, {"fc-one-step", {"gram", "gradient"}},
-      {"gd", {"gradient"}},         {"adam", {"gradient"}},
-      {"prototypes", {"gradient"}}, {"fedavg", {"gradient"}}};
+  const std::map<std::string_view, std::set<std::string>> clipped{{"mean", {"class_means"}},
+                                                                  {"ls", {"class_least_squares"}},
+                                                                  {"fc", {"gram", "gradient"}},
+                                                                  {"fc-one-step", {"gram", "gradient"}},
+                                                                  {"gd", {"gradient"}},
+                                                                  {"adam", {"gradient"}},
+                                                                  {"prototypes", {"class_means"}},
+                                                                  {"fedavg", {"gradient"}}};
   for (const MethodEntry* const method : all_methods()) {
     SCOPED_TRACE(method->name);
     if (method->name == "auto") continue;  // it stands for others
