@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "aggregator/release/charged_run.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
@@ -19,12 +20,15 @@
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/version.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/row_files.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/randomness/noise_key.hpp"
+#include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "fit/resolved_fit.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitized_rows.hpp"
 
@@ -40,6 +44,9 @@ struct SanitizeOptions {
   BadRows bad_rows = BadRows::kFail;
   BudgetOptions budget;  // of each record by itself
   std::optional<std::uint64_t> seed;
+  std::string ledger;  // where that is charged; empty: nowhere
+  std::optional<double> limit_epsilon;
+  std::optional<double> limit_delta;
   bool overwrite = false;  // replace what is there already
   OutputFormat format = OutputFormat::kText;
 };
@@ -47,6 +54,12 @@ struct SanitizeOptions {
 SanitizeOptions validated(SanitizeOptions options) {
   require_option_positive("--clip", options.clip_norm);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  if (options.limit_epsilon.has_value() != options.limit_delta.has_value()) {
+    throw UsageError("--budget-epsilon and --budget-delta go together");
+  }
+  if (options.limit_epsilon && options.ledger.empty()) {
+    throw UsageError("--budget-epsilon goes with --ledger, which says what is spent");
+  }
   return options;
 }
 
@@ -56,9 +69,37 @@ constexpr std::uint64_t kLabelsAtOnce = 1 << 16;
 
 constexpr const char* kProtected =
     "each record by itself: its features may be exchanged for any others (local differential privacy)";
-constexpr const char* kNotProtected =
-    "labels (copied as they are), the number of records, and their order; every further run over the same rows is a "
-    "release of its own, and mu^2 adds up (no ledger is kept)";
+std::string not_protected(const SanitizeOptions& options) {
+  return fmt::format(
+      "labels (copied as they are), the number of records, and their order; every further run over the same rows is a "
+      "release of its own, and mu^2 adds up ({})",
+      options.ledger.empty() ? "no ledger is kept" : "on " + options.ledger);
+}
+
+NoiseKey new_key(const SanitizeOptions& options) {
+  return options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
+}
+
+// Looks for room for the whole release. Nothing where there is no ledger.
+std::unique_ptr<ChargedRun> account_of(const SanitizeOptions& options, const NoisePlan& plan, std::size_t dim) {
+  if (options.ledger.empty()) return nullptr;
+  const nlohmann::json config{{"release", "sanitised_row"},
+                              {"input_dim", dim},
+                              {"normalize", to_string(options.normalize)},
+                              {"clip_norm", options.clip_norm},
+                              {"bad_rows", to_string(options.bad_rows)}};
+  std::optional<DataSetBudget> limit;
+  if (options.limit_epsilon) limit = data_set_budget(*options.limit_epsilon, *options.limit_delta);
+  auto account = std::make_unique<ChargedRun>(plan, RunJournal(new_key(options)), Charging{options.ledger, limit},
+                                              RunTerms{.method = "sanitize",
+                                                       .accountant = options.budget.accountant,
+                                                       .epsilon = options.budget.epsilon,
+                                                       .delta = options.budget.delta,
+                                                       .config_digest = to_hex(sha256(json_text(config))),
+                                                       .version = version()});
+  account->open();
+  return account;
+}
 
 void write_labels(WorkerRows& rows, NpyWriter& file) {
   std::vector<std::int32_t> labels;
@@ -69,8 +110,10 @@ void write_labels(WorkerRows& rows, NpyWriter& file) {
   }
 }
 
-// x.npy, and y.npy where there are labels, in the folder: both or none.
-std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& rows, double sigma) {
+// x.npy, and y.npy where there are labels, in the folder: both or none. All rows are looked at before they are charged,
+// and they are charged before they have noise.
+std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& rows, const PlannedRelease& planned,
+                                    ChargedRun* account) {
   if (rows.has_label_sets()) {
     throw UsageError(
         "--y: one class index a row is copied; leave n x K labels out and copy the file (labels are public)");
@@ -86,8 +129,7 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
     y.emplace(path("y.npy"), DType::kInt64, Shape{rows.range().count}, existing);
     write_labels(rows, *y);
   }
-  const NoiseKey key = options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
-  RandomStream stream = key.stream("sanitised rows", {});
+  RandomStream stream = new_key(options).stream("sanitised rows", {});
   const RowTransform transform({.input_dim = rows.dim(),
                                 .pool = 1,
                                 .normalize = options.normalize,
@@ -95,12 +137,18 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
                                 .center = {},
                                 .intercept = 0.0});
   const StreamPlan plan{kMostLabels, options.bad_rows, kRowMemory, default_threads()};
+  if (account != nullptr) {
+    for_each_lattice_chunk(
+        rows, transform, plan, [](const LatticeRows&) {}, [](double) {});
+    account->begin(planned);
+    account->charge_begun();
+  }
   std::vector<float> sanitized;
   for_each_lattice_chunk(
       rows, transform, plan,
       [&](const LatticeRows& chunk) {
         sanitized.resize(chunk.rows() * chunk.dim());
-        sanitize(chunk, sigma, stream, sanitized);
+        sanitize(chunk, planned.block("features").sigma, stream, sanitized);
         x.append(std::span<const float>(sanitized));
       },
       [](double) {});
@@ -118,7 +166,7 @@ void print(const SanitizeOptions& options, const Guarantee& guarantee, double si
     nlohmann::json json{{"private", is_private},
                         {"privacy", to_json(guarantee)},
                         {"protects", kProtected},
-                        {"does_not_protect", kNotProtected},
+                        {"does_not_protect", not_protected(options)},
                         {"sigma", sigma},
                         {"files", files},
                         {"clip_norm", options.clip_norm}};
@@ -129,7 +177,7 @@ void print(const SanitizeOptions& options, const Guarantee& guarantee, double si
   fmt::print("privacy    epsilon {} at delta {} (mu {}){}\n", upper_figure(guarantee.epsilon),
              upper_figure(guarantee.delta), upper_figure(*guarantee.mu), is_private ? "" : "; seeded, so NOT private");
   fmt::print("protects   {}\n", kProtected);
-  fmt::print("not        {}\n", kNotProtected);
+  fmt::print("not        {}\n", not_protected(options));
   fmt::print("noise      sigma {} on every feature, at clip norm {:g}\n", lower_figure(sigma), options.clip_norm);
   for (const std::string& file : files) fmt::print("{}\n", file);
 }
@@ -139,9 +187,11 @@ void run(const SanitizeOptions& options) {
   const Lattice lattice{options.clip_norm, rows.dim()};
   const NoisePlan plan = make_noise_plan(budget_from(options.budget).mu(options.budget.accountant),
                                          Adjacency::kReplaceOne, {sanitized_row_release(rows.dim())});
-  const double sigma = plan.release("sanitised_row").block("features").sigma;
-  const std::vector<std::string> files = write_rows(options, rows, sigma);
-  print(options, guarantee_of(options.budget, plan.mu), sigma / lattice.scale(), files);
+  const PlannedRelease& planned = plan.release("sanitised_row");
+  const std::unique_ptr<ChargedRun> account = account_of(options, plan, rows.dim());
+  const std::vector<std::string> files = write_rows(options, rows, planned, account.get());
+  if (account) account->finish();
+  print(options, guarantee_of(options.budget, plan.mu), planned.block("features").sigma / lattice.scale(), files);
 }
 
 }  // namespace
@@ -159,6 +209,12 @@ CommandEntry sanitize_command() {
   table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
   declare_budget(table, options->budget);
   table.count("--seed", options->seed, "repeatable noise; the rows are then NOT private").in_group("Privacy");
+  table.file("--ledger", options->ledger, "charge the rows there, as a run, before any of them is made")
+      .written()
+      .in_group("Privacy");
+  table.number("--budget-epsilon", options->limit_epsilon, "refuse (exit 4) what all runs on this ledger would pass")
+      .in_group("Privacy");
+  table.number("--budget-delta", options->limit_delta, "goes with --budget-epsilon").in_group("Privacy");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

@@ -6,8 +6,10 @@
 #include <numeric>
 #include <sstream>
 
+#include "common/accounting/gaussian_dp.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/files/atomic_file.hpp"
+#include "common/ledger/ledger.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::commands_test {
@@ -587,6 +589,43 @@ TEST_F(CommandsTest, SanitizingAgainGivesOtherNoiseUnlessItIsSeeded) {
   succeed(sanitize + "b --seed 3", 2);
   EXPECT_EQ(bytes("a/x.npy"), bytes("b/x.npy"));
   EXPECT_THAT(seeded.out, HasSubstr("NOT private"));
+}
+
+// Each run is a release of its own, within the budget of the rows; a run that is refused, or that meets a bad row or a
+// file that is there, leaves no line.
+TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
+  succeed("synth --out . --rows 50 --test-rows 0 --dim 4 --classes 2");
+  const std::string sanitize =
+      "synth sanitize --x train_x.npy --epsilon 1 --delta 1e-5 --ledger s.jsonl --budget-epsilon 1.2 --budget-delta "
+      "1e-5 "
+      "--out ";
+  std::filesystem::create_directory(folder_ / "full");
+  write_bytes(folder_ / "full/x.npy", "kept");
+  expect_refusal(run_program(split_arguments(sanitize + "full"), {.folder = folder_.path(), .keeps_files = true}), 3,
+                 {"full/x.npy"});
+  EXPECT_FALSE(has("s.jsonl"));
+  EXPECT_THAT(succeed(sanitize + "a").out, HasSubstr("mu^2 adds up (on s.jsonl)"));
+  const LedgerState one = Ledger::read(folder_ / "s.jsonl");
+  ASSERT_EQ(one.charges().size(), 1U);
+  const LedgerEntry& entry = one.charges()[0].entry;
+  EXPECT_EQ(entry.terms.method, "sanitize");
+  EXPECT_EQ(entry.terms.adjacency, Adjacency::kReplaceOne);
+  EXPECT_TRUE(entry.terms.is_private);
+  EXPECT_NEAR(entry.mu, gdp_mu(1.0, 1e-5), 1e-9);
+  EXPECT_TRUE(one.open_runs().empty());
+  expect_refused(sanitize + "b", 4, "s.jsonl: the runs on file have epsilon");
+  EXPECT_FALSE(has("b"));
+  EXPECT_EQ(Ledger::read(folder_ / "s.jsonl").charges().size(), 1U);
+
+  succeed("synth sanitize --x train_x.npy --mu 1 --seed 3 --ledger seeded.jsonl --out c");
+  EXPECT_FALSE(Ledger::read(folder_ / "seeded.jsonl").charges().at(0).entry.terms.is_private);
+  expect_refused("synth sanitize --x train_x.npy --mu 1 --budget-epsilon 1 --budget-delta 1e-5 --out d", 2, "--ledger");
+  expect_refused("synth sanitize --x train_x.npy --mu 1 --ledger s.jsonl --budget-epsilon 1 --out d", 2, "go together");
+  TrainingRows bad = make_rows({20, 20}, 4);
+  bad.features[5] = std::numeric_limits<float>::quiet_NaN();
+  write_npy(bad, folder_ / "bad.npy", folder_ / "bad_y.npy");
+  expect_refused("synth sanitize --x bad.npy --mu 1 --ledger bad.jsonl --out e", 3, "bad.npy: row 1");
+  EXPECT_FALSE(has("bad.jsonl"));
 }
 
 TEST_F(CommandsTest, EveryHelpHasAnExample) {
