@@ -1,4 +1,6 @@
 // dpreduce coordinator and dpreduce silo: runs of processes of their own.
+#include <fmt/chrono.h>
+
 #include "tests/cli/network_processes.hpp"
 #include "tests/network/line_proxy.hpp"
 #include "tests/slow_tests.hpp"
@@ -307,6 +309,23 @@ TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
   ::kill(silo->pid(), SIGTERM);
   EXPECT_EQ(silo->finish().exit_code, 128 + SIGTERM);
   EXPECT_FALSE(has("n1.health"));
+}
+
+// What stays behind says itself whose it is, when it was written, and that it is out of date by now.
+TEST_F(NetworkTest, AHealthFileOfAKilledProcessSaysThatItIsOutOfDate) {
+  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
+  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
+  ASSERT_TRUE(has("n1.health"));
+  const pid_t process = document("n1.health")["pid"];
+  ::kill(process, SIGKILL);
+  silo->finish();
+  const json health = document("n1.health");
+  const std::time_t updated = health["updated"].get<std::time_t>();
+  std::tm utc{};
+  ::gmtime_r(&updated, &utc);
+  EXPECT_THAT(health["note"].get<std::string>(),
+              AllOf(HasSubstr(fmt::format("process {} wrote this at {:%Y-%m-%dT%H:%M:%SZ}", process, utc)),
+                    HasSubstr("more than 10 s ago and there is no exit code, the process was killed")));
 }
 
 // It is replaced every two seconds, and an exit code may tell of rows.

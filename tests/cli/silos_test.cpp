@@ -467,6 +467,21 @@ TEST_F(RosterRunTest, WhatTheRosterSaysOfRowsHolds) {
   run_of_roster("--mu 1", 3, {"says 13 features"});
 }
 
+// No silo's word changes what the roster says: the one with other rows is refused, and no other.
+TEST_F(RosterRunTest, ASiloWithMoreFeaturesThanTheRosterSaysEndsByItself) {
+  std::filesystem::copy(data_->path(), folder_ / "own");
+  write_rows(make_rows({40, 40, 40}, 13), "own/x2.npy", "own/y2.npy");
+  for (const int rank : {0, 1, 2, 3}) {
+    std::ofstream(folder_ / fmt::format("own{}.toml", rank)) << fmt::format("silo = {0}\nlog = \"{0}.log\"\n", rank);
+  }
+  run_among(3,
+            "fit --secure-aggregation --classes 3 --silo-timeout 20 --method mean --mu 1 --roster roster.toml "
+            "--identity {rank}.key --silo-config own{rank}.toml --train-x own/x{rank}.npy --train-y own/y{rank}.npy",
+            3, {"rows have 13 features, but --roster says 12 features"});
+  EXPECT_THAT(log("2"), HasSubstr("end: exit code 3: own/x{rank}.npy: rows have 13 features"));
+  for (const char* other : {"1", "3"}) EXPECT_THAT(log(other), HasSubstr("end: exit code 5: silo 2 has ended the run"));
+}
+
 // Silo 2 has terms of its own, and files of rows that are not there: it must refuse before it opens them.
 class ConsentTest : public RosterRunTest {
  protected:
@@ -554,6 +569,18 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   const ProgramRun seeded = preview(line + "0.5 --seed 1");
   EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
   EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: no mu bounds it"));
+  // Its own budget, as the run looks at it: with what is on its ledger.
+  const std::string as_it_is = "fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 ";
+  own(2, "budget-epsilon = 1.2\nbudget-delta = 1e-6\nidentity = \"2.key\"\ntrain-x = [\"a\"]\ntrain-y = [\"b\"]\n");
+  EXPECT_EQ(preview(as_it_is + "--silo-config own2.toml --dry-run --epsilon 1 --delta 1e-6").exit_code, 0);
+  succeed("fit --method mean --classes 3 --epsilon 1 --delta 1e-6 --ledger 2.jsonl --out other.safetensors --train-x " +
+          (*data_ / "x1.npy") + " --train-y " + (*data_ / "y1.npy"));
+  const std::string before = bytes("2.jsonl");
+  const ProgramRun spent = preview(as_it_is + "--silo-config own2.toml --dry-run --epsilon 1 --delta 1e-6");
+  EXPECT_EQ(spent.exit_code, 4) << spent.err;
+  EXPECT_THAT(spent.err, HasSubstr("2.jsonl: the runs on file have epsilon"));
+  EXPECT_THAT(spent.out, HasSubstr("would read --train-x a"));
+  EXPECT_EQ(bytes("2.jsonl"), before);
   const ProgramRun unnamed = preview("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--dry-run of a silo: name its own file with --silo-config"));

@@ -176,6 +176,7 @@ TEST(Doorman, OneByteTakesNoPlaceAndNoHandshake) {
   std::vector<tcp::socket> flood;
   for (std::size_t visitor = 0; visitor < 600; ++visitor) {
     flood.push_back(visitor_saying(io, parties, std::vector{std::byte{22}}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that each is heard before the next one comes
   }
   expect_welcome(before);
   Stream after = proving();
