@@ -45,7 +45,7 @@ struct SiloTerms {
 
 /// The version of the messages between parties, and of what they agree on. With another number nothing of an offer can
 /// be read.
-inline constexpr std::uint32_t kSiloProtocol = 4;
+inline constexpr std::uint32_t kSiloProtocol = 5;
 
 /// A version of the program, filled up with zeros.
 using VersionField = std::array<std::byte, 32>;
