@@ -146,29 +146,31 @@ Estimate f1_of(const Estimate& share) {
 
 // The mean of K independent estimates v in [l, u], by the variances that each end of an interval stands for [zou2008]:
 //
-//     low = mean - sqrt(sum (v - l)^2) / K,   high = mean + sqrt(sum (u - v)^2) / K
+//     low = mean - (sqrt(sum (1 - b)^2 (v - l)^2) + sum b (v - l)) / K,   b = (u - l)^2,   and high likewise
 //
-// Intervals of few rows reach further to one side than to the other, and so does the mean's. An estimate that says
-// nothing may be anywhere in its interval: it moves both ends by all of it.
+// Intervals of few rows reach further to one side than to the other, and so does the mean's. The bias of a ratio of
+// noised counts goes with the square of its interval's width, and biases of many classes do not cancel out: a part b of
+// the distance to each end adds up as it is. So an estimate that says nothing may be anywhere in its interval.
 Estimate mean_of(const std::vector<Estimate>& estimates, double level) {
   const auto count = static_cast<double>(estimates.size());
   Estimate mean{};
   double noise = 0.0;
+  double squared_below = 0.0;
+  double squared_above = 0.0;
   double below = 0.0;
   double above = 0.0;
   for (const Estimate& estimate : estimates) {
-    const bool is_anywhere = estimate.says_nothing();
+    const double biased = std::pow(estimate.high - estimate.low, 2);
     mean.value += estimate.value / count;
-    mean.low += (is_anywhere ? estimate.low : estimate.value) / count;
-    mean.high += (is_anywhere ? estimate.high : estimate.value) / count;
     noise += estimate.noise * estimate.noise;
-    if (is_anywhere) continue;
-    below += std::pow(estimate.value - estimate.low, 2);
-    above += std::pow(estimate.high - estimate.value, 2);
+    squared_below += std::pow((1.0 - biased) * (estimate.value - estimate.low), 2);
+    squared_above += std::pow((1.0 - biased) * (estimate.high - estimate.value), 2);
+    below += biased * (estimate.value - estimate.low);
+    above += biased * (estimate.high - estimate.value);
   }
   mean.noise = std::sqrt(noise) / count;
-  mean.low = std::max(mean.low - std::sqrt(below) / count, 0.0);
-  mean.high = std::min(mean.high + std::sqrt(above) / count, 1.0);
+  mean.low = std::max(mean.value - (std::sqrt(squared_below) + below) / count, 0.0);
+  mean.high = std::min(mean.value + (std::sqrt(squared_above) + above) / count, 1.0);
   mean.deviation = 0.5 * (mean.high - mean.low) / two_sided_quantile(level);
   return mean;
 }
