@@ -31,13 +31,13 @@ def test_persons_are_counted_over_all_partitions(rows):
     import dask.dataframe as dd
     x, y = rows
     persons = np.random.default_rng(5).integers(0, 300, len(y))
-    expected = dpreduce.fit(x, y, person=persons, rows_per_person=2, method="mean", **TERMS).classifier.to_bytes()
+    of_persons = dict(rows_per_person=2, method="mean", metric="euclidean", **TERMS)  # weighed: any cut makes the same bytes
+    expected = dpreduce.fit(x, y, person=persons, **of_persons).classifier.to_bytes()
     X, Y, P = da.from_array(x, chunks=(450, 5)), da.from_array(y, chunks=450), da.from_array(persons, chunks=450)
-    run = dpreduce.dask.fit(X, Y, person=P, rows_per_person=2, method="mean", **TERMS)
+    run = dpreduce.dask.fit(X, Y, person=P, **of_persons)
     assert run.classifier.to_bytes() == expected and run.report["privacy"]["unit"] == "person"
     frame = dd.from_pandas(pd.DataFrame(x).assign(label=y, person=[f"{p}" for p in persons]), npartitions=3)
-    run = dpreduce.dask.fit(frame.drop(columns=["label", "person"]), frame["label"], person=frame["person"], rows_per_person=2, method="mean",
-                            **TERMS)
+    run = dpreduce.dask.fit(frame.drop(columns=["label", "person"]), frame["label"], person=frame["person"], **of_persons)
     assert run.classifier.to_bytes() == expected
     with pytest.raises(dpreduce.BadInput, match="person has"):
         dpreduce.dask.fit(X, Y, person=P.rechunk(2000), method="mean", **TERMS)
