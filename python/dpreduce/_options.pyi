@@ -9,7 +9,7 @@ class RegressorOptions(typing.TypedDict, total=False):
     bad_rows: typing.Literal["fail", "zero"] | None
     gram_share: float | None
     rounds: int | None
-    feature_range: typing.Sequence[float] | typing.Literal["private"] | None
+    feature_range: typing.Sequence[float] | typing.Literal["private", "none"] | None
     normalize: typing.Literal["l2", "none"] | None
     clip: float | None
     center: typing.Literal["none", "dp", "public", "moments"] | None
