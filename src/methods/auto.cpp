@@ -35,6 +35,8 @@ constexpr double kIsotropyShare = 0.03;
 // whose mean is longer than what is left of them, and as good on text.
 constexpr double kCenterShareOfFewRows = 0.05;
 constexpr double kFewRows = 20.0;  // of n mu / sqrt(d)
+// Of n mu / sqrt(d): below it the question of isotropy finds rows that spread evenly in less than one run of five.
+constexpr double kFewestRowsToTell = 8.0;
 // Of the largest signal that class means are considered for: expectations are rough.
 constexpr double kCertainlyMore = 2.0;
 
@@ -56,6 +58,12 @@ std::optional<double> expected_signal(const FitOptions& options) {
          static_cast<double>(options.data.bounded_rows());
 }
 
+// Whether so few rows are expected that noise would hide what they are like.
+bool are_surely_few(const FitOptions& options, std::size_t dim) {
+  const double fewest = kFewestRowsToTell * std::sqrt(static_cast<double>(dim));
+  return expected_signal(options).value_or(fewest) < fewest;
+}
+
 // Whether so many rows are expected that rounds are best whatever rows are like.
 bool are_surely_many(const FitOptions& options, std::size_t dim) {
   return expected_signal(options).value_or(0.0) >
@@ -65,7 +73,7 @@ bool are_surely_many(const FitOptions& options, std::size_t dim) {
 // What rows look like is asked where the answer may be class means: rows about their mean, with noise.
 bool asks_for_isotropy(const FitOptions& options, std::size_t dim) {
   return may_take_means(options) && options.rows.center != Centering::kNone && dim >= kFewestFeaturesOfMeans &&
-         !options.privacy.budget.non_private && !are_surely_many(options, dim);
+         !options.privacy.budget.non_private && !are_surely_few(options, dim) && !are_surely_many(options, dim);
 }
 
 FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {

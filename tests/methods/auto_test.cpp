@@ -95,6 +95,10 @@ TEST(AutoMethod, AsksHowRowsSpreadWhereClassMeansMayFollow) {
   EXPECT_TRUE(asks(768));
   options.method.expected_rows = 100'000;  // mu 0.27: rounds, whatever rows are like
   EXPECT_FALSE(asks(768));
+  options.method.expected_rows = 900;
+  EXPECT_TRUE(asks(768));
+  options.method.expected_rows = 700;  // n mu is below 8 sqrt(d): noise would hide what they are like
+  EXPECT_FALSE(asks(768));
   options.method.expected_rows.reset();
   options.rows.center = Centering::kNone;
   EXPECT_FALSE(asks(768));

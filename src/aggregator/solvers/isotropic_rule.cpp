@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kUsualOfClusters = 1.0;
 constexpr double kLeastOfFeatures = 4.0;
-constexpr double kLeaning = 0.3;  // h
+constexpr double kUsualOfEmbeddings = 10.0;
+constexpr double kLeaning = 0.3;      // h
+constexpr double kFalseAlarm = 2.33;  // z: a normal deviate is beyond it in one of 100 draws
 constexpr double kDeviationsOfSizes = 2.0;
 // Of a row's squared length: what its class mean may take of it.
 constexpr double kMostOfMeans = 0.9;
@@ -26,10 +28,22 @@ double freedoms_of(double order) {
   return order * (order + 1.0) / 2.0 - 1.0;
 }
 
-double largest_excess_of_means(std::size_t dim, double noise) {
+// v of one row's share of noise, s / n~: of what m squares of noise add up to; and with it the deviation of an excess
+// that is `excess` without noise.
+double noise_of_squares(double order, double noise_share) {
+  return noise_share * noise_share * std::sqrt(2.0 * freedoms_of(order));
+}
+
+double deviation_of(double excess, double noise, double noise_share) {
+  return std::hypot(noise, 2.0 * noise_share * std::sqrt(excess));
+}
+
+double largest_excess_of_means(std::size_t dim, double noise, double noise_share) {
   const auto d = static_cast<double>(dim);
-  return (kUsualOfClusters + kLeastOfFeatures) / 2.0 / d -
-         kLeaning * noise * noise * d / (kLeastOfFeatures - kUsualOfClusters);
+  const double of_embeddings = kUsualOfEmbeddings / d;
+  return std::min((kUsualOfClusters + kLeastOfFeatures) / 2.0 / d -
+                      kLeaning * noise * noise * d / (kLeastOfFeatures - kUsualOfClusters),
+                  of_embeddings - kFalseAlarm * deviation_of(of_embeddings, noise, noise_share));
 }
 
 // n mu / sqrt(d K).
@@ -70,14 +84,14 @@ Isotropy isotropy_of(const ReleasedBlock& gram) {
   const double rows = std::max({trace, s * std::sqrt(k), 1.0});
   return {.rows = rows,
           .excess = (squares - trace * trace / k - freedoms * s * s) / (rows * rows),
-          .noise = s * s * std::sqrt(2.0 * freedoms) / (rows * rows),
+          .noise = noise_of_squares(k, s / rows),
           .sigma = s};
 }
 
 bool wants_means(const Isotropy& isotropy, double share, std::size_t dim, std::size_t classes) {
   return isotropy.sigma > 0.0 &&
          signal_of(isotropy.rows, isotropy.sigma, share, dim, classes) <= kLargestSignalOfMeans &&
-         isotropy.excess < largest_excess_of_means(dim, isotropy.noise);
+         isotropy.excess < largest_excess_of_means(dim, isotropy.noise, isotropy.sigma / isotropy.rows);
 }
 
 MeansForecast means_forecast(double rows, const PlannedBlock& gram, double share, std::size_t dim,
@@ -86,11 +100,14 @@ MeansForecast means_forecast(double rows, const PlannedBlock& gram, double share
   MeansForecast forecast{.signal = signal_of(rows, s, share, dim, classes), .even_rows = 0.0, .uneven_rows = 0.0};
   if (forecast.signal > kLargestSignalOfMeans) return forecast;
   const auto order = static_cast<double>(triangle_order(gram.elements).value());
-  const double noise = s * s * std::sqrt(2.0 * freedoms_of(order)) / (rows * rows);
-  const double bound = largest_excess_of_means(dim, noise);
-  const auto d = static_cast<double>(dim);
-  forecast.even_rows = share_below(bound, kUsualOfClusters / d, noise);
-  forecast.uneven_rows = share_below(bound, kLeastOfFeatures / d, noise);
+  const double noise = noise_of_squares(order, s / rows);
+  const double bound = largest_excess_of_means(dim, noise, s / rows);
+  const auto share_of = [&](double of_dim) {
+    const double excess = of_dim / static_cast<double>(dim);
+    return share_below(bound, excess, deviation_of(excess, noise, s / rows));
+  };
+  forecast.even_rows = share_of(kUsualOfClusters);
+  forecast.uneven_rows = share_of(kLeastOfFeatures);
   return forecast;
 }
 
