@@ -147,8 +147,10 @@ void require_public_features_in_memory(const RowsInMemory& memory, const DataOpt
 
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
                                            const RowsInMemory* memory) {
-  if (options.rows.center != Centering::kPublic && (options.rows.pca == 0 || options.data.public_x.empty()))
+  if (options.rows.center != Centering::kPublic && (options.rows.pca == 0 || options.data.public_x.empty()) &&
+      !whitens_by_public_rows(options)) {
     return std::nullopt;
+  }
   const std::vector<std::string>& files = options.data.public_x;
   WorkerRows rows = memory != nullptr
                         ? shared_rows(*memory->public_x, {}, files.front(), {}, ranks)

@@ -233,6 +233,9 @@ void plan_memory(FitPlan& plan, const FitOptions& options, std::uint64_t public_
   if (options.rows.pca > 0) {
     largest_release = std::max(largest_release, kCopiesOfGram * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
+  if (whitens_by_public_rows(options)) {  // the public rows' matrix, the difference and its eigenvectors
+    largest_release += 2 * kCopiesOfGram * triangle_elements(plan.dim) * sizeof(std::int64_t);
+  }
   plan.projection_elements = (method_entry(options.method).whitens_rows ? plan.dim : options.rows.pca) * pooled_dim;
   if (options.method.batch) {
     largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));

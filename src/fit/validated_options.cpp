@@ -183,13 +183,15 @@ void require_used_public_rows(const FitOptions& options) {
     throw UsageError("--center public: name the public rows with --public-x");
   }
   const bool uses_public_rows = options.rows.center == Centering::kPublic || options.rows.pca > 0 ||
-                                method_entry(options.method).chooses_public_rows ||
+                                method_entry(options.method).chooses_public_rows || whitens_by_public_rows(options) ||
                                 options.method.objective == Objective::kBalanced;
   if (!options.data.public_x.empty() && !uses_public_rows) {
     throw UsageError(
         fmt::format("--public-x: nothing uses public rows here; add --center public, --pca or --method {}, or leave "
                     "them out",
-                    methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })));
+                    methods_where([](const MethodEntry& method) {
+                      return method.chooses_public_rows || method.whitens_by_public_rows;
+                    })));
   }
   if (options.rows.pca_share && !options.data.public_x.empty()) {
     throw UsageError("--pca-share goes with --pca on private rows (without --public-x)");

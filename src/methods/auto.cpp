@@ -100,6 +100,13 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
                       chosen.name, rows.input_dim));
     }
   }
+  if (rows.public_rows > 0 && whitens_by_public_rows(options) && !chosen.whitens_by_public_rows &&
+      options.rows.center.value_or(Centering::kDp) != Centering::kPublic && options.rows.pca == 0) {
+    throw UsageError(
+        fmt::format("--public-x: --method auto is {} for rows of {} features, which uses no public rows; "
+                    "leave them out, or add --pca",
+                    chosen.name, rows.input_dim));
+  }
   options.method.name = chosen.name;
   // With --objective balanced there may be public rows. Their mean costs no budget. It also treats classes alike, where
   // the mean of the training rows is near the large ones.
@@ -139,7 +146,8 @@ const MethodEntry& auto_method() {
                                  .check = require_valid_auto,
                                  .resolve = resolve_auto,
                                  .resolved_by = "features, --objective and public rows: public knowledge",
-                                 .whitens_rows = true};
+                                 .whitens_rows = true,
+                                 .whitens_by_public_rows = true};
   return entry;
 }
 

@@ -25,6 +25,9 @@
 //
 // A first step then moves no score by more than 2, and later steps are shorter.
 //
+// With --public-x the matrix is released with half of its share, and is cleaned about that of the public rows
+// (public_target.hpp).
+//
 // With --isotropy-share a small release says first how evenly rows spread over directions (isotropic_rule.hpp). Where
 // that is even, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
 // released. All rounds are then made at W = 0, and add up to class sums.
@@ -39,6 +42,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
+#include "aggregator/solvers/public_target.hpp"
 #include "aggregator/solvers/row_groups.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "methods/gradient_rounds.hpp"
@@ -50,6 +54,8 @@ namespace dpreduce {
 namespace {
 
 constexpr double kFcGramShare = 0.1;
+// Beside public rows a released matrix only corrects theirs.
+constexpr double kFcGramShareBesidePublic = 0.05;
 constexpr std::uint64_t kFcRounds = 20;
 // The intercept coordinate and the features share the norm C: what one gets, the other loses. The intercept takes steps
 // by its own curvature, so that a small share is enough for it to learn.
@@ -160,7 +166,8 @@ class WhitenedDescentMethod : public RoundsMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
       : RoundsMethod(round_settings(options.method, kFcRounds)),
-        gram_share_(options.method.gram_share.value_or(kFcGramShare)),
+        has_public_rows_(whitens_by_public_rows(options)),
+        gram_share_(options.method.gram_share.value_or(has_public_rows_ ? kFcGramShareBesidePublic : kFcGramShare)),
         isotropy_share_(options.method.isotropy_share) {
     settings_.intercept_share = kInterceptShareOfWhitened;
     settings_.initial_score = 0.0;  // also of sigmoids: too few rounds to come back from -10
@@ -180,6 +187,7 @@ class WhitenedDescentMethod : public RoundsMethod {
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     json["gram_share"] = gram_share_;
+    if (has_public_rows_) json["whitened_about"] = "public rows";
     if (isotropy_share_) json["isotropy_share"] = *isotropy_share_;
     return json;
   }
@@ -196,9 +204,17 @@ class WhitenedDescentMethod : public RoundsMethod {
       }
     }
     const Release gram = run.release("gram");
+    std::optional<ReleasedBlock> known;  // at the coordinator
+    if (run.ranks().is_coordinator()) known = gram.block("gram");
+    if (has_public_rows_) {
+      const Release of_public = run.sum_public("gram");
+      run.ranks().together([&] {
+        if (known) known = gram_about_public(*known, of_public.block("gram"), run.rows().lattice());
+      });
+    }
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;
-    run.rows().project(whiten(run, gram, rule));
+    run.rows().project(whiten(run, known ? &*known : nullptr, rule));
     run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");
     return train_in_rounds(run, settings_, rule ? &*rule : nullptr);
@@ -206,12 +222,11 @@ class WhitenedDescentMethod : public RoundsMethod {
 
  private:
   // M, d x d, known to every rank; and the coordinator's rule.
-  std::vector<double> whiten(TrainingRun& run, const Release& gram, std::optional<WhitenedStep>& rule) const {
+  std::vector<double> whiten(TrainingRun& run, const ReleasedBlock* gram, std::optional<WhitenedStep>& rule) const {
     Communicator& ranks = run.ranks();
     const Lattice lattice = run.rows().lattice();
     const RowGroups groups(lattice.dim);
-    const auto spectrum =
-        GramSpectrum::of_owners(ranks, ranks.is_coordinator() ? &gram.block("gram") : nullptr, lattice);
+    const auto spectrum = GramSpectrum::of_owners(ranks, gram, lattice);
     std::vector<double> factors(lattice.dim);
     std::vector<double> matrix(lattice.dim * lattice.dim);
     ranks.together([&] {
@@ -226,6 +241,7 @@ class WhitenedDescentMethod : public RoundsMethod {
     return matrix;
   }
 
+  bool has_public_rows_;
   double gram_share_;
   std::optional<double> isotropy_share_;
 };
@@ -258,6 +274,7 @@ const MethodEntry& fc_method() {
                                  .check = require_valid_fc,
                                  .make = make_fc,
                                  .whitens_rows = true,
+                                 .whitens_by_public_rows = true,
                                  .scores_are_adjustable = true,
                                  .scores_are_refinable = true};
   return entry;

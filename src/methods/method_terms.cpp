@@ -72,8 +72,10 @@ constexpr std::array kMethodOptions{
     own<&MethodOptions::shared_gram>("--shared-gram", "one Gram matrix for all classes"),
     own_or_auto<&MethodOptions::alpha>("--alpha", "weight of all rows beside a class's own rows"),
     own_or_auto<&MethodOptions::lambda>("--lambda", "ridge in units of feature^2; auto: from the noise"),
-    own<&MethodOptions::gram_share>("--gram-share",
-                                    "share of mu^2 that the Gram matrix takes; with --targets 0.4 by default"),
+    own<&MethodOptions::gram_share>(
+        "--gram-share",
+        "share of mu^2 that the Gram matrix takes; by default with --targets 0.4, where rows "
+        "are whitened about --public-x 0.05"),
     own<&MethodOptions::isotropy_share>(
         "--isotropy-share",
         "share of mu^2 for how evenly rows spread over directions: class means take the "

@@ -7,6 +7,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 
@@ -55,6 +56,11 @@ const MethodEntry* find_method(std::string_view name) {
     if (entry->name == name) return entry;
   }
   return nullptr;
+}
+
+bool whitens_by_public_rows(const FitOptions& options) {
+  return method_entry(options.method).whitens_by_public_rows && !options.data.public_x.empty() &&
+         !options.data.has_targets() && options.method.objective == Objective::kAccuracy;
 }
 
 const MethodEntry& method_entry(const MethodOptions& options) {

@@ -66,12 +66,13 @@ struct MethodEntry {
   /// Whether scores of a row have a constant beside products with the row; null: yes.
   bool (*has_constant)(const FitOptions& options) = nullptr;
   double center_share = kCenterShare;  ///< of mu^2, for a released center where the user names none
-  bool whitens_rows = false;         ///< train() multiplies rows by a square matrix, or may, where it stands for others
-  bool chooses_public_rows = false;  ///< releases which public rows stand for a class: pure, and nothing is summed
-  bool selects_features = false;     ///< --select goes by its own release, at no charge
-  bool each_rank_is_a_silo = false;  ///< results depend on which rows are whose
-  bool scores_are_adjustable = false;  ///< log probabilities, that --objective balanced may adjust (class_balance.hpp)
-  bool scores_are_refinable = false;   ///< and that public rows may refine
+  bool whitens_rows = false;  ///< train() multiplies rows by a square matrix, or may, where it stands for others
+  bool whitens_by_public_rows = false;  ///< and by --public-x where given
+  bool chooses_public_rows = false;     ///< releases which public rows stand for a class: pure, and nothing is summed
+  bool selects_features = false;        ///< --select goes by its own release, at no charge
+  bool each_rank_is_a_silo = false;     ///< results depend on which rows are whose
+  bool scores_are_adjustable = false;   ///< log probabilities, that --objective balanced may adjust (class_balance.hpp)
+  bool scores_are_refinable = false;    ///< and that public rows may refine
 
   bool trains = true;  ///< a classifier; else it is not among all_methods(), and no --method
 
@@ -98,6 +99,9 @@ const MethodEntry* find_method(std::string_view name);
 
 /// The method that `options` name. Throws UsageError with all names where there is none.
 const MethodEntry& method_entry(const MethodOptions& options);
+
+/// Whether rows of classes are whitened about --public-x. A balanced objective has public rows for other uses.
+bool whitens_by_public_rows(const FitOptions& options);
 
 /// "a|b|c": all names.
 std::string all_method_names();

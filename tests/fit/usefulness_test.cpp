@@ -349,6 +349,33 @@ TEST(UsefulnessTest, AutoTrainsByClassMeansWhereRowsSpreadEvenlyAndByRoundsWhere
   EXPECT_EQ(setting, "rounds");
 }
 
+// Rows that are far longer in ten directions than along what tells classes apart, whitened about public rows that are
+// of their kind and about some that are long in one other direction.
+TEST(UsefulnessTest, PublicRowsOfEitherKindKeepFcUseful) {
+  const LabeledSet set =
+      made_set({.name = "long", .dim = 128, .classes = 3}, 0.35, [](std::span<double> row, std::mt19937_64& engine) {
+        std::normal_distribution<double> normal(0.0, 4.0);
+        for (std::size_t a = 0; a < 10; ++a) row[a] += normal(engine);
+      });
+  std::vector<float> others(set.test_x().begin(), set.test_x().end());
+  for (std::size_t row = 0; row < others.size() / set.dim; ++row) others[row * set.dim + 20] *= 10.0F;
+  const auto mean_accuracy = [&](std::span<const float> public_rows) {
+    double sum = 0.0;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      AskedFit asked = default_fit(set, *find_method("fc"));
+      asked.options.privacy.budget.epsilon = 1.0;
+      asked.options.privacy.seed = seed;
+      if (!public_rows.empty()) asked.rows.public_x = array_view(public_rows, set.dim);
+      sum += accuracy(asked, set) / 5.0;
+    }
+    return sum;
+  };
+  const double without = mean_accuracy({});
+  EXPECT_GT(without, 0.9);
+  EXPECT_GT(mean_accuracy(set.test_x()), without - 0.03);
+  EXPECT_GT(mean_accuracy(others), without - 0.03);
+}
+
 // Deviations of class means from the mean of all say nothing of rows that are not centered.
 TEST(UsefulnessTest, ClassMeansInThePlaceOfRoundsAreRefusedWhereRowsAreNotCentered) {
   AskedFit asked = default_fit(sets().front(), *find_method("fc"));

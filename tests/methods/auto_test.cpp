@@ -166,6 +166,16 @@ TEST(AutoMethod, AsksForTheSizesOfFewColumnsWhereNothingIsSaidOfThem) {
   EXPECT_EQ(found(options, 4), FindRanges::kWhereColumnsDiffer);
 }
 
+TEST(AutoMethod, PublicRowsWithoutAUseAreRefused) {
+  FitOptions options;
+  options.data.classes = 10;
+  options.data.public_x = {"p.npy"};
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  EXPECT_THROW(resolved(options, 5000, 20'000), UsageError);  // adam whitens nothing
+  options.rows.pca = 50;
+  EXPECT_EQ(resolved(options, 5000, 20'000).method.name, "fc");
+}
+
 TEST(AutoMethod, TheShareOfTheSmallestClassGoesWithABalancedObjective) {
   FitOptions options = good_fit("auto");
   options.method.smallest_share = 0.01;

@@ -24,6 +24,14 @@ TEST_F(FcTest, TheGramMatrixHasItsShareAndAWarmStartTakesFromBoth) {
   expect_shares(options, {{"gram", 0.3}, {"class_means", 0.25}, {"gradient", 0.45}});  // means right before the rounds
 }
 
+TEST_F(FcTest, BesidePublicRowsTheGramMatrixHasHalfOfItsShare) {
+  FitOptions options = options_of("fc");
+  options.data.public_x = {"p.npy"};
+  expect_shares(options, {{"gram", 0.05}, {"gradient", 0.95}});
+  options.method.gram_share = 0.4;
+  expect_shares(options, {{"gram", 0.4}, {"gradient", 0.6}});
+}
+
 TEST_F(FcTest, WhiteningKeepsTheMeanSquareOfLengthsWhereRowsAreNotNormalized) {
   FitOptions options = options_of("fc");
   options.rows.normalize = Normalize::kNone;

@@ -40,7 +40,8 @@ void make_isotonic(std::span<double> values) {
   }
 }
 
-// g of ascending l; variance is s^2. Of eigenvalues nearer than LAPACK tells them apart none pushes the other.
+// g of ascending l, before what is negative becomes 0; variance is s^2. Of eigenvalues nearer than LAPACK tells them
+// apart none pushes the other.
 std::vector<double> cleaned(std::span<const double> eigenvalues, double variance) {
   const double tie = std::numeric_limits<double>::epsilon() * std::max(-eigenvalues.front(), eigenvalues.back());
   std::vector<double> values(eigenvalues.begin(), eigenvalues.end());
@@ -60,7 +61,6 @@ std::vector<double> cleaned(std::span<const double> eigenvalues, double variance
     }
   });
   make_isotonic(values);
-  for (double& value : values) value = std::max(value, 0.0);
   return values;
 }
 
@@ -152,8 +152,10 @@ GramSpectrum::GramSpectrum(Form&& form, TridiagonalSpectrum spectrum)
     : noise_radius_(form.noise_radius),
       trace_(std::accumulate(form.diagonal.begin(), form.diagonal.end(), 0.0)),
       spectrum_(std::move(spectrum)),
-      eigenvalues_(cleaned(spectrum_.eigenvalues(), 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim()))),
-      reflections_(std::move(form.reflections)) {}
+      eigenvalues_(signed_eigenvalues()),
+      reflections_(std::move(form.reflections)) {
+  for (double& value : eigenvalues_) value = std::max(value, 0.0);
+}
 
 GramSpectrum::GramSpectrum(Form&& form) : GramSpectrum(std::move(form), alone(form.diagonal, form.beside_diagonal)) {}
 
@@ -187,6 +189,10 @@ std::optional<GramSpectrum> GramSpectrum::of_owners(Communicator& ranks, const R
   spectrum = GramSpectrum(std::move(form), {ranks, form.diagonal, form.beside_diagonal});
   if (gram != nullptr) spectrum->leave_eigenvalues_with(*gram);
   return spectrum;
+}
+
+std::vector<double> GramSpectrum::signed_eigenvalues() const {
+  return cleaned(spectrum_.eigenvalues(), 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim()));
 }
 
 void GramSpectrum::leave_eigenvalues_with(const ReleasedBlock& gram) const {

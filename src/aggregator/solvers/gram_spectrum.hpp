@@ -69,6 +69,9 @@ class GramSpectrum {
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
+  /// isotonic(e): of a matrix that may have negative eigenvalues. Cost: d^2 divisions.
+  std::vector<double> signed_eigenvalues() const;
+
   /// vectors <- orthonormal eigenvectors from number `first` on, ascending, one for each of `factors`, times that.
   /// Shape: count x d, row-major (asserted). Bits may depend on which are made together. Cost: 3 d^2 flops each.
   void make_eigenvectors(std::size_t first, std::span<const double> factors, std::span<double> vectors) const;
