@@ -52,7 +52,6 @@ class RepeatedRelease {
 
  private:
   void forget() {
-    if (releaser_) releaser_->finish();
     releaser_.reset();
     std::filesystem::remove(ledger_path_);
   }

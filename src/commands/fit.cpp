@@ -1,6 +1,8 @@
 // dpreduce fit: train a classifier, and write model and report.
 #include "fit/fit.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -205,9 +207,10 @@ class FitSteps {
     return open;
   }
 
-  // Before anything is spent.
+  // Before anything is spent, to whoever sits at a terminal; scripts have it from --dry-run.
   void tell_of_columns() const {
     if (!ranks_.is_coordinator() || options().output.quiet || options().output.dry_run) return;
+    if (isatty(STDERR_FILENO) == 0) return;
     if (options().rows.finds_some()) return;
     if (const std::string note = note_on_columns(options(), plan()); !note.empty()) {
       warn_on_error_stream("dpreduce: " + note);

@@ -150,22 +150,22 @@ void kill_and_resume(const std::string& method, std::size_t releases, int kills)
 }
 
 TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
-  kill_and_resume("--method mean --mu 0.5", 2, number_of_kills(200));
+  kill_and_resume("--method mean --mu 0.5", 3, number_of_kills(200));
 }
 
 // One charge, and noise that is drawn part by part.
 TEST(CrashReplay, SoAreThePartsOfARelease) {
-  kill_and_resume("--method ls --mu 0.5", 2, number_of_kills(80));
+  kill_and_resume("--method ls --mu 0.5", 3, number_of_kills(80));
 }
 
-// Center, Gram matrix and three gradients, each of which depends on all that came before.
+// Center in two steps, Gram matrix and three gradients, each of which depends on all that came before.
 TEST(CrashReplay, SoAreTheRoundsOfAMethod) {
-  kill_and_resume("--method fc --rounds 3 --mu 0.5", 5, number_of_kills(80));
+  kill_and_resume("--method fc --rounds 3 --mu 0.5", 6, number_of_kills(80));
 }
 
 // A round whose coins were tossed before the kill is repeated with these coins.
 TEST(CrashReplay, SoAreRoundsOnSamples) {
-  kill_and_resume("--method gd --rounds 4 --batch 0.3 --epsilon 2 --delta 1e-6 --accountant rdp", 5,
+  kill_and_resume("--method gd --rounds 4 --batch 0.3 --epsilon 2 --delta 1e-6 --accountant rdp", 6,
                   number_of_kills(60));
 }
 
@@ -179,17 +179,17 @@ TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
     return site.model();
   };
   const std::string before = stopped_run();
-  ASSERT_EQ(site.charges(), 2U);
+  ASSERT_EQ(site.charges(), 3U);
   site.relabel(1);
   EXPECT_NE(stopped_run(), before);
-  // The center does not depend on labels: its release is the same one. The class sums do.
+  // The center does not depend on labels: its releases are the same ones. The class sums do.
   const LedgerState state = site.ledger();
-  ASSERT_EQ(state.charges().size(), 3U);
-  EXPECT_NE(run_of(state.charges()[1].entry.release_id), run_of(state.charges()[2].entry.release_id));
+  ASSERT_EQ(state.charges().size(), 4U);
+  EXPECT_NE(run_of(state.charges()[2].entry.release_id), run_of(state.charges()[3].entry.release_id));
   site.relabel(2);
   site.whole_run();
   EXPECT_EQ(site.model(), before) << "back to the first data: they are paid for";
-  EXPECT_EQ(site.charges(), 3U);
+  EXPECT_EQ(site.charges(), 4U);
 }
 
 TEST(CrashReplay, AFinishedRunIsMadeAnewWithResumeAndWithout) {
@@ -202,7 +202,7 @@ TEST(CrashReplay, AFinishedRunIsMadeAnewWithResumeAndWithout) {
     models.insert(site.model());
   }
   EXPECT_EQ(models.size(), 3U);
-  EXPECT_EQ(site.charges(), 6U);
+  EXPECT_EQ(site.charges(), 9U);
 }
 
 // A selection on file, as a library's user may charge it: from then on epsilon is compared, not mu.

@@ -72,7 +72,7 @@ TEST_F(PlannedChargesTest, OfBothBranchesTheLedgerSaysTheSame) {
     expect_branches();
     const std::vector<json> charged = charges(fmt::format("even{}.jsonl", ranks));
     EXPECT_EQ(charged, charges(fmt::format("uneven{}.jsonl", ranks))) << "what is spent follows from what was released";
-    EXPECT_EQ(charged.size(), 5U);
+    EXPECT_EQ(charged.size(), 6U);
     EXPECT_NEAR(figures(fmt::format("ledger show even{}.jsonl", ranks))["mu"].get<double>(), 0.68, 1e-9);
     // The Gram matrix has no line, but the round after it says what is spent.
     std::vector<json> spent;
@@ -98,7 +98,7 @@ TEST_F(PlannedChargesTest, SoDoesTheLedgerOfEachSilo) {
                 0);
       for (std::size_t party = 0; party <= kParts; ++party) {
         of_parties.push_back(charges(fmt::format("{}_{}{}.jsonl", set, noise, party)));
-        EXPECT_EQ(of_parties.back().size(), 5U);
+        EXPECT_EQ(of_parties.back().size(), 6U);
       }
     }
     expect_branches();

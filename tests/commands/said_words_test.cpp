@@ -98,6 +98,7 @@ std::vector<std::string> lines_of_all_options() {
       "release --statistics gram " + rows + " --mu 1 --feature-range private",
       "release --statistics gram " + rows + " --mu 1 --feature-ranges " + ranges_of_columns(),
       "evaluate --model m --test-x a.npy --test-targets b.npy",
+      "evaluate --private --public-model --mu 1 --model m --test-x a.npy --test-y b.npy",
       "audit --method ls --feature-range private --mu 1",
       "audit --method ls --mu 1 --targets --feature-ranges " + ranges_of_columns(),
       "fit --train-x a.npy --train-y c.npy --mu 0.3" + names,
@@ -181,7 +182,7 @@ std::vector<std::string> lines_of_all_options() {
       "synth sanitize --x a.npy --y b.npy --out d --normalize none --clip 2 --bad-rows zero --epsilon 1 --delta 1e-6 "
       "--accountant zcdp --seed 4 --format json",
       "synth sanitize --x a.npy --out d --overwrite --rho 0.5",
-      "synth sanitize --x a.npy --out d --mu 0.5",
+      "synth sanitize --x a.npy --out d --mu 0.5 --ledger l --budget-epsilon 3 --budget-delta 1e-7",
       "synth partition --x a.npy --y b.npy --out d --classes 10 --silos 4 --first-silo 3 --scheme dirichlet --alpha "
       "0.5 "
       "--seed 5 --format json",

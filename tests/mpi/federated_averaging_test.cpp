@@ -196,7 +196,7 @@ TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
   const FitOptions options = with_noise(exact, 1.0);
   const FitPlan plan = make_fit_plan(options, kDim);
   const PlannedBlock& block = plan.noise->release("gradient").block("gradient");
-  const double unit = Lattice{1.0, kClasses}.scale() * Lattice{1.0, kDim + 1}.scale();
+  const double unit = Lattice{residual_norm_of(Loss::kSoftmax), kClasses}.scale() * Lattice{1.0, kDim + 1}.scale();
   // Folding the intercept scales a weight by sqrt(1 - 0.1).
   const double deviation = kRate * block.sigma / unit / std::sqrt(test_ranks().size()) * std::sqrt(1.0 - kIntercept);
   double squares = 0.0;

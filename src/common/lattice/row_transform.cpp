@@ -204,8 +204,9 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
     throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
   }
-  if (!std::ranges::all_of(p.center, [](double entry) { return std::isfinite(entry); })) {
-    throw UsageError("the center has an entry that is not finite");
+  const auto bad = std::ranges::find_if(p.center, [](double entry) { return !std::isfinite(entry); });
+  if (bad != p.center.end()) {
+    throw UsageError(fmt::format("the center has {} at entry {}", *bad, bad - p.center.begin()));
   }
   if (!(p.center_factor >= 1.0 && p.center_factor <= kLargestCenterFactor)) {
     throw UsageError(
