@@ -209,13 +209,13 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   ASSERT_EQ(done.exit_code, 0) << done.out;
   const auto rows = lines_of(bytes("table/silos.md"));
   ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
-  EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*"));
+  EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 3 \\|.*"));
   EXPECT_THAT(rows[6],
-              testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 7 \\|.*"));
+              testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 8 \\|.*"));
   const json summary = document("table/silos.json");
   ASSERT_EQ(summary.size(), 3u);
-  // The center: d + 1 words up, d down. A round: K (d + 1) words up and down.
-  EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
+  // The center: d + 1 words up, d down; its second step: d down and up, d down. A round: K (d + 1) words up and down.
+  EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 3 * 8 + 6 * 2 * 3 * 9));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
 }
 
@@ -225,7 +225,7 @@ TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   const ScriptRun whole = script(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.out;
   const auto rows = lines_of(bytes("whole/silos.md"));
-  EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*\\| - \\|"));
+  EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 3 \\|.*\\| - \\|"));
   // Messages take the time that the model says, and silos theirs: an offer may come before its silo has a line.
   const json counted = document("whole/silos.json")[0];
   EXPECT_GT(counted["bytes_per_silo"], 8 * (45 + 24));
