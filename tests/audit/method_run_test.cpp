@@ -59,7 +59,8 @@ std::vector<NeighborPair> pairs_of(const Terms& terms) {
 class MethodRunTest : public testing::TestWithParam<Terms> {};
 
 // sum_b D_b^2 / s_b^2 of the pair's exact statistics: the mu that this pair can show. A gradient's first round is at
-// zero weights, where squared loss has residuals of norm 1; for the others that stands as well.
+// zero weights, where squared loss has residuals of norm 1; for the others that stands as well. A center's rest is of
+// rows that are clipped to their ball.
 TEST_P(MethodRunTest, SomePairOfNeighborsCostsWhatThePlanPaysFor) {
   const AuditedMethod method = method_of(GetParam());
   const std::size_t dim = kDim + (GetParam().method == "fc" ? 1 : 0);
@@ -72,7 +73,8 @@ TEST_P(MethodRunTest, SomePairOfNeighborsCostsWhatThePlanPaysFor) {
       Preprocessing preprocessing = method.plan().preprocessing;
       if (planned.name == "gradient") preprocessing.intercept = 0.1;
       const LatticeWeights zero(std::vector<double>(kClasses * dim, 0.0), {1.0, dim});
-      const PublicPoint at = GradientPoint{zero, Loss::kSquare};
+      PublicPoint at = GradientPoint{zero, Loss::kSquare};
+      if (planned.name == "center_rest") at = ClassBalls{std::vector<double>(kDim, 0.0), {0.5}};
       std::vector<Statistic> statistics;
       for (const WorldRows& file : files) {
         WorkerRows rows = open_world(method.options(), file);

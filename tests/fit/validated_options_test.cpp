@@ -39,7 +39,7 @@ TEST(FitOptions, ContradictionsAreRefused) {
   expect_refused(
       {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public: name the public rows"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}; },
-        "--public-x: nothing uses public rows here; add --center public, --pca or --method public or"},
+        "--public-x: nothing uses public rows here; add --center public, --pca or --method auto, public, fc or"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}, fit.rows.pca = 2, fit.rows.pca_share = 0.1; },
         "--pca-share goes with --pca on private rows"},
        {"fc", [&](auto& fit) { fit.data.validation = validation; }, "--validation-x goes with --choose"},
