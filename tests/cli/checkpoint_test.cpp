@@ -340,7 +340,7 @@ TEST_F(CheckpointRefusalTest, AnotherRunIsExitSeven) {
                                                         {"--iterate average", "iterate"},
                                                         {"--learning-rate 0.5", "learning_rate"},
                                                         {"--radius 3", "radius"},
-                                                        {"--warm-start", "warm_start_share"},
+                                                        {"--warm-start", "residual_norm is 0.7 there and 1.0 here"},
                                                         {"--bad-rows zero", "bad_rows"},
                                                         {"--seed 3", "private is true there and false here"}}) {
     expect_refused(resume + "--rounds 3 " + option, 7, name);
