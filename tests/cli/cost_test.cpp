@@ -214,8 +214,8 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
               testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 8 \\|.*"));
   const json summary = document("table/silos.json");
   ASSERT_EQ(summary.size(), 3u);
-  // The center: d + 1 words up, d down; its second step: d down and up, d down. A round: K (d + 1) words up and down.
-  EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 3 * 8 + 6 * 2 * 3 * 9));
+  // The center: d + 1 words up, d down; its second step: d up, d + 1 down. A round: K (d + 1) words up and down.
+  EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 8 + 1 + 8 + 6 * 2 * 3 * 9));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
 }
 

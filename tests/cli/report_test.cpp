@@ -94,9 +94,7 @@ TEST_F(ReportTest, NumbersAgreeWithEachOther) {
         EXPECT_NEAR(privacy["rho"].get<double>(), mu * mu / 2.0, 1e-12);
         EXPECT_EQ(privacy["adjacency"], adjacency);
         const std::size_t blocks =
-            (metric == "cosine" ? 1u : 2u) +
-            (center == "dp" ? (privacy["releases"][1]["release"] == "center" ? 3u : 2u)  // with the second step
-                            : 0u);
+            (metric == "cosine" ? 1u : 2u) + (center == "dp" ? 3u : 0u);  // two, and one of its second step
         EXPECT_EQ(privacy["releases"].size(), blocks);
         double squares = 0.0;
         for (const json& release : privacy["releases"]) {
@@ -237,7 +235,7 @@ TEST_F(ReportTest, TheLedgerGrowsByTheReleasesOfEachRun) {
   ASSERT_EQ(second.size(), 4u);
   EXPECT_EQ(second.front(), first.front());
   double squares = 0.0;
-  for (std::size_t line = 1; line < 4; ++line) {
+  for (std::size_t line = 1; line < second.size(); ++line) {
     const json entry = json::parse(second[line]);
     EXPECT_EQ(entry["epsilon"], 1.0);
     EXPECT_EQ(entry["delta"], 1e-6);
