@@ -156,13 +156,14 @@ std::string first_difference(const std::map<std::string, std::string>& one,
   return {};
 }
 
-// The same rows with a last one that a fit refuses: its label is no class, or (unless it counts as zero) it is no
-// number.
-std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const DataOptions& data, const PrivateFolder& folder) {
+// The same rows with a last one that a run refuses: its label is no class (an evaluation counts it as wrong), or
+// (unless it counts as zero) it is no number.
+std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const FitOptions& fit, const PrivateFolder& folder) {
+  const DataOptions& data = fit.data;
   LabeledRows of_label = rows;
   of_label.y.back() = static_cast<std::int32_t>(data.classes);
   std::vector<WorldRows> bad;  // of numbers no whole one is bad
-  if (!data.has_targets()) bad.push_back(of_label.write(folder.path(), "label"));
+  if (!data.has_targets() && method_entry(fit.method).trains) bad.push_back(of_label.write(folder.path(), "label"));
   if (data.train.bad_rows == BadRows::kZero) return bad;
   LabeledRows of_number = rows;
   of_number.x.back() = std::numeric_limits<float>::quiet_NaN();
@@ -315,7 +316,7 @@ ReadAudit audit_read_fit(const FitOptions& fit, const WorldFiles& files, const L
   if (const std::string undecided = read_fit.undecided(); !undecided.empty()) {
     audit.fault = "readers get what neither rows nor noise decide, and may tell of rows as a clock does: " + undecided;
   }
-  for (const WorldRows& refused : write_bad_rows(with_canary, fit.data, folder)) {
+  for (const WorldRows& refused : write_bad_rows(with_canary, fit, folder)) {
     const std::string trace = read_fit.trace_of(refused);
     if (!trace.empty()) audit.fault = "a run that refuses a row leaves a trace of it: " + trace;
   }
