@@ -21,6 +21,7 @@ ReleasedCenter::ReleasedCenter(const Release& release, const Lattice& lattice)
 }
 
 void ReleasedCenter::add_rest(const Release& release) {
+  for (double& entry : mean_) entry = std::round(entry * lattice_.scale()) / lattice_.scale();
   add(release.block("rest_sum"), static_cast<double>(kLatticeNorm) / radius_);
 }
 

@@ -124,6 +124,13 @@ TEST(CenterInSteps, WithoutNoiseNoRowIsClipped) {
   EXPECT_NEAR(center.mean()[0], 0.5, 1e-12);
 }
 
+// 1 / 3 of a lattice unit is off the lattice: rows are summed about 0.
+TEST(CenterInSteps, TheRestIsWhatIsLeftOfRowsAboutALatticePoint) {
+  ReleasedCenter center = released({1, 0, 0, 0}, 0, 3, 0);
+  center.add_rest(rest({0, 0, 0, 0}, 0));
+  EXPECT_NEAR(center.mean()[0] * kUnit, (1.0 / 3.0 + 0.0) / 2.0, 1e-9);
+}
+
 TEST(CenterInSteps, ABallHoldsOneRowAtLeast) {
   EXPECT_EQ(released({4 * kUnit, 0, 0, 0}, 1.0, 4, 0).radius(), 0.1);
 }

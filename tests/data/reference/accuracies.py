@@ -45,7 +45,7 @@ def synth(program, options):
 
 def accuracy(rows, result, x, y):
     """Of a model that solvers.py made of `rows`, which have norm 1 after every step."""
-    v = solvers.unit(solvers.unit(x.astype(np.float64)) - rows.center)
+    v = solvers.unit(solvers.unit(x.astype(np.float64)) - rows.mean)
     projected = v @ rows.projection.T
     scores = v @ np.array(result["weights"]).T / np.linalg.norm(projected, axis=1, keepdims=True)
     scores += np.array(result["bias"])

@@ -6,7 +6,7 @@ After the equations of docs/explanation/methods and docs/reference/data.md, with
 lattice as there; from these integers on everything that has another formulation takes it: least squares by QR of
 stacked rows instead of Gram matrices, components and whitening by SVD of the rows, the Fisher rule by log densities,
 the end of many rounds by SciPy's root finder. Rounds are the documents' update rules in plain NumPy,
-with the program's roundings of weights and residuals.
+with the program's roundings of weights and residuals. The center's second step is rounded as the program's is.
 
 Legend: q lattice rows (n x d, integers), X = q / scale in feature units, y labels, K classes, C clip norm, S = 32767.
 """
@@ -76,15 +76,30 @@ class Rows:
         self.whole = self.u = self.scaled(pooled)
         self.projection = np.eye(self.u.shape[1])  # what has been done to `whole` since, as a matrix
         self.has_intercept = False
+        self.mean = np.zeros(self.u.shape[1])  # what was subtracted from rows
 
     def scaled(self, u):
         norm = np.linalg.norm(u, axis=1, keepdims=True)
         return u * (self.clip / norm if self.normalize == "l2" else np.minimum(1, self.clip / norm))
 
     def center(self, of=None):
-        of = of or self
-        self.whole = self.u = self.scaled(self.u - of.q.sum(axis=0) / of.scale / len(of.q))
+        """By the mean of the rows, which is found in two steps; or by that of the public rows `of`, in one."""
+        self.mean = of.first_mean() if of else (self.first_mean() + self.second_mean()) / 2
+        self.whole = self.u = self.scaled(self.u - self.mean)
         return self
+
+    def first_mean(self):
+        return self.q.mean(axis=0) / self.scale
+
+    def second_mean(self):
+        """The mean of what is left of rows about z, the lattice point next to the first mean, in a ball of radius 2 C.
+
+        The ball holds every row. It has S steps from its center to its edge, and what is left of a row is cut down to
+        whole steps, toward the center. Without noise this mean weighs as much as the first.
+        """
+        z = to_lattice(self.first_mean()[None], self.clip) / self.scale
+        left = (self.x - z) * S / (2 * self.clip)
+        return (z + 2 * self.clip / S * (np.trunc(left) if rounds_to_lattice else left).mean(axis=0))[0]
 
     def project(self, matrix):
         self.projection = matrix @ self.projection
@@ -216,11 +231,21 @@ def probabilities(scores, loss):
     return scipy.special.expit(scores) if loss == "sigmoid" else scores
 
 
+def longest_residual(loss, warm=False):
+    """Z: what residuals are clipped to as vectors."""
+    return 0.7 if loss == "softmax" and not warm else 1.0
+
+
+def clipped(r, longest):
+    return r * np.minimum(1, longest / np.maximum(np.linalg.norm(r, axis=1, keepdims=True), 1e-300))
+
+
 class Gradient:
     """sum_i r_i x_i^T at W, on the lattices of weights and residuals; with a warm start of the residual loss."""
 
     def __init__(self, rows, loss, warm=False):
         self.rows, self.loss = rows, loss
+        self.longest = longest_residual(loss, warm)
         self.x, self.q, self.targets = rows.x, rows.q, np.eye(rows.classes)[rows.y]
         self.prototypes = None
         if warm:
@@ -241,8 +266,8 @@ class Gradient:
         r = p - self.targets
         if self.prototypes is not None:
             r = r * self.share(p)
-        r = r / np.maximum(1, np.linalg.norm(r, axis=1, keepdims=True))
-        return to_lattice(r, 1.0).T @ self.q / (lattice_scale(1.0, r.shape[1]) * self.rows.scale)
+        rho = to_lattice(clipped(r, self.longest), self.longest)
+        return rho.T @ self.q / (lattice_scale(self.longest, r.shape[1]) * self.rows.scale)
 
 
 def iterate(rows, gradient, step, rounds, start=0.0, average=False):
@@ -320,7 +345,7 @@ def whitened_descent(rows, rounds, loss="softmax", warm=False, average=False):
 
 
 def resting_point(rows):
-    """Where no step leads away: sum_i r_i x_i^T = 0 with r = softmax(W x) - onehot(y) held to norm 1, by SciPy.
+    """Where no step leads away: sum_i r_i x_i^T = 0 with r = softmax(W x) - onehot(y) held to norm Z, by SciPy.
 
     No lattice of weights or residuals. Weights add up to 0 over classes: softmax does not see their mean.
     """
@@ -331,7 +356,7 @@ def resting_point(rows):
     def sums(flat):
         w = flat.reshape(shape)
         r = scipy.special.softmax(x @ w.T, axis=1) - targets
-        r /= np.maximum(1, np.linalg.norm(r, axis=1, keepdims=True))
+        r = clipped(r, longest_residual("softmax"))
         return (r.T @ x + w.mean(axis=0)).ravel()
 
     found = scipy.optimize.root(sums, np.zeros(np.prod(shape)), method="hybr", tol=1e-12)
