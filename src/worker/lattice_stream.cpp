@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <semaphore>
 #include <thread>
@@ -20,17 +21,23 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows.
-template <typename PlaceOf>
+// `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows, and `features_of`
+// what it has. Rows that are not finite are refused whatever their labels: else a list of classes decides whether such
+// a row ends the run, and who brings the list learns its label.
+template <typename PlaceOf, typename FeaturesOf>
 void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const StreamPlan& plan,
-                const WorkerRows& rows, const PlaceOf& place_of) {
+                const WorkerRows& rows, const PlaceOf& place_of, const FeaturesOf& features_of) {
   if (plan.bad_rows != BadRows::kFail) return;
+  std::vector<float> scratch;
   for (std::size_t bad = chunk.first_bad_row(); bad < chunk.rows(); ++bad) {
     if (chunk.counts(bad)) continue;
     const std::uint64_t place = place_of(bad);
     const std::span<const std::int32_t> own = slots_of(slots, chunk.labels_per_row(), bad);
     const std::size_t surplus = rows.targets() > 0 ? 0 : surplus_classes(own);
-    if (surplus == 0) refuse_not_finite(rows.where(place));
+    const auto is_finite = [](float entry) { return std::isfinite(entry); };
+    if (surplus == 0 || !std::ranges::all_of(features_of(bad, scratch), is_finite)) {
+      refuse_not_finite(rows.where(place));
+    }
     if (own.front() == kUnlistedLabel || rows.takes_any_number_of_labels()) continue;
     refuse_surplus_labels(rows.where_labels(place), surplus, chunk.labels_per_row());
   }
@@ -139,7 +146,9 @@ void for_each_chunk_of_units(WorkerRows& rows, const RowTransform& transform, co
     gathered.assign(std::span(places).subspan(first, end - first));
     chunk.assign(transform, gathered.features(), gathered.labels(), plan.threads);
     const auto place_of = [&](std::size_t row) { return places[first + row]; };
-    check_rows(chunk, gathered.labels(), plan, rows, place_of);
+    check_rows(chunk, gathered.labels(), plan, rows, place_of, [&](std::size_t row, auto& scratch) {
+      return gathered.features()[row].decoded(0, rows.dim(), scratch);
+    });
     if (rows.has_weights()) chunk.set_weights(std::move(weights));
     chunk.set_units(std::move(units), rows.units().parts);
     visit(chunk);
@@ -175,7 +184,9 @@ class ChunkSource {
     const auto labels = rows_.has_labels() ? read->labels : std::span<const std::int32_t>(one_class_).first(read->rows);
     chunk.assign(transform_, read->features, labels, plan_.threads);
     const auto place_of = [&](std::size_t row) { return read->first_row + row; };
-    check_rows(chunk, labels, plan_, rows_, place_of);
+    check_rows(chunk, labels, plan_, rows_, place_of, [&](std::size_t row, auto& scratch) {
+      return read->features.decoded(row * rows_.dim(), rows_.dim(), scratch);
+    });
     take_units(chunk, rows_, place_of);
     return share_done(*read, rows_);
   }
@@ -340,7 +351,8 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
   const auto visit_gathered = [&] {
     chunk.assign(transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
     const auto place_of = [&](std::size_t row) { return places[row]; };
-    check_rows(chunk, labels, plan, rows, place_of);
+    check_rows(chunk, labels, plan, rows, place_of,
+               [&](std::size_t row, auto&) { return std::span<const float>(features).subspan(row * dim, dim); });
     take_units(chunk, rows, place_of);
     if (!weights.empty()) {
       std::vector<RowWeight> of_chunk;

@@ -128,9 +128,12 @@ TEST_F(LatticeStreamTest, RowsOfLabelsThatAreNotListedCountNowhereWhereTheyAreTa
         EXPECT_EQ(chunk.classes_of(row).empty(), is_unlisted);
       }
     });
-    x_[9 * kDim] = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_THAT([&] { pass([](const LatticeRows&) {}); }, ThrowsMessage<BadInput>(HasSubstr("row 9")));
-    x_[9 * kDim] = 1.0F;
+    for (const std::size_t bad : {std::size_t{9}, std::size_t{80}}) {  // one of a class, one of none that is listed
+      x_[bad * kDim] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_THAT([&] { pass([](const LatticeRows&) {}); },
+                  ThrowsMessage<BadInput>(HasSubstr("row " + std::to_string(bad))));
+      x_[bad * kDim] = 1.0F;
+    }
   }
 }
 
