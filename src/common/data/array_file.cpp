@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 #include "common/data/archive_array.hpp"
 #include "common/data/csv_array.hpp"
 #include "common/data/dtype.hpp"
@@ -43,6 +44,13 @@ std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
       ": labels count from 0; if yours count from 1, subtract 1 from each, or save names instead and list them with "
       "--class-names FILE; if there are more than {} classes, pass --classes",
       classes);
+}
+
+[[noreturn]] void refuse_names(const std::string& file) {
+  throw BadInput(
+      fmt::format("{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
+                  "--class-names FILE, or save class indices as int64; numbers to predict are given as targets",
+                  file));
 }
 
 }  // namespace
@@ -102,12 +110,8 @@ void ArrayFile::require_holds_labels(const NamedClasses* names) const {
                     "these are features, the files are swapped)",
                     name_, to_string(dtype_)));
   }
-  if (is_string(dtype_) && names == nullptr) {
-    throw BadInput(
-        fmt::format("{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
-                    "--class-names FILE, or save class indices as int64; numbers to predict are given as targets",
-                    name_));
-  }
+  // Whether a table of text holds names is a property of its rows, which its reader may not tell to others.
+  if (is_string(dtype_) && names == nullptr && !is_text()) refuse_names(name_);
   if (is_string(dtype_) && (shape_.size() > 2 || columns_ != 1)) {
     throw BadInput(
         fmt::format("{}: labels are names of shape {}; give one name a row, shape (n,), or for rows of several classes "
@@ -159,11 +163,18 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
   DPREDUCE_ASSERT(names == nullptr || names->size() == classes);
   if (columns_ > 1) return read_label_sets(first_row, count, classes, out);
   DPREDUCE_ASSERT(out.size() == count);
-  if (is_string(dtype_)) {
-    DPREDUCE_ASSERT(names != nullptr);
+  if (names != nullptr && (is_string(dtype_) || is_text())) {
     return read_named_labels(first_row, count, *names, out, unlisted);
   }
-  if (is_text() && names != nullptr) return read_named_labels(first_row, count, *names, out, unlisted);
+  if (is_string(dtype_)) {
+    DPREDUCE_ASSERT(is_text());
+    return visit_names(first_row, count, [&](std::uint64_t row, std::string_view cell) {
+      const std::optional<std::int64_t> integer = usual_integer(cell);
+      const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < classes;
+      if (!is_class && unlisted == UnlistedLabels::kRefused) refuse_names(name_);
+      out[row - first_row] = is_class ? static_cast<std::int32_t>(*integer) : kUnlistedLabel;
+    });
+  }
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t first = 0; first < block; ++first) {
       const auto bad = convert_labels(stored.subspan(first * element_bytes_), dtype_, byte_order_, classes,

@@ -75,6 +75,16 @@ TEST_F(CsvArray, ALabelMeansTheSameWhateverTheOthersAre) {
   EXPECT_EQ(labels("01\n00\n", padded), (std::vector<std::int32_t>{1, 0}));
 }
 
+// Else whoever says whether classes have names would learn whether one cell of a silo is no integer.
+TEST_F(CsvArray, ANameAmongClassIndicesIsALabelThatIsNotListed) {
+  const auto array = opened("1\nunknown\n7\n07\n0\n", ArrayRole::kLabels);
+  std::vector<std::int32_t> labels(5);
+  array->require_holds_labels(nullptr);
+  array->read_labels(0, 5, 3, labels, nullptr, UnlistedLabels::kTaken);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{1, kUnlistedLabel, kUnlistedLabel, kUnlistedLabel, 0}));
+  EXPECT_THAT([&] { array->read_labels(0, 5, 3, labels); }, ThrowsMessage<BadInput>(HasSubstr("labels are names")));
+}
+
 TEST_F(CsvArray, AnIdentifierIsThatOfOnePersonWhateverTheOthersAre) {
   const auto persons = [&](const std::string& text) {
     std::vector<std::string> seen;
