@@ -72,7 +72,7 @@ std::string sent_text(const FitOptions& options, const FitPlan& plan, const Silo
 
 std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
-  const Adjacency adjacency = options.privacy.adjacency;
+  const Adjacency adjacency = strictest_adjacency(ledger, options.privacy.adjacency);
   const double delta = options.privacy.budget.delta.value_or(kDeltaToTell);
   const Spending before = spending_of_all(ledger, adjacency);
   std::string text;
@@ -83,7 +83,7 @@ std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const
   add("before it", before);
   if (!fit.plan().noise || !fit.plan().is_private)
     return text + "ledger     this run is NOT private: no mu bounds it\n";
-  const Spending run = spending_at_silo(fit, silos);
+  const Spending run = spending_of(reservation_at_silo(fit, silos), adjacency);
   add("this run", run);
   add("after it", composed(before, run));
   return text;
@@ -112,14 +112,10 @@ std::string files_text(const FitOptions& options, std::uint32_t silo) {
 
 // Throws what the run's first look at its ledger would throw (SiloAccount).
 void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
-  const FitPlan& plan = fit.plan();
-  if (!plan.noise) return;
-  const std::optional<NoiseShares> shares = shares_of_silos(fit.options(), silos);
-  const NoisePlan noise = shares ? shares->guaranteed(*plan.noise) : *plan.noise;
-  RunTerms terms = fit.terms();
-  terms.adjacency = noise.adjacency;
-  terms.is_private = plan.is_private;
-  Ledger(fit.options().privacy.ledger).check(reservation_of(noise, "dry-run", std::move(terms)), plan.limit);
+  if (!fit.plan().noise) return;
+  Reservation reservation = reservation_at_silo(fit, silos);
+  reservation.run_id = "dry-run";
+  Ledger(fit.options().privacy.ledger).check(std::move(reservation), fit.plan().limit);
 }
 
 }  // namespace

@@ -90,11 +90,11 @@ void compare_cost(Comparison& run, const SiloConsent& consent, const ResolvedFit
   std::optional<double> mu;
   std::optional<double> mu_in_all;
   if (plan.noise && plan.is_private) {
-    const Spending spending = spending_at_silo(fit, silos);
     const Adjacency adjacency = fit.options().privacy.adjacency;
-    const Spending before = spending_of_all(ledger, adjacency);
-    mu = mu_of(spending);
-    mu_in_all = mu_of(composed(before, spending));
+    const Adjacency strictest = strictest_adjacency(ledger, adjacency);
+    const Reservation reservation = reservation_at_silo(fit, silos);
+    mu = mu_of(spending_of(reservation, adjacency));
+    mu_in_all = mu_of(composed(spending_of_all(ledger, strictest), spending_of(reservation, strictest)));
   }
   run.most_mu("most-mu", mu, consent.most_mu);
   run.most_mu("most-mu-in-all", mu_in_all, consent.most_mu_in_all);
@@ -102,10 +102,13 @@ void compare_cost(Comparison& run, const SiloConsent& consent, const ResolvedFit
 
 }  // namespace
 
-Spending spending_at_silo(const ResolvedFit& fit, const SiloTerms& silos) {
+Reservation reservation_at_silo(const ResolvedFit& fit, const SiloTerms& silos) {
   const NoisePlan& noise = fit.plan().noise.value();
   const std::optional<NoiseShares> shares = shares_of_silos(fit.options(), silos);
-  return spending_of(shares ? shares->guaranteed(noise) : noise);
+  RunTerms terms = fit.terms();
+  terms.adjacency = noise.adjacency;
+  terms.is_private = fit.plan().is_private;
+  return reservation_of(shares ? shares->guaranteed(noise) : noise, {}, std::move(terms));
 }
 
 std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,

@@ -27,8 +27,8 @@ struct ConsentTerm {
   bool is_budget = false;  ///< it is about what the run costs
 };
 
-/// What a run of these silos costs one of them. Precondition: the plan has noise.
-Spending spending_at_silo(const ResolvedFit& fit, const SiloTerms& silos);
+/// What a run of these silos reserves on the ledger of one of them, under no id. Precondition: the plan has noise.
+Reservation reservation_at_silo(const ResolvedFit& fit, const SiloTerms& silos);
 
 /// The terms that the consent has, and that the run is private, in the order of the table. `ledger` is the silo's own.
 std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,

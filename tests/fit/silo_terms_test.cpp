@@ -160,6 +160,24 @@ TEST(SiloTerms, MuInAllIsComposedOverTheSilosOwnLedger) {
   EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.45}, options), "") << "on an empty ledger";
 }
 
+// As budgets do: beside a line of replace-one a run of add-remove counts twice. 0.3^2 + (2 0.4)^2 = 0.854^2.
+TEST(SiloTerms, MuInAllGoesByTheStrictestRelationOfTheLedger) {
+  const TemporaryFolder folder;
+  Ledger ledger(folder / "ledger.jsonl");
+  Reservation open;
+  open.run_id = "00112233445566778899aabbccddeeff";
+  open.terms = fit_of(options_of("mean")).terms();
+  open.terms.is_private = true;
+  open.terms.adjacency = Adjacency::kReplaceOne;
+  open.releases = {{.name = "class_sums", .rounds = 1, .mu = 0.3}};
+  ledger.reserve(open);
+  FitOptions options = options_of("mean");
+  options.privacy.budget.mu = 0.4;
+  const LedgerState& state = ledger.current();
+  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.855}, options, state), "");
+  EXPECT_THAT(refusal<BudgetRefused>({.most_mu_in_all = 0.85}, options, state), HasSubstr("most-mu-in-all: 0.85"));
+}
+
 TEST(VersionNumbers, AreInTheOrderOfNumbers) {
   EXPECT_LT(version_numbers("0.9.2"), version_numbers("0.10"));
   EXPECT_EQ(version_numbers("0.10.0"), version_numbers("0.10"));
