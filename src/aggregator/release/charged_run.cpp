@@ -88,7 +88,8 @@ void ChargedRun::reserve() {
 void ChargedRun::require_most_mu() {
   constexpr double kRoundings = 1 + 1e-12;
   if (!charging_.most_mu) return;
-  const double mu = mu_of(spending_of_all(ledger_.current(), plan_.adjacency));
+  const LedgerState& state = ledger_.current();
+  const double mu = mu_of(spending_of_all(state, strictest_adjacency(state, plan_.adjacency)));
   if (mu <= *charging_.most_mu * kRoundings) return;
   throw BudgetRefused(fmt::format(
       "{}: with what other runs have reserved or charged meanwhile mu is {}, above the {} that [consent] allows",
@@ -97,11 +98,29 @@ void ChargedRun::require_most_mu() {
 
 void ChargedRun::finish() {
   if (journal_.has_ended() || has_finished_) return;
-  DPREDUCE_ASSERT(rest().is_empty());
+  DPREDUCE_ASSERT(has_charged_all());
   ledger_.end(run_id(), RunOutcome::kFinished);
   journal_.destroy();
   has_finished_ = true;
   say_when_ended({});
+}
+
+std::uint64_t ChargedRun::planned_charges() const {
+  std::uint64_t planned = plan_.selections.size();
+  for (const PlannedRelease& release : plan_.releases) planned += release.rounds;
+  return planned;
+}
+
+// Whether the whole plan is begun, and its last round charged, under whichever id: a resumed run may have repeated what
+// it charged before it began anew.
+bool ChargedRun::has_charged_all() const {
+  if (begun_ < planned_charges()) return false;
+  if (begun_ == 0) return true;
+  const bool is_selection =
+      std::ranges::find(plan_.selections, current_, &PlannedSelection::name) != plan_.selections.end();
+  const std::string label = is_selection ? current_ : label_of_begun(plan_.release(current_));
+  return std::ranges::any_of(journal_.run_ids(),
+                             [&](const std::string& run) { return on_file_.contains(release_id(run, label)); });
 }
 
 void ChargedRun::stop() {
@@ -298,8 +317,7 @@ std::string ChargedRun::way_to_resume() const {
 }
 
 std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const {
-  std::uint64_t planned = plan_.selections.size();
-  for (const PlannedRelease& release : plan_.releases) planned += release.rounds;
+  const std::uint64_t planned = planned_charges();
   const std::string reserved = charged >= planned ? "" : fmt::format(" of {}{}", planned, [&] {
     switch (rest) {
       case Reserved::kNothing:

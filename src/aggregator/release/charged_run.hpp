@@ -151,6 +151,8 @@ class ChargedRun {
 
  private:
   enum class Reserved { kNothing, kKept, kGivenBack };
+  std::uint64_t planned_charges() const;
+  bool has_charged_all() const;
   std::string way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const;
   void begin(const std::string& name, std::uint64_t planned_rounds);
   std::uint64_t first_round_left(const std::string& name) const;

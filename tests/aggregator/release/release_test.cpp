@@ -281,6 +281,20 @@ TEST_F(ReleaserTest, ARunThatHasNotChargedItsPlanHasNotFinished) {
   EXPECT_THROW(noised.finish(), std::logic_error);
 }
 
+// All of its releases are charged, under the id that it had before it began anew.
+TEST_F(ReleaserTest, ARunThatIsBackAtItsFirstRowsFinishes) {
+  resume_both();
+  {
+    Releaser anew = releaser(resumed_journal(ledger_));
+    release(anew, kCenter, 1);
+  }
+  Releaser back = releaser(resumed_journal(ledger_));
+  release_both(back);
+  EXPECT_EQ(charges_of(ledger_).size(), 3U);
+  back.finish();
+  EXPECT_TRUE(Ledger::read(ledger_).open_runs().empty());
+}
+
 TEST_F(ReleaserTest, ARunThatEndsGivesBackWhatItNeverBegan) {
   std::string run;
   {
