@@ -62,21 +62,30 @@ void Doorman::accept() {
   });
 }
 
-// Strangers and others have as many places each, so that no stranger takes the place of one that has said hello.
+// Strangers and others have as many places each, so that no stranger takes the place of one that has said hello. The
+// place that is taken is of the network that holds most of them, among those from where visits have failed. One visitor
+// by itself goes no sooner for its failures: else whoever has many addresses, from where nothing has failed, would keep
+// it out.
 void Doorman::make_room(bool among_strangers) {
   const auto now = Clock::now();
-  std::vector<std::uint64_t> worst;
-  std::uint64_t most_failures = 0;
-  std::size_t there = 0;
-  for (const auto& [number, visitor] : visitors_) {
-    if ((visitor.stage == Stage::kStranger) != among_strangers) continue;
-    ++there;
-    const std::uint64_t failures = failed_.count(visitor.network, now);
-    if (failures > most_failures) worst.clear();
-    if (failures >= most_failures) worst.push_back(number);
-    most_failures = std::max(most_failures, failures);
+  const auto is_one = [&](const auto& visitor) {
+    return (visitor.second.stage == Stage::kStranger) == among_strangers;
+  };
+  if (std::ranges::count_if(visitors_, is_one) <= static_cast<std::ptrdiff_t>(kMostVisitors)) return;
+  std::map<std::string, std::uint64_t> places;
+  for (const auto& visitor : visitors_) {
+    if (is_one(visitor)) ++places[visitor.second.network];
   }
-  if (there <= kMostVisitors) return;
+  std::vector<std::uint64_t> worst;
+  std::uint64_t most = 0;
+  for (const auto& visitor : visitors_) {
+    if (!is_one(visitor)) continue;
+    const std::string& network = visitor.second.network;
+    const std::uint64_t held = failed_.count(network, now) > 0 ? places[network] : 1;
+    if (held > most) worst.clear();
+    if (held >= most) worst.push_back(visitor.first);
+    most = std::max(most, held);
+  }
   turn_away(among_strangers ? worst.front() : worst[chance_() % worst.size()],
             fmt::format("{} others wait to prove themselves", kMostVisitors), {},
             among_strangers ? Blame::kVisitor : Blame::kNobody);

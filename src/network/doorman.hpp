@@ -5,10 +5,10 @@
 //
 // Only a whole first record takes a place, or any of the handshakes of a second. A visitor above their rate waits, and
 // so does one from where visits have failed (failed_visits.hpp), which leaves half of the rate to others. Where all
-// places are taken, the next one takes that of the visitor whose network has failed most, then any; of strangers, who
-// are as many at most, the oldest. So whoever holds connections keeps nobody out for long. Nothing that a visitor sends
-// is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that does not greet as it should, is
-// told why.
+// places are taken, the next one takes that of a visitor from the network that holds most of them and has failed, then
+// any; of strangers, who are as many at most, the oldest. So whoever holds connections keeps nobody out for long.
+// Nothing that a visitor sends is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that
+// does not greet as it should, is told why.
 #pragma once
 
 #include <chrono>

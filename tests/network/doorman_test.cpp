@@ -232,6 +232,33 @@ TEST(Doorman, WhoComesFromWhereVisitsHaveFailedWaits) {
   expect_welcome(stream);
 }
 
+// Else one new address a while would keep out for ever whoever is far away and has failed once.
+TEST(Doorman, VisitorsFromManyAddressesKeepNobodyOutWhoHasFailed) {
+  NetworkParties parties(1, std::chrono::seconds(40));
+  boost::asio::io_context io;
+  tcp::socket failed(io);
+  connect_from(failed, "127.0.0.2", parties);
+  boost::asio::write(failed, boost::asio::buffer("GET /"));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first words are no hello of TLS"));
+  std::vector<tcp::socket> silent;
+  const auto come = [&](int visitors) {
+    for (int visitor = 0; visitor < visitors; ++visitor) {
+      silent.emplace_back(io);
+      connect_from(silent.back(), fmt::format("127.0.1.{}", silent.size()), parties);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that each is heard before the next one comes
+    }
+  };
+  come(64);
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream stream(io, own.context());
+  connect_from(stream.next_layer(), "127.0.0.2", parties);
+  come(20);  // before its first record is there
+  boost::system::error_code end;
+  stream.handshake(boost::asio::ssl::stream_base::client, end);
+  ASSERT_FALSE(end) << end.message();
+  expect_welcome(stream);
+}
+
 TEST(FailedVisits, EachFailureDoublesTheWaitUpToABoundAndASuccessEndsIt) {
   using std::chrono::milliseconds;
   FailedVisits failed;
