@@ -4,7 +4,6 @@ import typing
 
 class RegressorOptions(typing.TypedDict, total=False):
     rows_per_person: int | None
-    person_bound: typing.Literal["weight", "clip"] | None
     weight_bound: float | None
     bad_rows: typing.Literal["fail", "zero"] | None
     gram_share: float | None
