@@ -166,15 +166,7 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
   if (names != nullptr && (is_string(dtype_) || is_text())) {
     return read_named_labels(first_row, count, *names, out, unlisted);
   }
-  if (is_string(dtype_)) {
-    DPREDUCE_ASSERT(is_text());
-    return visit_names(first_row, count, [&](std::uint64_t row, std::string_view cell) {
-      const std::optional<std::int64_t> integer = usual_integer(cell);
-      const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < classes;
-      if (!is_class && unlisted == UnlistedLabels::kRefused) refuse_names(name_);
-      out[row - first_row] = is_class ? static_cast<std::int32_t>(*integer) : kUnlistedLabel;
-    });
-  }
+  if (is_string(dtype_)) return read_cells_as_classes(first_row, count, classes, out, unlisted);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t first = 0; first < block; ++first) {
       const auto bad = convert_labels(stored.subspan(first * element_bytes_), dtype_, byte_order_, classes,
@@ -187,6 +179,17 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
       }
       out[done + first] = kUnlistedLabel;
     }
+  });
+}
+
+void ArrayFile::read_cells_as_classes(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                                      std::span<std::int32_t> out, UnlistedLabels unlisted) {
+  DPREDUCE_ASSERT(is_text());
+  visit_names(first_row, count, [&](std::uint64_t row, std::string_view cell) {
+    const std::optional<std::int64_t> integer = usual_integer(cell);
+    const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < classes;
+    if (!is_class && unlisted == UnlistedLabels::kRefused) refuse_names(name_);
+    out[row - first_row] = is_class ? static_cast<std::int32_t>(*integer) : kUnlistedLabel;
   });
 }
 
