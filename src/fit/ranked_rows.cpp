@@ -66,6 +66,17 @@ std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicato
   return all.number;
 }
 
+// Features, labels and groups of one worker. A silo's lists of classes and groups are another party's.
+WorkerRows open_with_groups(const RowFiles& options, std::size_t worker, std::size_t workers, bool is_of_silo) {
+  WorkerRows rows =
+      WorkerRows::open(options.x, options.y, worker, workers, named_classes(options.class_names), options.role_of_y());
+  if (rows.has_labels()) {
+    rows.labels().set_unlisted_labels(is_of_silo ? UnlistedLabels::kInAnyNumber : options.unlisted_labels);
+  }
+  read_groups(rows, options, worker);
+  return rows;
+}
+
 }  // namespace
 
 WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers) {
@@ -113,14 +124,9 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (is_shared) require_no_file_left_out(options, ranks);
     if (!has_some) return;
     const std::size_t worker = is_shared ? static_cast<std::size_t>(ranks.rank()) : 0;
-    rows.emplace(WorkerRows::open(options.x, options.y, worker, is_shared ? static_cast<std::size_t>(ranks.size()) : 1,
-                                  named_classes(options.class_names), options.role_of_y()));
-    // Of what a silo reads, who brings lists of classes and groups is another party.
+    const std::size_t workers = is_shared ? static_cast<std::size_t>(ranks.size()) : 1;
     const bool is_of_silo = ranks.silos() != nullptr && whose == RowsOfSilos::kEachItsOwn;
-    if (rows->has_labels()) {
-      rows->labels().set_unlisted_labels(is_of_silo ? UnlistedLabels::kInAnyNumber : options.unlisted_labels);
-    }
-    read_groups(*rows, options, worker);
+    rows.emplace(open_with_groups(options, worker, workers, is_of_silo));
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
   if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);

@@ -40,7 +40,8 @@ constexpr double kBelowOne = 1.0 - 0x1p-50;
 
 LatticeBalls::LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
   using centered_sums_entry::kFarthest;
-  const auto is_radius = [](double radius) { return radius > 0.0 && std::isfinite(radius); };
+  // Far below any clip norm, and above where a row at the center would be multiplied by infinity.
+  const auto is_radius = [](double radius) { return radius >= 1e-100 && std::isfinite(radius); };
   if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
       !std::ranges::all_of(balls.radii, is_radius)) {
     throw AggregationAborted("the coordinator's balls are out of range");  // silos need not trust it

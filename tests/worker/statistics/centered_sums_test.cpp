@@ -66,6 +66,9 @@ TEST_F(CenteredSums, BallsThatAreNoneAreRefused) {
     EXPECT_THROW(sums(ClassBalls{with, {1.0, 1.0}}), AggregationAborted);
     EXPECT_THROW(sums(ClassBalls{centers, {1.0, number}}), AggregationAborted);
   }
+  for (const double radius : {0.0, -1.0, 1e-300}) {
+    EXPECT_THROW(sums(ClassBalls{centers, {1.0, radius}}), AggregationAborted) << radius;
+  }
   for (const double radius : {0.0, -1.0}) {
     EXPECT_THROW(sums(ClassBalls{centers, {radius, 1.0}}), AggregationAborted);
   }
