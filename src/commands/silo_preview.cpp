@@ -115,7 +115,7 @@ void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
   if (!fit.plan().noise) return;
   Reservation reservation = reservation_at_silo(fit, silos);
   reservation.run_id = "dry-run";
-  Ledger(fit.options().privacy.ledger).check(std::move(reservation), fit.plan().limit);
+  Ledger(fit.options().privacy.ledger).check(reservation, fit.plan().limit);
 }
 
 }  // namespace
