@@ -85,18 +85,16 @@ void center_rows(TrainingRun& run, const FitOptions& options) {
   std::optional<ReleasedCenter> released;  // at the coordinator
   if (run.ranks().is_coordinator()) released.emplace(sums, lattice);
   std::vector<double> center(lattice.dim);
-  const auto share = [&] {
-    if (released) center = released->mean();
-    run.ranks().broadcast(center);
-  };
-  share();
   if (!is_public) {
+    if (released) center = released->ball_center();
+    run.ranks().broadcast(center);
     std::vector<double> radius{released ? released->radius() : 0.0};
     run.ranks().broadcast(radius);
     const Release rest = run.release(kCenterRest, ClassBalls{center, radius});
     if (released) released->add_rest(rest);
-    share();
   }
+  if (released) center = released->mean();
+  run.ranks().broadcast(center);
   run.rows().set_center(std::move(center));
   run.end_phase("center");
 }

@@ -58,7 +58,7 @@ class AdamStep : public StepRule {
 
 class AdamMethod : public RoundsMethod {
  public:
-  explicit AdamMethod(const FitOptions& options) : RoundsMethod(round_settings(options.method, kAdamRounds)) {}
+  explicit AdamMethod(const FitOptions& options) : RoundsMethod(round_settings(options, kAdamRounds)) {}
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);

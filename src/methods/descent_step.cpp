@@ -60,7 +60,7 @@ constexpr std::uint64_t kDescentRounds = 300;
 class GradientDescentMethod : public RoundsMethod {
  public:
   GradientDescentMethod(const FitOptions& options, Bound bound)
-      : RoundsMethod(round_settings(options.method, kDescentRounds)), bound_(bound) {
+      : RoundsMethod(round_settings(options, kDescentRounds)), bound_(bound) {
     if (bound == Bound::kFixed) return;
     settings_.release = "adaptive_gradient";
     settings_.residual_norm = 1.0;

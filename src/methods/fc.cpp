@@ -165,7 +165,7 @@ class WhitenedStep : public StepRule {
 class WhitenedDescentMethod : public RoundsMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options.method, kFcRounds)),
+      : RoundsMethod(round_settings(options, kFcRounds)),
         has_public_rows_(whitens_by_public_rows(options)),
         gram_share_(options.method.gram_share.value_or(has_public_rows_ ? kFcGramShareBesidePublic : kFcGramShare)),
         isotropy_share_(options.method.isotropy_share) {

@@ -63,7 +63,7 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
 class FederatedAveragingMethod : public RoundsMethod {
  public:
   explicit FederatedAveragingMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options.method, kFedavgRounds)),
+      : RoundsMethod(round_settings(options, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)) {
     if (settings_.rounds > kMostSteps / local_steps_) {
       throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in all",
@@ -99,7 +99,8 @@ class FederatedAveragingMethod : public RoundsMethod {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone
         run.ranks().together([&] { at.emplace(weights, lattice); });
-        const Release release = run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss});
+        const Release release =
+            run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss, nullptr, settings_.residual_norm});
         run.ranks().together([&] { rule.step({(round - 1) * local_steps_ + step, release, unit}, weights); });
       }
       average_over_ranks(weights, lattice.clip_norm, run.ranks());

@@ -25,6 +25,7 @@
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/link.hpp"
 #include "common/plan/loss.hpp"
+#include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"
 #include "methods/training_method.hpp"
 #include "run/training_run.hpp"
@@ -93,7 +94,7 @@ struct RoundSettings {
 /// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
 /// q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
 /// public constant; source: [mehta2023], Table 7).
-RoundSettings round_settings(const MethodOptions& options, std::uint64_t default_rounds);
+RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
 /// How many iterates train_in_rounds has to choose among.
 std::size_t iterates_to_choose_among(const RoundSettings& settings);

@@ -65,7 +65,7 @@ class NewtonStep : public StepRule {
 class NewtonMethod : public RoundsMethod {
  public:
   explicit NewtonMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options.method, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
+      : RoundsMethod(round_settings(options, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
     settings_.release = "newton";
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }

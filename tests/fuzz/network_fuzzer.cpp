@@ -53,6 +53,7 @@ Heard heard(LinkKind first, std::span<const std::byte> bytes, std::size_t step) 
             link.begin_connection(message->greeting.received);
             break;
           case LinkKind::kRefusal:
+          case LinkKind::kNotYet:
             DPREDUCE_ASSERT(shown_reason(message->bytes).size() <= kLongestReason);
             break;
           case LinkKind::kMessage:

@@ -10,18 +10,19 @@ namespace {
 
 constexpr double kRowsLongerThanUsual = 1.15;  // g
 constexpr double kSmallestRadius = 0.1;        // of C
+constexpr double kLargestRadius = 0.6;         // of C
 
 }  // namespace
 
 ReleasedCenter::ReleasedCenter(const Release& release, const Lattice& lattice)
-    : lattice_(lattice), weighted_(lattice.dim, 0.0), mean_(lattice.dim, 0.0) {
+    : lattice_(lattice), weighted_(lattice.dim, 0.0), mean_(lattice.dim, 0.0), ball_center_(lattice.dim, 0.0) {
   const ReleasedBlock& rows = release.block("row_count");
   count_ = std::max({static_cast<double>(rows.values().front()), rows.sigma(), 1.0});
   add(release.block("row_sum"), lattice.scale());
 }
 
 void ReleasedCenter::add_rest(const Release& release) {
-  for (double& entry : mean_) entry = std::round(entry * lattice_.scale()) / lattice_.scale();
+  for (double& entry : ball_center_) entry = std::round(entry * lattice_.scale()) / lattice_.scale();
   add(release.block("rest_sum"), static_cast<double>(kLatticeNorm) / radius_);
 }
 
@@ -32,7 +33,7 @@ void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
   precision_ += weight;
   double energy = 0.0;
   for (std::size_t a = 0; a < mean_.size(); ++a) {
-    weighted_[a] += weight * (mean_[a] + static_cast<double>(sum.values()[a]) / (unit * count_));
+    weighted_[a] += weight * (ball_center_[a] + static_cast<double>(sum.values()[a]) / (unit * count_));
     mean_[a] = weighted_[a] / precision_;
   }
   energy = squared_norm(mean_);
@@ -41,10 +42,18 @@ void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
   const double longest = lattice_.clip_norm;
   const double factor = std::min(kept, energy > 0.0 ? longest / std::sqrt(energy) : 0.0);
   for (double& entry : mean_) entry *= factor;
+  if (noise == 0.0) {
+    ball_center_ = mean_;
+    radius_ = 2.0 * longest;
+    return;
+  }
   const double left = longest * longest - std::max(0.0, energy - error) + kept * error;
-  radius_ = noise > 0.0
-                ? std::clamp(kRowsLongerThanUsual * std::sqrt(std::max(0.0, left)), kSmallestRadius * longest, longest)
-                : 2.0 * longest;
+  radius_ = std::max(kRowsLongerThanUsual * std::sqrt(std::max(0.0, left)), kSmallestRadius * longest);
+  if (radius_ > kLargestRadius * longest) {
+    radius_ = longest;  // all rows, about 0
+  } else {
+    ball_center_ = mean_;
+  }
 }
 
 }  // namespace dpreduce

@@ -6,7 +6,11 @@
 //
 //     y = sum_k (c_k + sum_k / n) / v_k / sum_k 1 / v_k,   e = d / sum_k 1 / v_k = E |y - m|^2
 //     c = h y,                                             h = max(0, 1 - e / |y|^2)
-//     r = g sqrt(C^2 - max(0, |y|^2 - e) + h e)            of the next step: about g sqrt(E |x - c|^2)
+//     r = g sqrt(C^2 - max(0, |y|^2 - e) + h e)            of the next step, about c: about g sqrt(E |x - c|^2)
+//
+// Where r > .6 C the next step is about 0 with r = C, as the first: a smaller ball would save little noise, and what it
+// clips are the rows that are far from the mean, which are those of small classes. On a tail of 64 to 1 in five classes
+// that took 1.7 points of balanced accuracy.
 //
 // h is the positive part of James and Stein's estimator: where e >= |y|^2, y is noise and nothing else, and centering
 // by it would move all rows by a vector longer than they are. h e is its risk. A ball has the noise of the whole rows'
@@ -31,7 +35,8 @@ class ReleasedCenter {
 
   /// c, pulled into the ball of radius C; length d.
   const std::vector<double>& mean() const { return mean_; }
-  /// r, above 0; without noise 2 C, which holds every row.
+  /// Center and radius of the next step's ball, which is above 0; without noise 2 C, which holds every row.
+  const std::vector<double>& ball_center() const { return ball_center_; }
   double radius() const { return radius_; }
 
  private:
@@ -42,6 +47,7 @@ class ReleasedCenter {
   std::vector<double> weighted_;  // sum_k (c_k + sum_k / n) / v_k
   double precision_ = 0.0;        // sum_k 1 / v_k
   std::vector<double> mean_;
+  std::vector<double> ball_center_;
   double radius_ = 0.0;
 };
 

@@ -145,7 +145,9 @@ TEST(WantsMeans, AsOftenAsItWasSaid) {
 // 60 or more with a chance of .2 %.
 TEST(WantsMeans, NoiseAloneTakesThemInOneRunOfAHundred) {
   std::mt19937_64 random(8);
-  for (const auto& [dim, even_ones] : {std::pair<std::size_t, double>{512, 0.65}, {64, 0.99}}) {
+  for (const auto& cell : {std::pair<std::size_t, double>{512, 0.65}, {64, 0.99}}) {
+    const std::size_t dim = cell.first;
+    const double even_ones = cell.second;
     for (const double signal : {20.0, 50.0, 100.0, 150.0, 200.0, 300.0}) {
       constexpr double kMu = 0.27;
       const double sigma = 1.0 / (kMu * std::sqrt(kShare));

@@ -95,7 +95,7 @@ Steps steps(double mean_length, double sigma, std::mt19937_64& random) {
                lattice.scale() * sigma, kRows, 1, lattice);
   Steps made{.first = error(center), .radius = center.radius()};
   const double unit = 32767.0 / center.radius();
-  center.add_rest(rest(noised(center.mean(), unit, 32767.0 * sigma), 32767.0 * sigma));
+  center.add_rest(rest(noised(center.ball_center(), unit, 32767.0 * sigma), 32767.0 * sigma));
   made.second = error(center);
   return made;
 }
@@ -115,6 +115,17 @@ TEST(CenterInSteps, ASecondStepIsWorthMoreTheLongerTheMeanIs) {
   }
   EXPECT_LT(of_long, 0.5) << "with the same noise again it were .71";
   EXPECT_NEAR(of_short, 0.75, 0.08) << "two sums of one noise";
+}
+
+// Of a mean of .6 the rest is .8 long: a ball about it would clip the rows of small classes, which are farther.
+TEST(CenterInSteps, WhereMuchIsLeftOfRowsTheSecondStepSumsWholeRowsAgain) {
+  const ReleasedCenter center = released({12 * kUnit / 5, 0, 0, 0}, 1.0, 4, 0);
+  EXPECT_NEAR(center.mean()[0], 0.6, 1e-6);
+  EXPECT_THAT(center.ball_center(), testing::Each(0.0));
+  EXPECT_EQ(center.radius(), 1.0);
+  const ReleasedCenter longer = released({19 * kUnit / 5, 0, 0, 0}, 1.0, 4, 0);  // .95: the rest is .31 long
+  EXPECT_EQ(longer.ball_center(), longer.mean());
+  EXPECT_NEAR(longer.radius(), 1.15 * std::sqrt(1.0 - 0.95 * 0.95), 1e-3);
 }
 
 TEST(CenterInSteps, WithoutNoiseNoRowIsClipped) {
