@@ -169,11 +169,11 @@ TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
 }
 
 // What was found on a synthetic tail of 100 to 1 (ten Gaussian classes, 128 features, 6,000 rows, as many public ones),
-// medians of nine seeds; margins are half of what was seen. [wahdany2025] has public rows ahead at every small
+// medians of 27 seeds; margins are half of what was seen. [wahdany2025] has public rows ahead at every small
 // epsilon: here choices at 0.1 are chance, and means lose less; at 0.3 three seeds had public rows ahead, 25 have not.
 TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   const json swept = sweep_of_mixture("12000", "0.08", "mean,public,ls,auto,auto~--objective~balanced",
-                                      "--epsilons 0.1,0.3,1 --imbalance 100 --seeds 9");
+                                      "--epsilons 0.1,0.3,1 --imbalance 100 --seeds 27");
   const auto median_of = [&](const std::string& method, double epsilon, const char* figure) {
     return median(swept, method, 100.0, epsilon, figure);
   };
@@ -182,9 +182,9 @@ TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   };
   EXPECT_GE(balanced("mean", 0.1), balanced("public", 0.1) + 0.05);
   EXPECT_GE(median_of("public", 1.0, "minority_accuracy"), median_of("ls", 1.0, "minority_accuracy") + 0.09);
-  // Of 27 seeds the means are 0.53 and 0.43 at 0.1, 0.74 and 0.60 at 0.3, 0.87 and 0.77 at 1.
+  // The means are 0.53 and 0.46 at 0.1, 0.73 and 0.61 at 0.3, 0.87 and 0.79 at 1.
   for (const double epsilon : {0.1, 0.3, 1.0}) {
-    EXPECT_GE(balanced("auto --objective balanced", epsilon), balanced("auto", epsilon) + 0.045) << epsilon;
+    EXPECT_GE(balanced("auto --objective balanced", epsilon), balanced("auto", epsilon) + 0.035) << epsilon;
   }
   EXPECT_GE(median_of("auto --objective balanced", 1.0, "minority_accuracy"), 0.5);
 }
