@@ -30,7 +30,7 @@ class ReleasedCenter {
  public:
   /// Of "center": n is row_count, but at least its own noise and 1.
   ReleasedCenter(const Release& release, const Lattice& lattice);
-  /// Adds "center_rest", which was taken about the lattice point next to mean(), in a ball of radius().
+  /// Adds "center_rest", which was taken about the lattice point next to ball_center(), in a ball of radius().
   void add_rest(const Release& release);
 
   /// c, pulled into the ball of radius C; length d.
