@@ -71,7 +71,7 @@ TEST_F(FedavgTest, ReleasesAGradientForEveryStepOfARoundAndNothingElse) {
 
 TEST_F(FedavgTest, SettingsSayWhoseTheNoiseIs) {
   FitOptions options = options_of("fedavg");
-  nlohmann::json settings{{"rounds", 60},     {"loss", "softmax"}, {"residual_norm", 0.7},      {"iterate", "last"},
+  nlohmann::json settings{{"rounds", 60},     {"loss", "softmax"}, {"residual_norm", 1.0},      {"iterate", "last"},
                           {"intercept", 0.1}, {"local_steps", 5},  {"noise", "each silo's own"}};
   EXPECT_EQ(settings_of(options), settings);
   options.method.local_steps = 8;

@@ -21,10 +21,7 @@ class Reference {
         options_(options),
         dim_(rows.lattice.dim),
         loss_(options.method.loss.value_or(Loss::kSoftmax)),
-        weights_(rows.classes * dim_, 0.0),
-        residual_norm_(loss_ == Loss::kSoftmax && !options.method.warm_start && options.method.name != "global-adapt"
-                           ? 0.7
-                           : 1.0) {
+        weights_(rows.classes * dim_, 0.0) {
     const bool starts_low = options.method.name != "fc" && options.method.name != "newton";
     if (loss_ != Loss::kSigmoid || !starts_low) return;
     for (std::size_t c = 0; c < rows.classes; ++c) {
@@ -207,7 +204,7 @@ class Reference {
   std::vector<double> weights_;
   std::vector<double> gradient_;
   std::vector<std::vector<double>> curvatures_;
-  double residual_norm_;
+  double residual_norm_ = 1.0;  // of fits without noise
   double beyond_ = 0.0;
   double squares_ = 0.0;
   std::vector<double> first_;

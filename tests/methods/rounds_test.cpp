@@ -48,6 +48,17 @@ TEST_F(RoundsTest, ReleasesAreThoseOfAllRoundsAndWhereTheyStartWarmClassMeansBef
   }
 }
 
+TEST_F(RoundsTest, ResidualsAreClippedToLessWhereThereIsNoiseAndClassesAreNotBalanced) {
+  FitOptions options = options_of("fc");
+  EXPECT_EQ(settings_of(options)["residual_norm"], 1.0);
+  options.privacy.budget = {};
+  options.privacy.budget.epsilon = 1.0;
+  options.privacy.budget.delta = 1e-5;
+  EXPECT_EQ(settings_of(options)["residual_norm"], 0.7);
+  options.method.objective = Objective::kBalanced;
+  EXPECT_EQ(settings_of(options)["residual_norm"], 1.0);
+}
+
 TEST_F(RoundsTest, SettingsNameWhatWasGiven) {
   const auto settings = [](const std::string& method, const std::function<void(FitOptions&)>& give = {}) {
     FitOptions options = options_of(method);
@@ -56,7 +67,7 @@ TEST_F(RoundsTest, SettingsNameWhatWasGiven) {
   };
   const auto of_rounds = [](std::uint64_t rounds, const nlohmann::json& given = nlohmann::json::object()) {
     nlohmann::json all{
-        {"rounds", rounds}, {"loss", "softmax"}, {"residual_norm", 0.7}, {"iterate", "last"}, {"intercept", 0.1}};
+        {"rounds", rounds}, {"loss", "softmax"}, {"residual_norm", 1.0}, {"iterate", "last"}, {"intercept", 0.1}};
     all.update(given);
     return all;
   };
