@@ -105,8 +105,7 @@ class TargetRoundsMethod : public TrainingMethod {
  public:
   explicit TargetRoundsMethod(const FitOptions& options)
       : rounds_(options.method.rounds.value_or(kTargetRounds)),
-        gram_share_(options.method.gram_share.value_or(kGramShareOfRounds)),
-        counts_units_(options.data.weighs_rows()) {}
+        gram_share_(options.method.gram_share.value_or(kGramShareOfRounds)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     std::vector<ReleaseRequest> own{gram_request(terms, gram_share_)};
@@ -163,14 +162,11 @@ class TargetRoundsMethod : public TrainingMethod {
                   const std::optional<TargetRidge>& system) const {
     const LatticeWeights point = shared_weights(run, weights);
     const Release release = run.release("residual_sizes", GradientPoint{.weights = point, .loss = Loss::kSquare});
-    if (!system) return 1.0;
-    const double units = counts_units_ ? static_cast<double>(kWholeRow) : 1.0;
-    return residual_bound(release.block("sizes"), units * system->rows());
+    return system ? residual_bound(release.block("sizes"), system->rows()) : 1.0;
   }
 
   std::uint64_t rounds_;
   double gram_share_;
-  bool counts_units_;  // rows are counted in units of weights
 };
 
 }  // namespace
