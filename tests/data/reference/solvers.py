@@ -231,13 +231,11 @@ def probabilities(scores, loss):
     return scipy.special.expit(scores) if loss == "sigmoid" else scores
 
 
-def longest_residual(loss, warm=False):
-    """Z: what residuals are clipped to as vectors."""
-    return 0.7 if loss == "softmax" and not warm else 1.0
+LONGEST = 1.0  # Z: what residuals are clipped to as vectors, without noise
 
 
-def clipped(r, longest):
-    return r * np.minimum(1, longest / np.maximum(np.linalg.norm(r, axis=1, keepdims=True), 1e-300))
+def clipped(r):
+    return r * np.minimum(1, LONGEST / np.maximum(np.linalg.norm(r, axis=1, keepdims=True), 1e-300))
 
 
 class Gradient:
@@ -245,7 +243,6 @@ class Gradient:
 
     def __init__(self, rows, loss, warm=False):
         self.rows, self.loss = rows, loss
-        self.longest = longest_residual(loss, warm)
         self.x, self.q, self.targets = rows.x, rows.q, np.eye(rows.classes)[rows.y]
         self.prototypes = None
         if warm:
@@ -266,8 +263,8 @@ class Gradient:
         r = p - self.targets
         if self.prototypes is not None:
             r = r * self.share(p)
-        rho = to_lattice(clipped(r, self.longest), self.longest)
-        return rho.T @ self.q / (lattice_scale(self.longest, r.shape[1]) * self.rows.scale)
+        rho = to_lattice(clipped(r), LONGEST)
+        return rho.T @ self.q / (lattice_scale(LONGEST, r.shape[1]) * self.rows.scale)
 
 
 def iterate(rows, gradient, step, rounds, start=0.0, average=False):
@@ -356,7 +353,7 @@ def resting_point(rows):
     def sums(flat):
         w = flat.reshape(shape)
         r = scipy.special.softmax(x @ w.T, axis=1) - targets
-        r = clipped(r, longest_residual("softmax"))
+        r = clipped(r)
         return (r.T @ x + w.mean(axis=0)).ravel()
 
     found = scipy.optimize.root(sums, np.zeros(np.prod(shape)), method="hybr", tol=1e-12)
