@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kRowsLongerThanUsual = 1.15;  // g
 constexpr double kSmallestRadius = 0.1;        // of C
-constexpr double kLargestRadius = 0.6;         // of C
+constexpr double kLargestLeft = 0.6;           // of C
 
 }  // namespace
 
@@ -47,12 +47,12 @@ void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
     radius_ = 2.0 * longest;
     return;
   }
-  const double left = longest * longest - std::max(0.0, energy - error) + kept * error;
-  radius_ = std::max(kRowsLongerThanUsual * std::sqrt(std::max(0.0, left)), kSmallestRadius * longest);
-  if (radius_ > kLargestRadius * longest) {
+  const double left = std::max(0.0, longest * longest - std::max(0.0, energy - error));
+  if (kRowsLongerThanUsual * std::sqrt(left) > kLargestLeft * longest) {
     radius_ = longest;  // all rows, about 0
   } else {
     ball_center_ = mean_;
+    radius_ = std::clamp(kRowsLongerThanUsual * std::sqrt(left + kept * error), kSmallestRadius * longest, longest);
   }
 }
 
