@@ -31,12 +31,11 @@ void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
   const double noise = sum.sigma() / (unit * count_);
   const double weight = noise > 0.0 ? 1.0 / (noise * noise) : 1.0;
   precision_ += weight;
-  double energy = 0.0;
   for (std::size_t a = 0; a < mean_.size(); ++a) {
     weighted_[a] += weight * (ball_center_[a] + static_cast<double>(sum.values()[a]) / (unit * count_));
     mean_[a] = weighted_[a] / precision_;
   }
-  energy = squared_norm(mean_);
+  const double energy = squared_norm(mean_);
   const double error = noise > 0.0 ? static_cast<double>(mean_.size()) / precision_ : 0.0;
   const double kept = energy > 0.0 ? std::max(0.0, 1.0 - error / energy) : 0.0;
   const double longest = lattice_.clip_norm;
