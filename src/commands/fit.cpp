@@ -1,8 +1,6 @@
 // dpreduce fit: train a classifier, and write model and report.
 #include "fit/fit.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -15,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "commands/charged_steps.hpp"
 #include "commands/command_line/fit_options.hpp"

@@ -59,7 +59,7 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
                                                     std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                     Communicator& ranks);
 
-/// What the run takes in that is public by the word of whoever runs it.
+/// Inputs of the run that are public by the word of whoever runs it.
 std::vector<PublicByWord> public_by_word(const FitOptions& options);
 
 /// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.

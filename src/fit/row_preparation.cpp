@@ -21,10 +21,10 @@ constexpr double kPcaShare = 0.1;
 constexpr double kSelectShare = 0.1;
 // Of mu^2; 2 % is nearly as good for targets (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kRangeShare = 0.05;
-// Where the answer may be that columns are alike: that costs as much, and brings nothing.
+// Share of a question whose answer may be that columns are alike: that costs as much, and brings nothing.
 constexpr double kQuestionShare = 0.03;
 
-// Of the center's share, for its second step.
+// Part of the center's share that its second step gets.
 constexpr double kShareOfRest = 0.5;
 
 constexpr const char* kCenterRest = "center_rest";
@@ -73,7 +73,7 @@ void find_ranges_of_rows(TrainingRun& run, const FitOptions& options) {
                                       run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
                                     });
   if (options.rows.finds_ranges != FindRanges::kWhereColumnsDiffer) return;
-  // Of scaled columns, which are comparable, a row's length says something.
+  // Scaled columns are comparable, so that a row's length says something.
   FeatureColumns found = run.rows().preprocessing().columns;
   run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);
 }

@@ -27,7 +27,7 @@ struct ConsentTerm {
   bool is_budget = false;  ///< it is about what the run costs
 };
 
-/// What a run of these silos reserves on the ledger of one of them, under no id. Precondition: the plan has noise.
+/// Reservation of a run of these silos on the ledger of one of them, under no id. Precondition: the plan has noise.
 Reservation reservation_at_silo(const ResolvedFit& fit, const SiloTerms& silos);
 
 /// The terms that the consent has, and that the run is private, in the order of the table. `ledger` is the silo's own.

@@ -26,7 +26,7 @@ constexpr std::uint64_t kBytesOfPrior = sizeof(double);                         
 constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
                                         << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
-// Of training: not of what prepares rows.
+// Rounds of training, not those that prepare rows.
 bool is_round(const ReleaseRequest& request) {
   const StatisticEntry& statistic = registered_statistic(request.name);
   return statistic.is_round() && statistic.cost(request, {}).row_change == RowChange::kNone;

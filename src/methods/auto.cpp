@@ -31,11 +31,12 @@ namespace {
 
 constexpr std::size_t kMostFeaturesOfGram = 4096;
 constexpr double kIsotropyShare = 0.03;
-// Where rows are so few the center's noise is about as long as rows: .05 was up to 6 points ahead of .02 on images
+// With so few rows the center's noise is about as long as rows: .05 was up to 6 points ahead of .02 on images
 // whose mean is longer than what is left of them, and as good on text.
 constexpr double kCenterShareOfFewRows = 0.05;
 constexpr double kFewRows = 20.0;  // of n mu / sqrt(d)
-// Of n mu / sqrt(d): below it the question of isotropy finds rows that spread evenly in less than one run of five.
+// Bound on n mu / sqrt(d): below it the question of isotropy finds rows that spread evenly in less than one run of
+// five.
 constexpr double kFewestRowsToTell = 8.0;
 // Of the largest signal that class means are considered for: expectations are rough.
 constexpr double kCertainlyMore = 2.0;
@@ -58,13 +59,13 @@ std::optional<double> expected_signal(const FitOptions& options) {
          static_cast<double>(options.data.bounded_rows());
 }
 
-// Whether so few rows are expected that noise would hide what they are like.
+// Returns whether so few rows are expected that noise would hide what they are like.
 bool are_surely_few(const FitOptions& options, std::size_t dim) {
   const double fewest = kFewestRowsToTell * std::sqrt(static_cast<double>(dim));
   return expected_signal(options).value_or(fewest) < fewest;
 }
 
-// Whether so many rows are expected that rounds are best whatever rows are like.
+// Returns whether so many rows are expected that rounds are best whatever rows are like.
 bool are_surely_many(const FitOptions& options, std::size_t dim) {
   return expected_signal(options).value_or(0.0) >
          kCertainlyMore * kLargestSignalOfMeans * std::sqrt(static_cast<double>(dim * options.data.classes));

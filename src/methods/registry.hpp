@@ -100,7 +100,7 @@ const MethodEntry* find_method(std::string_view name);
 /// The method that `options` name. Throws UsageError with all names where there is none.
 const MethodEntry& method_entry(const MethodOptions& options);
 
-/// Whether rows of classes are whitened about --public-x. A balanced objective has public rows for other uses.
+/// Returns whether rows of classes are whitened about --public-x. A balanced objective has public rows for other uses.
 bool whitens_by_public_rows(const FitOptions& options);
 
 /// "a|b|c": all names.

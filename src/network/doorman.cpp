@@ -124,7 +124,7 @@ bool Doorman::may_begin(double left_to_others, Clock::time_point now) {
   return true;
 }
 
-// Of those whose turn it is: first whoever comes from where nothing has failed.
+// Picks among those whose turn it is: first whoever comes from where nothing has failed.
 void Doorman::begin_handshakes(Clock::time_point now) {
   for (const bool has_failed : {false, true}) {
     for (auto next = visitors_.begin(); next != visitors_.end();) {

@@ -36,7 +36,7 @@ class SiloWire final : public NetworkWire {
   // By value: it outlives `dialed_`.
   bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
   void dial_again(const std::string& why);
-  // Whether `since`, which begins now where nothing has begun, is longer ago than a dead connection lives.
+  // Returns whether `since`, which begins now where nothing has begun, is longer ago than a dead connection lives.
   bool lasts(std::optional<WireClock::time_point>& since) const;
   std::string late() const;
 

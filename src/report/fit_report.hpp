@@ -42,7 +42,7 @@ void add_figures(nlohmann::json& report, ReleaseFigures& figures);
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);
 
-/// What a report says of why a run with noise is not private. Precondition: there are forfeits.
+/// Reason in a report why a run with noise is not private. Precondition: there are forfeits.
 std::string note_of(const Forfeits& forfeits);
 
 /// Adds what the run took for public by the user's word, where there is anything.

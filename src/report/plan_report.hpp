@@ -36,8 +36,8 @@ std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 /// The guarantee in one line, without the adjacency.
 std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget);
 
-/// What becomes of columns where nothing is said of them: that the run asks for their sizes, or, of few columns, that
-/// the method lets them be; empty where that is all the same.
+/// Note on what becomes of columns where no option is about them: that the run asks for their sizes, or, of few
+/// columns, that the method lets them be; empty where that is all the same.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
 
 /// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.

@@ -38,7 +38,7 @@ struct FitPlan {
   bool has_request(std::string_view name) const;
   /// Precondition (asserted): there is one.
   const ReleaseRequest& request(std::string_view name) const;
-  /// Whether a unit's sums are clipped in any release: its rows are then needed together.
+  /// Returns whether a unit's sums are clipped in any release: its rows are then needed together.
   bool clips_units() const;
   /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;

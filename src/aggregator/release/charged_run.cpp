@@ -111,8 +111,8 @@ std::uint64_t ChargedRun::planned_charges() const {
   return planned;
 }
 
-// Whether the whole plan is begun, and its last round charged, under whichever id: a resumed run may have repeated what
-// it charged before it began anew.
+// Returns whether the whole plan is begun, and its last round charged, under whichever id: a resumed run may have
+// repeated what it charged before it began anew.
 bool ChargedRun::has_charged_all() const {
   if (begun_ < planned_charges()) return false;
   if (begun_ == 0) return true;

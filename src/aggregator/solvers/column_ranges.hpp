@@ -29,7 +29,7 @@ std::vector<double> column_scales(const ReleasedBlock& sizes, std::span<const do
 /// Those, and h of hidden ones: all above 0. Precondition (asserted): one m and one h each.
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales);
 
-/// Whether columns are alike, as column_scales tells. Precondition (asserted): one m and one h each.
+/// Returns whether columns are alike, as column_scales tells. Precondition (asserted): one m and one h each.
 bool are_alike(std::span<const double> medians, std::span<const double> scales);
 
 }  // namespace dpreduce

@@ -16,7 +16,8 @@
 // e0 = 1 / d is usual of isotropic clusters (0.5 to 1.1), e1 = 4 / d the least seen of real features. The second term
 // leans towards rounds where noise hides the answer: on real features means may lose 25 points, on clusters rounds lose
 // about 10. The third keeps noise from deciding alone: on embeddings, of which e2 = 10 / d is usual, one run of a
-// hundred takes means (z = 2.33), where up to nine did. Beyond the last bound rounds are within two points of means on clusters, and on other rows ahead.
+// hundred takes means (z = 2.33), where up to nine did. Beyond the last bound rounds are within two points of means on
+// clusters, and on other rows ahead.
 #pragma once
 
 #include <cstddef>

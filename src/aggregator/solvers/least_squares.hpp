@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// What --method ls takes: half of the noise's radius.
+/// Ridge of --method ls: half of the noise's radius.
 inline constexpr double kLsRidgeInRadii = 0.5;
 
 /// For each of `factors` W, K x d, in units of 1 / feature, where `release` is known: on the coordinator. ridge =

@@ -8,7 +8,7 @@
 //     c = h y,                                             h = max(0, 1 - e / |y|^2)
 //     r = g sqrt(C^2 - max(0, |y|^2 - e) + h e)            of the next step, about c: about g sqrt(E |x - c|^2)
 //
-// Where r > .6 C also without h e, the next step is about 0 with r = C, as the first: a smaller ball would save little
+// If r > .6 C also without h e, the next step is about 0 with r = C, as the first: a smaller ball would save little
 // noise, and what it clips are the rows that are far from the mean, which are those of small classes. On a tail of 64
 // to 1 in five classes that took 1.7 points of balanced accuracy.
 //
@@ -28,7 +28,7 @@ namespace dpreduce {
 
 class ReleasedCenter {
  public:
-  /// Of "center": n is row_count, but at least its own noise and 1.
+  /// Takes release "center": n is row_count, but at least its own noise and 1.
   ReleasedCenter(const Release& release, const Lattice& lattice);
   /// Adds "center_rest", which was taken about the lattice point next to ball_center(), in a ball of radius().
   void add_rest(const Release& release);

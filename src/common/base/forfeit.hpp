@@ -27,7 +27,7 @@ inline constexpr std::array spellings<Forfeit>{
 
 using Forfeits = std::vector<Forfeit>;
 
-/// What is public because whoever runs the program says so: nothing protects what stands in it.
+/// Inputs that are public because whoever runs the program says so: nothing protects what is in them.
 enum class PublicByWord { kPublicX, kValidationX, kModel };
 
 template <>

@@ -110,7 +110,7 @@ void ArrayFile::require_holds_labels(const NamedClasses* names) const {
                     "these are features, the files are swapped)",
                     name_, to_string(dtype_)));
   }
-  // Whether a table of text holds names is a property of its rows, which its reader may not tell to others.
+  // A table of text that holds names is told by its rows, and a reader may not tell others of rows.
   if (is_string(dtype_) && names == nullptr && !is_text()) refuse_names(name_);
   if (is_string(dtype_) && (shape_.size() > 2 || columns_ != 1)) {
     throw BadInput(

@@ -137,7 +137,7 @@ class ArrayFile {
 
   void refuse_float_persons();
   [[noreturn]] void refuse_missing_person(std::uint64_t row, std::string_view identifier) const;
-  // Of a column of text in which some cell is no integer: cells that are class indices are classes.
+  // Reads a column of text in which some cell is no integer: cells that are class indices are classes.
   void read_cells_as_classes(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                              std::span<std::int32_t> out, UnlistedLabels unlisted);
   void read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,

@@ -30,7 +30,7 @@ inline constexpr std::int32_t kNoLabel = -1;
 /// The slot of a row whose label is none of those that are listed.
 inline constexpr std::int32_t kUnlistedLabel = std::numeric_limits<std::int32_t>::min();
 
-/// What happens to a label that is not listed.
+/// Treatment of a label that is not listed.
 enum class UnlistedLabels {
   kRefused,     ///< the run stops at the rank that holds it: who owns the file has stated the list
   kTaken,       ///< its row counts nowhere, or as wrong: else who brings the list learns whether there is such a row

@@ -80,7 +80,7 @@ class ShardedArray {
   /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
   /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
-  /// What happens to labels that are not listed, from here on.
+  /// Sets the treatment of labels that are not listed, from here on.
   void set_unlisted_labels(UnlistedLabels unlisted) { unlisted_ = unlisted; }
   UnlistedLabels unlisted_labels() const { return unlisted_; }
   /// Of targets as read_targets, kSlotsPerTarget slots each (label_slots.hpp), and `classes` says nothing.

@@ -65,7 +65,7 @@ class WorkerRows {
   bool has_label_sets() const { return labels_ && labels_->role() == ArrayRole::kLabels && labels_->columns() > 1; }
   /// m, where rows have numbers to predict in the place of classes; else 0.
   std::size_t targets() const { return labels_ && labels_->role() == ArrayRole::kTargets ? labels_->columns() : 0; }
-  /// Whether a row of more labels than are allowed counts nowhere, in the place of a refusal.
+  /// Returns whether a row of more labels than are allowed counts nowhere, in the place of a refusal.
   bool takes_any_number_of_labels() const {
     return labels_ && labels_->unlisted_labels() == UnlistedLabels::kInAnyNumber;
   }

@@ -39,7 +39,7 @@ inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"non
 /// question.
 inline constexpr std::size_t kMostRawColumns = 64;
 
-/// Whether ranges of raw columns that are not public are found by the rows, with noise.
+/// Search, with noise, for ranges of raw columns that are not public.
 enum class FindRanges {
   kNever,
   kWhereColumnsDiffer,  ///< in size: else rows stay as they are
@@ -68,7 +68,7 @@ struct PreparationOptions {
   bool operator==(const PreparationOptions&) const = default;
 
   bool finds_some() const { return finds_ranges.value_or(FindRanges::kNever) != FindRanges::kNever; }
-  /// Whether nothing is said of how long rows and columns are, nor which make one.
+  /// Returns whether the options leave lengths of rows, ranges and pooling of columns open.
   bool leaves_columns_open() const {
     return feature_range.empty() && !finds_ranges && !says_length && normalize == Normalize::kL2 && clip_norm == 1.0 &&
            pool == 1;
