@@ -35,7 +35,7 @@ class EvaluationObserver {
   std::optional<PrivateFigures> figures_;
 };
 
-/// What a run tells of test rows, with noise: {"figures": "private", "seeded" or "forfeited", "metrics": {NAME:
+/// Report of a run on test rows, with noise: {"figures": "private", "seeded" or "forfeited", "metrics": {NAME:
 /// {"value", "low", "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
 nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures);
 

@@ -1,7 +1,7 @@
 // Visits that came to nothing, by the address that they came from.
 //
 // Addresses are no identities: many silos may share one, and one visitor may have many. So failures turn nobody away.
-// They decide who waits, for a bounded time, and who goes first. The table is bounded, and forgets.
+// Failures decide who waits, for a bounded time, and who goes first. The table is bounded, and forgets.
 #pragma once
 
 #include <chrono>

@@ -33,7 +33,7 @@ std::vector<double> deltas_of_runs(const LedgerState& state);
 /// which says no less of any of them; where none states one, kDeltaToTell.
 double delta_to_tell(const LedgerState& state);
 
-/// What ledger show --format json prints: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
+/// Output of ledger show --format json: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
 /// "open_runs"}, with sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each
 /// with what it and all before it have spent together ("so_far"), if all were about the same records; epsilons are told
 /// at `delta`, by default delta_to_tell, sums for neighbors by `adjacency`, by default strictest_adjacency

@@ -107,8 +107,9 @@ struct StatisticEntry {
   StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
   UnitForm unit_form;
 
-  /// What `declare` says, of rows of terms.dim features. A release that counts rows beside its sums weighs units as a
-  /// whole: a unit's counts all point the same way, so that B / m is the largest factor that holds both together.
+  /// Request that `declare` makes for rows of terms.dim features. A release that counts rows beside its sums weighs
+  /// units as a whole: a unit's counts all point the same way, so that B / m is the largest factor that holds both
+  /// together.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };

@@ -76,8 +76,8 @@ class ChargedRun {
 
   /// Whether there is something to repeat: charges, in a journal on disk. On the coordinator.
   bool can_be_resumed() const { return journal_.is_on_disk() && !on_file_.empty(); }
-  /// Of a run that an error ends: what it has charged, what becomes of what it has reserved beside that, and how to go
-  /// on or give it up: one line, without a full stop.
+  /// Words on a run that an error ends: what it has charged, what becomes of what it has reserved beside that, and how
+  /// to go on or give it up: one line, without a full stop.
   std::string way_to_resume() const;
   bool has_ended() const { return journal_.has_ended(); }
 

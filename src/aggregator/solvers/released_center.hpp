@@ -18,7 +18,6 @@
 // costs no budget. Sources: [james1961]; [biswas2020] for steps in balls that shrink.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"

@@ -52,7 +52,7 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 /// "epsilon 1.142 at delta 1e-06"; where no accountant reaches, "rho 12.5".
 std::string spent_text(const Spending& spending, double delta);
 
-/// What the private charges on file cost together, and what the budget, if there is one, leaves of
+/// Cost of the private charges on file together, and what the budget, if there is one, leaves of
 /// that: "epsilon 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892
 /// has room". What open runs have reserved is no room; with selections or sampled rounds room is not told. The relation
 /// is strictest_adjacency(state, least). Epsilons are told at the budget's delta, without one at `delta`. Throws
