@@ -123,7 +123,7 @@ std::string told_of(const FittedRun& run, Communicator& ranks) {
     if (!options.method.asked.empty()) report["adaptive"] = adaptive_json(options.method);
     text = with_account({{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}}, run);
   });
-  return ranks.broadcast_message(std::move(text));
+  return ranks.trusted().broadcast(std::move(text));
 }
 
 FitOptions evaluation_of_call(const std::vector<TomlItem>& keywords, const Classifier& model) {
@@ -142,7 +142,7 @@ std::string finished_evaluation(FittedRun& run, const EvaluationObserver& observ
       text = with_account({{"report", private_report(run, observer.figures(), ranks.size())}}, run);
     }
   });
-  text = ranks.broadcast_message(std::move(text));
+  text = ranks.trusted().broadcast(std::move(text));
   run.finish();
   return text;
 }

@@ -108,7 +108,7 @@ void refuse_doubles(const std::vector<SeenFiles>& of_ranks) {
 
 // No two ranks have one of them.
 void require_own_files(const WorkerRows& rows, Communicator& ranks) {
-  const std::vector<std::string> archives = ranks.gather_messages(archived(seen_files(rows, false)));
+  const std::vector<std::string> archives = ranks.trusted().gather(archived(seen_files(rows, false)));
   ranks.together([&] {
     std::vector<SeenFiles> of_ranks;
     for (const std::string& archive : archives) of_ranks.push_back(unarchived<SeenFiles>(archive));
@@ -119,7 +119,7 @@ void require_own_files(const WorkerRows& rows, Communicator& ranks) {
 // All ranks have the same. The list may be long: a digest of it.
 void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   const std::size_t digest = std::hash<std::string>()(archived(seen_files(rows, true)));
-  const std::vector<std::string> digests = ranks.gather_messages(std::to_string(digest));
+  const std::vector<std::string> digests = ranks.trusted().gather(std::to_string(digest));
   ranks.together([&] {
     for (std::size_t rank = 1; rank < digests.size(); ++rank) {
       if (digests[rank] == digests[0]) continue;
@@ -271,9 +271,9 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   if (ranks.size() == 1) return file_in_both({own});
   // Most ranks have the list of rank 0, which may be long.
   const std::string listed = archived(own);
-  const std::string of_rank_0 = ranks.broadcast_message(listed);
+  const std::string of_rank_0 = ranks.trusted().broadcast(listed);
   const bool is_told = ranks.is_coordinator() || listed != of_rank_0;
-  const std::vector<std::string> archives = ranks.gather_messages(is_told ? listed : std::string());
+  const std::vector<std::string> archives = ranks.trusted().gather(is_told ? listed : std::string());
   std::string found;
   ranks.together([&] {
     std::vector<SeenRoles> of_ranks;
@@ -282,7 +282,7 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
     }
     if (ranks.is_coordinator()) found = file_in_both(of_ranks);
   });
-  return ranks.broadcast_message(std::move(found));
+  return ranks.trusted().broadcast(std::move(found));
 }
 
 namespace {

@@ -65,7 +65,7 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
     compared.data.train.feature_names.clear();  // compared by name, below
     own = archived(compared) + std::to_string(static_cast<int>(accounts));
   });
-  const std::string of_rank_0 = ranks.broadcast_message(own);
+  const std::string of_rank_0 = ranks.trusted().broadcast(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
     throw UsageError(
@@ -74,7 +74,7 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
                     ranks.rank()));
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
-  const std::string names_of_rank_0 = ranks.broadcast_message(archived(names));
+  const std::string names_of_rank_0 = ranks.trusted().broadcast(archived(names));
   ranks.together([&] {
     require_same_features(names, unarchived<std::vector<std::string>>(names_of_rank_0),
                           fmt::format("rank {}", ranks.rank()), "on rank 0");

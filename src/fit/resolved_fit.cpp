@@ -312,7 +312,7 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
     if (is_shared) archive = archived(DecidedFit{fit->options(), fit->plan()});
   });
   if (!is_shared) return fit;
-  archive = ranks.broadcast_message(std::move(archive));
+  archive = ranks.trusted().broadcast(std::move(archive));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
     DecidedFit decided = unarchived<DecidedFit>(archive);

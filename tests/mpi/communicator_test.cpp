@@ -74,7 +74,7 @@ std::string message_of(int rank) {
 TEST(Communicator, MessagesOfAnyLengthAreBroadcast) {
   Communicator& ranks = test_ranks();
   for (const int which : {0, 1, 7}) {
-    EXPECT_EQ(ranks.broadcast_message(ranks.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
+    EXPECT_EQ(ranks.trusted().broadcast(ranks.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
   }
 }
 
@@ -82,7 +82,7 @@ TEST(Communicator, MessagesAreGatheredInTheOrderOfRanks) {
   Communicator& ranks = test_ranks();
   std::vector<std::string> expected;
   for (int rank = 0; ranks.is_coordinator() && rank < ranks.size(); ++rank) expected.push_back(message_of(rank));
-  EXPECT_EQ(ranks.gather_messages(message_of(ranks.rank())), expected);
+  EXPECT_EQ(ranks.trusted().gather(message_of(ranks.rank())), expected);
 }
 
 TEST(Communicator, EveryRankGetsWhatEveryOtherHasForIt) {

@@ -39,7 +39,7 @@ class FitChoicesTest : public testing::TestWithParam<Choices> {
       write_npy(make_rows({5003, 3119, 1885}, 32), path + "/x.npy", path + "/y.npy");
       write_npy(make_rows({700, 40, 261}, 32), path + "/public.npy", path + "/labels.npy");
     });
-    path_ = test_ranks().broadcast_message(path);
+    path_ = test_ranks().trusted().broadcast(path);
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
@@ -61,7 +61,7 @@ class FitChoicesTest : public testing::TestWithParam<Choices> {
       Communicator alone = Communicator::alone();
       bytes = model(alone, further);
     });
-    return test_ranks().broadcast_message(bytes);
+    return test_ranks().trusted().broadcast(bytes);
   }
 
  private:

@@ -225,7 +225,7 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
   const TemporaryFolder of_rank;
-  const std::string folder = test_ranks().broadcast_message(of_rank / "");  // rank 0's
+  const std::string folder = test_ranks().trusted().broadcast(of_rank / "");  // rank 0's
   constexpr std::size_t kDim = 6;
   const auto write = [&](const std::string& name, std::size_t first, std::size_t end) {
     std::vector<float> x;

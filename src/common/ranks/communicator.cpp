@@ -159,12 +159,16 @@ void Communicator::broadcast(std::span<std::byte> bytes) {
   if (job_) job_->broadcast(bytes);
 }
 
-std::string Communicator::broadcast_message(std::string message) {
+TrustedRanks Communicator::trusted() {
   DPREDUCE_ASSERT(silos_ == nullptr);
+  return TrustedRanks(*this);
+}
+
+std::string TrustedRanks::broadcast(std::string message) {
   std::uint64_t length = message.size();
-  broadcast(std::as_writable_bytes(std::span(&length, 1)));
+  ranks_.broadcast(std::as_writable_bytes(std::span(&length, 1)));
   message.resize(length);
-  broadcast(std::as_writable_bytes(std::span(message)));
+  ranks_.broadcast(std::as_writable_bytes(std::span(message)));
   return message;
 }
 
@@ -193,11 +197,11 @@ void Communicator::gather_to_coordinator(std::span<const std::int64_t> local, st
   std::copy(local.begin(), local.end(), all.begin());
 }
 
-std::vector<std::string> Communicator::gather_messages(std::string_view message) {
-  if (!job_) return {std::string(message)};
-  const std::vector<std::size_t> lengths = lengths_of_ranks(message.size());
+std::vector<std::string> TrustedRanks::gather(std::string_view message) {
+  if (!ranks_.job_) return {std::string(message)};
+  const std::vector<std::size_t> lengths = ranks_.lengths_of_ranks(message.size());
   std::string all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), '\0');
-  job_->gather_to_coordinator(std::as_bytes(std::span(message)), std::as_writable_bytes(std::span(all)));
+  ranks_.job_->gather_to_coordinator(std::as_bytes(std::span(message)), std::as_writable_bytes(std::span(all)));
   std::vector<std::string> messages;
   std::size_t first = 0;
   for (const std::size_t length : lengths) {

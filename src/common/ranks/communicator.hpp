@@ -33,6 +33,22 @@ class SiloJob;
 /// The largest number of elements in one MPI message; longer sums are sent in several messages.
 inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
 
+class Communicator;
+
+/// Ranks that believe each other's messages (rank_archive.hpp says what these are made of). Silos give no such object.
+class TrustedRanks {
+ public:
+  /// The coordinator's message, known to every rank. Collective.
+  std::string broadcast(std::string message);
+  /// Each rank's message in rank order, at the coordinator; empty elsewhere. Collective.
+  std::vector<std::string> gather(std::string_view message);
+
+ private:
+  friend class Communicator;
+  explicit TrustedRanks(Communicator& ranks) : ranks_(ranks) {}
+  Communicator& ranks_;
+};
+
 class Communicator {
  public:
   /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Where MPI runs already,
@@ -100,9 +116,8 @@ class Communicator {
   /// The coordinator's bytes, known to every rank. Collective.
   void broadcast(std::span<std::byte> bytes);
 
-  /// The coordinator's message, known to every rank: what it is made of, each of them believes. So not among silos,
-  /// where calling it is a bug of this program. Collective.
-  std::string broadcast_message(std::string message);
+  /// The ranks as parties that believe each other's messages. Precondition (asserted): not among silos.
+  TrustedRanks trusted();
 
   /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
   double max_everywhere(double value);
@@ -112,9 +127,6 @@ class Communicator {
   /// The same into `all`, which at the coordinator is as long as the values of all ranks together (asserted) and
   /// elsewhere stays as it is. Not among silos. Collective.
   void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all);
-
-  /// Each rank's message in rank order, at the coordinator; empty elsewhere. Not among silos. Collective.
-  std::vector<std::string> gather_messages(std::string_view message);
 
   /// messages[r] goes to rank r; returns what every rank has sent to this one, in rank order. Not among silos.
   /// Precondition (asserted): one message a rank. Collective. Throws AggregationAborted where a message fails.
@@ -131,6 +143,7 @@ class Communicator {
   [[noreturn]] void abort(ExitCode code);
 
  private:
+  friend class TrustedRanks;
   Communicator(std::unique_ptr<Job> job, int rank, int size);
   std::vector<std::size_t> lengths_of_ranks(std::size_t own);
 

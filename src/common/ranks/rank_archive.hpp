@@ -1,13 +1,94 @@
-// How ranks that trust each other exchange structured values: as messages (common/silos/payload_archive.hpp) whose kind
-// names the type of the value. Ranks run one and the same program, so that types have the same names for all of them.
+// How ranks that trust each other exchange structured values: as one archive of Boost.Serialization, within a message
+// that names its kind and its version and has a digest (framed_message). The kind names the type of the value: ranks
+// run one and the same program, so that types have the same names for all of them.
+//
+// What comes from anybody else is read by common/silos/payload_archive.hpp, which trusts nothing. Boost's headers are
+// slow to compile: only sources that define a message of ranks include this.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
+#include <utility>
+#include <variant>
 
-#include "common/base/error.hpp"
+#include <boost/archive/binary_iarchive.hpp>
+#include <boost/archive/binary_oarchive.hpp>
+#include <boost/serialization/array.hpp>
+#include <boost/serialization/level.hpp>
+#include <boost/serialization/map.hpp>
+#include <boost/serialization/split_free.hpp>
+#include <boost/serialization/string.hpp>
+#include <boost/serialization/tracking.hpp>
+#include <boost/serialization/vector.hpp>
+
+#include "common/base/archive_all.hpp"
 #include "common/silos/payload_archive.hpp"
+
+namespace boost::serialization {
+
+// A struct is archived as its members alone. Equal programs need no versions of classes, and values have no identity.
+template <typename T>
+requires std::is_class_v<T>
+struct implementation_level_impl<const T> : mpl::int_<object_serializable> {
+};
+template <typename T>
+requires std::is_class_v<T>
+struct tracking_level_impl<const T> : mpl::int_<track_never> {
+};
+
+// First whether there is a value, then the value.
+template <typename Archive, typename T>
+void save(Archive& archive, const std::optional<T>& value, unsigned) {
+  const bool is_there = value.has_value();
+  archive << is_there;
+  if (is_there) archive << *value;
+}
+template <typename Archive, typename T>
+void load(Archive& archive, std::optional<T>& value, unsigned) {
+  bool is_there = false;
+  archive >> is_there;
+  value.reset();
+  if (is_there) archive >> value.emplace();
+}
+template <typename Archive, typename T>
+void serialize(Archive& archive, std::optional<T>& value, unsigned version) {
+  split_free(archive, value, version);
+}
+
+template <typename Archive>
+void serialize(Archive&, std::monostate&, unsigned) {}
+
+// First the index of the alternative, then its value.
+template <typename Archive, typename... T>
+void save(Archive& archive, const std::variant<T...>& value, unsigned) {
+  const std::size_t index = value.index();
+  archive << index;
+  std::visit([&](const auto& alternative) { archive << alternative; }, value);
+}
+template <typename Archive, typename... T>
+void load(Archive& archive, std::variant<T...>& value, unsigned) {
+  std::size_t index = 0;
+  archive >> index;
+  std::size_t candidate = 0;
+  const auto load_if_chosen = [&](auto alternative) {
+    if (candidate++ != index) return;
+    archive >> alternative;
+    value = std::move(alternative);
+  };
+  (load_if_chosen(T{}), ...);
+}
+template <typename Archive, typename... T>
+void serialize(Archive& archive, std::variant<T...>& value, unsigned version) {
+  split_free(archive, value, version);
+}
+
+}  // namespace boost::serialization
 
 namespace dpreduce {
 
@@ -20,18 +101,24 @@ std::string kind_of_archive() {
 /// The archive of `value`. Equal values have equal archives.
 template <typename Value>
 std::string archived(const Value& value) {
-  return message_of(kind_of_archive<Value>(), value);
+  std::ostringstream stream;
+  {
+    boost::archive::binary_oarchive archive(stream, boost::archive::no_header);
+    archive << value;
+  }
+  return framed_message(kind_of_archive<Value>(), std::as_bytes(std::span(stream.view())));
 }
 
 /// The value of archived(value). Throws UsageError naming both versions where another version of the program made the
 /// archive, AggregationAborted where it is damaged or of another type.
 template <typename Value>
-Value unarchived(std::string_view archive) {
-  try {
-    return value_of_message<Value>(kind_of_archive<Value>(), archive, NumbersOfMessage::kAny);
-  } catch (const BadInput&) {
-    throw AggregationAborted("a message of another rank of this job is damaged; start the job again");
-  }
+Value unarchived(std::string_view message) {
+  const std::span<const std::byte> bytes = value_in(message, kind_of_archive<Value>());
+  std::istringstream stream(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  boost::archive::binary_iarchive archive(stream, boost::archive::no_header);
+  Value value{};
+  archive >> value;
+  return value;
 }
 
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 //     the value         its members in order; of a list its number of elements first
 //
 // A struct says what it is made of by serialize(archive, T&, unsigned), as for archives between trusted ranks
-// (common/ranks/rank_archive.hpp, which uses this). What is read has these properties, whoever wrote it: a list takes
+// (common/ranks/rank_archive.hpp). What is read has these properties, whoever wrote it: a list takes
 // no memory before it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a
 // double is finite; nothing follows the value. What a value means is for its reader to check.
 #pragma once
@@ -37,9 +37,6 @@ namespace dpreduce {
 
 template <typename T>
 concept PayloadNumber = std::integral<T> && !std::same_as<T, bool>;
-
-/// Which doubles a message may hold: of a party that is trusted, infinities and NaNs as well.
-enum class NumbersOfMessage { kFinite, kAny };
 
 /// Calls the serialize of T, a member or a function beside it.
 template <typename Archive, typename T>
@@ -110,8 +107,7 @@ class PayloadArchiveWriter {
 
 class PayloadArchiveReader {
  public:
-  explicit PayloadArchiveReader(std::span<const std::byte> bytes, NumbersOfMessage numbers = NumbersOfMessage::kFinite)
-      : reader_(bytes), numbers_(numbers) {}
+  explicit PayloadArchiveReader(std::span<const std::byte> bytes) : reader_(bytes) {}
 
   template <typename T>
   PayloadArchiveReader& operator&(T& value) {
@@ -135,7 +131,7 @@ class PayloadArchiveReader {
   }
   void read(double& number) {
     number = std::bit_cast<double>(reader_.u64());
-    if (numbers_ == NumbersOfMessage::kFinite && !std::isfinite(number)) refuse("a number is not finite");
+    if (!std::isfinite(number)) refuse("a number is not finite");
   }
   template <typename E>
   requires std::is_enum_v<E>
@@ -211,7 +207,6 @@ class PayloadArchiveReader {
   }
 
   PayloadReader reader_;
-  NumbersOfMessage numbers_;
 };
 
 /// KIND VERSION DIGEST in front of the bytes of a value.
@@ -233,10 +228,9 @@ std::string message_of(std::string_view kind, const Value& value) {
 /// The value of message_of(kind, value). Throws UsageError naming both versions where another version of the program
 /// made the message; BadInput where it is damaged, or no such message.
 template <typename Value>
-Value value_of_message(std::string_view kind, std::string_view message,
-                       NumbersOfMessage numbers = NumbersOfMessage::kFinite) {
+Value value_of_message(std::string_view kind, std::string_view message) {
   try {
-    PayloadArchiveReader archive(value_in(message, kind), numbers);
+    PayloadArchiveReader archive(value_in(message, kind));
     Value value{};
     archive& value;
     archive.end();
