@@ -118,7 +118,7 @@ class _Evaluated:
         top_k, seed, public_model, adjacency, accountant, rows_per_person, budget_epsilon, budget_delta, bad_rows, resume.
 
         The promise is no better than the model's: of one that is not private (without noise, with a seed, with classes taken from the
-        rows) the evaluation is not private either, says so, and names neither the model nor its classes. `public_model=True` says
+        rows), or with `person` of one that is for records, the evaluation is not private either, says so, and names neither the model nor its classes. `public_model=True` says
         that the model is public, on your word, which report and ledger repeat. A label that the model does not know is an error of the
         model: its row counts as wrong.
 

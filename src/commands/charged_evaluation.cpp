@@ -56,7 +56,7 @@ class PrivateEvaluation {
       : ranks_(ranks), options_(opened(asked)), open_(open_fit(options_, ranks)) {}
 
   void run() {
-    ranks_.together([&] { require_on_roster(open_.fit->options(), open_.training.dim()); });
+    ranks_.together([&] { require_on_roster(open_.fit->options()); });
     tell_of_rows(open_.training, ranks_);
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
     open_outputs(*account);

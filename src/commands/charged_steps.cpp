@@ -45,12 +45,11 @@ void require_consent(const FitOptions& options, Communicator& ranks) {
   }
 }
 
-void require_on_roster(const FitOptions& options, std::size_t dim) {
+void require_on_roster(const FitOptions& options) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
-  if (roster.dim != dim || roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and {} {}",
-                               options.silos.roster, roster.dim, roster.classes, dim,
+  if (roster.classes != options.data.classes) {
+    throw BadInput(fmt::format("--roster {}: says {} classes; {} {}", options.silos.roster, roster.classes,
                                options.data.has_targets() ? "targets of a row are" : "--classes is",
                                options.data.classes));
   }

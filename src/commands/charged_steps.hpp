@@ -21,8 +21,8 @@ void require_silos(const FitOptions& options, const Communicator& ranks);
 /// that, and no more. Throws as require_met.
 void require_consent(const FitOptions& options, Communicator& ranks);
 
-/// Throws BadInput where the roster says something else about rows than what they, or --classes, say.
-void require_on_roster(const FitOptions& options, std::size_t dim);
+/// Throws BadInput where the roster has another number of classes than --classes. (open_ranked_rows compares features.)
+void require_on_roster(const FitOptions& options);
 
 /// The log that a party of a run among silos writes for its owner; null elsewhere.
 PartyLog* log_of(const Communicator& ranks);

@@ -202,7 +202,7 @@ class FitSteps {
     ranks_.together([&] { require_silos(asked_, ranks_); });
     require_consent(asked_, ranks_);
     OpenFit open = open_fit(asked_, ranks_);
-    ranks_.together([&] { require_on_roster(open.fit->options(), open.training.dim()); });
+    ranks_.together([&] { require_on_roster(open.fit->options()); });
     return open;
   }
 

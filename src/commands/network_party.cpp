@@ -225,7 +225,7 @@ FitOptions before_anybody_is_called(FitOptions asked) {
   PrivacyBudget::from_options(asked.privacy.budget);
   if (asked.evaluation.files.empty()) return validated(std::move(asked));
   FitOptions evaluation = validated(evaluation_of(asked));
-  if (const Forfeits forfeits = forfeits_of_models(evaluation.evaluation); !forfeits.empty()) {
+  if (const Forfeits forfeits = forfeits_of_models(evaluation); !forfeits.empty()) {
     throw UsageError(fmt::format("--evaluate {}: {}", asked.evaluation.files.front(), reason_of(forfeits.back())));
   }
   if (asked.data.classes != 0 && asked.data.classes != evaluation.data.classes) {

@@ -60,6 +60,9 @@ SanitizeOptions validated(SanitizeOptions options) {
   if (options.limit_epsilon && options.ledger.empty()) {
     throw UsageError("--budget-epsilon goes with --ledger, which says what is spent");
   }
+  if (options.limit_epsilon && options.seed) {
+    throw UsageError("--seed with --budget-epsilon: noise that anyone can compute is within no budget");
+  }
   return options;
 }
 

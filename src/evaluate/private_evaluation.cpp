@@ -12,6 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 #include "common/model/classifier_file.hpp"
+#include "common/model/released_file.hpp"
 #include "methods/registry.hpp"
 #include "report/fit_report.hpp"
 #include "report/plan_report.hpp"
@@ -70,6 +71,17 @@ void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string
     throw UsageError(
         fmt::format("{} f1: the model has no threshold for its scores; say one with --score-threshold", metrics));
   }
+}
+
+// What each model promises of its own rows: public constants, with its unit in any case.
+nlohmann::json statements_of_models(const EvaluationOptions& asked) {
+  nlohmann::json statements = nlohmann::json::array();
+  for (const Classifier& model : evaluated_models(asked)) {
+    nlohmann::json statement = statement_json(model.parts().privacy, model.parts().forfeits);
+    if (model.parts().privacy) statement.emplace("unit", to_string(PrivacyUnit::kRecord));
+    statements.push_back(std::move(statement));
+  }
+  return statements;
 }
 
 }  // namespace
@@ -176,7 +188,8 @@ nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figure
   report.update(told_json(run, figures));
   if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
-  if (forfeits_of_models(options.evaluation).empty() && !options.data.train.class_names.empty()) {
+  report["models_privacy"] = statements_of_models(options.evaluation);
+  if (forfeits_of_models(options).empty() && !options.data.train.class_names.empty()) {
     report["class_names"] = options.data.train.class_names;
   }
   add_words(report, options);

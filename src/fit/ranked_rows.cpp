@@ -152,7 +152,7 @@ std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& ra
     chunk.resize(rows * slots);
     labels.read_labels(row, rows, classes, chunk);
     for (const std::int32_t label : chunk) {
-      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+      if (label >= 0) ++counts[static_cast<std::size_t>(label)];
     }
   }
   return counts;

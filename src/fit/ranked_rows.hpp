@@ -39,7 +39,7 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks);
 
 /// How many of these labels every class has, whether they are class indices or zeros and ones. Throws BadInput where
-/// one is no class; PeerFailed where another rank fails.
+/// one is no class, unless these are taken (UnlistedLabels): they count nowhere; PeerFailed where another rank fails.
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
                                         Communicator& ranks);
 

@@ -211,7 +211,7 @@ void plan_promise(FitPlan& plan, const FitOptions& options) {
   const PrivacyOptions& privacy = options.privacy;
   if (privacy.seed) plan.forfeits.push_back(Forfeit::kSeed);
   if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
-  add(plan.forfeits, forfeits_of_models(options.evaluation));
+  add(plan.forfeits, forfeits_of_models(options));
   plan.is_private = plan.forfeits.empty();
   if (!privacy.limit_epsilon && !privacy.limit_delta) return;
   if (!privacy.limit_epsilon || !privacy.limit_delta) {

@@ -1,5 +1,7 @@
 // An evaluation with noise: a model on rows that are private, which trains nothing.
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,12 +37,23 @@ double part_of(const ReleaseRequest& request) {
   return part;
 }
 
+// Whether the model's own promise has a bound for whom the evaluation protects. One for records has none for a person
+// with any number of them, and one for persons in few silos none for those in more. All else converts: a record's
+// change is that of two persons at most, an exchange a removal and an addition, and noise for exchanges hides these,
+// too. A person's bound in rows is no part of it: a person has any number of rows, whatever they count for.
+bool protects_unit_of(const FitOptions& evaluation, const PrivacyStatement& of_model) {
+  if (!evaluation.data.has_units()) return true;
+  if (!of_model.person) return false;
+  const std::optional<std::uint64_t>& most = of_model.person->silos;
+  return !most || (evaluation.silos.silos_per_person && *evaluation.silos.silos_per_person <= *most);
+}
+
 class EvaluateMethod : public TrainingMethod {
  public:
   explicit EvaluateMethod(const FitOptions& options)
       : asked_(options.evaluation),
         group_names_(options.data.train.group_names),
-        tells_of_models_(forfeits_of_models(asked_).empty()) {}
+        tells_of_models_(forfeits_of_models(options).empty()) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != asked_.input_dim) {
@@ -111,11 +124,11 @@ std::vector<Classifier> evaluated_models(const EvaluationOptions& evaluation) {
   return models;
 }
 
-Forfeits forfeits_of_models(const EvaluationOptions& evaluation) {
+Forfeits forfeits_of_models(const FitOptions& options) {
   Forfeits forfeits;
-  if (evaluation.models_are_public) return forfeits;
-  for (const Classifier& model : evaluated_models(evaluation)) {
-    if (model.parts().privacy) continue;
+  if (options.evaluation.models_are_public) return forfeits;
+  for (const Classifier& model : evaluated_models(options.evaluation)) {
+    if (model.parts().privacy && protects_unit_of(options, *model.parts().privacy)) continue;
     add(forfeits, model.parts().forfeits);
     add(forfeits, {Forfeit::kModel});
   }

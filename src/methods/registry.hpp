@@ -87,9 +87,10 @@ std::span<const MethodEntry* const> all_methods();
 const MethodEntry& evaluate_method();
 /// The models that an evaluation is about. Throws as classifier_from_bytes.
 std::vector<Classifier> evaluated_models(const EvaluationOptions& evaluation);
-/// Why an evaluation of them is not private: one that promises nothing of its rows may be a function of these very
-/// rows. Nothing where they are public by the user's word. Throws as evaluated_models.
-Forfeits forfeits_of_models(const EvaluationOptions& evaluation);
+/// Why an evaluation of them is not private: one that promises nothing to a record, or a person, of its rows may be a
+/// function of these very rows. Nothing where they are public by the user's word. Throws as evaluated_models.
+/// Precondition: validated options.
+Forfeits forfeits_of_models(const FitOptions& options);
 /// SHA-256 of each, as evaluation.models has them.
 std::vector<std::string> digests_of_models(const EvaluationOptions& evaluation);
 const MethodEntry& release_method();

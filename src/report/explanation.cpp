@@ -75,7 +75,11 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   }
   sentences.push_back(neighbors_sentence(g));
   if (run.is_evaluation) {
-    sentences.emplace_back("it is about the test rows alone; what a model promises of its training rows says its fit");
+    sentences.emplace_back("it is about the test rows alone");
+    for (const std::string& model : run.models) {
+      sentences.push_back(fmt::format("of its own training rows {} promises: {}",
+                                      run.models.size() == 1 ? "the model" : "one of the two models", model));
+    }
   } else if (run.figures) {
     sentences.emplace_back("it covers the test rows as well: figures of them are one of its releases");
   }

@@ -80,6 +80,33 @@ std::vector<PublicByWord> words_in(const JsonFields& report) {
   return words;
 }
 
+// Older reports name no unit: it is a row.
+PrivacyUnit reported_unit(const JsonFields& privacy) {
+  return privacy.has("unit") ? privacy.choice<PrivacyUnit>("unit") : PrivacyUnit::kRecord;
+}
+
+// Earlier reports have no such field.
+std::vector<std::string> models_in(const JsonFields& report) {
+  std::vector<std::string> models;
+  for (const JsonFields& model : report.objects("models_privacy")) {
+    if (!model.with("private").flag("private")) {
+      models.emplace_back("nothing");
+      continue;
+    }
+    const auto figure = [&](const char* name) { return upper_figure(model.number_within(name, 0.0, kLargestFigure)); };
+    const std::string figures = model.has("epsilon")
+                                    ? fmt::format("epsilon {} at delta {}", figure("epsilon"), figure("delta"))
+                                : model.has("mu") ? "mu " + figure("mu")
+                                                  : "rho " + figure("rho");
+    models.push_back(fmt::format("{}, {}, unit {}", figures, to_string(model.choice<Adjacency>("adjacency")),
+                                 to_string(reported_unit(model))));
+    if (model.has("silos_per_person")) {
+      models.back() += fmt::format(" in at most {} silos", model.count("silos_per_person"));
+    }
+  }
+  return models;
+}
+
 // Reports of versions whose ledgers were not signed have no such field.
 std::optional<LedgerHead> ledger_of(const JsonFields& report) {
   if (!report.has("ledger")) return std::nullopt;
@@ -110,11 +137,6 @@ void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
     report.refuse(fmt::format("contradicts itself: selections of mu {:g} together, the whole run {:g}",
                               std::sqrt(squared_mu), *guarantee.mu));
   }
-}
-
-// Older reports name no unit: it is a row.
-PrivacyUnit reported_unit(const JsonFields& privacy) {
-  return privacy.has("unit") ? privacy.choice<PrivacyUnit>("unit") : PrivacyUnit::kRecord;
 }
 
 ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& privacy,
@@ -198,6 +220,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.silos = silos_of(report);
   run.is_chosen_by_validation = report.object("choice").text("by") == "validation rows";
   run.public_by_word = words_in(report);
+  run.models = models_in(report);
   run.is_tested_on_training_rows = report.object("test").flag("rows_are_training_rows");
   run.figures = told_figures(report);
   run.is_on_a_long_tail = report.has("imbalance");

@@ -91,6 +91,7 @@ struct ReportedRun {
   std::optional<ReportedSilos> silos{};
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   std::vector<PublicByWord> public_by_word{};
+  std::vector<std::string> models{};        ///< of an evaluation: what each model promises of its own rows, in words
   bool is_tested_on_training_rows = false;  ///< its test figures are exact figures about training rows
   std::optional<ToldFigures> figures{};     ///< about test rows, with noise; none where they are exact, or absent
   bool is_on_a_long_tail = false;           ///< an experiment: trained on a part of the rows

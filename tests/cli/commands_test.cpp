@@ -621,6 +621,7 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
   EXPECT_FALSE(Ledger::read(folder_ / "seeded.jsonl").charges().at(0).entry.terms.is_private);
   expect_refused("synth sanitize --x train_x.npy --mu 1 --budget-epsilon 1 --budget-delta 1e-5 --out d", 2, "--ledger");
   expect_refused("synth sanitize --x train_x.npy --mu 1 --ledger s.jsonl --budget-epsilon 1 --out d", 2, "go together");
+  expect_refused(sanitize + "d --seed 3", 2, "noise that anyone can compute is within no budget");
   TrainingRows bad = make_rows({20, 20}, 4);
   bad.features[5] = std::numeric_limits<float>::quiet_NaN();
   write_npy(bad, folder_ / "bad.npy", folder_ / "bad_y.npy");

@@ -55,6 +55,7 @@ class PersonMatrixTest : public AmongSilosTest {
 
   void expect_persons(const std::string& ledger) const {
     EXPECT_THAT(bytes(ledger), AllOf(HasSubstr("\"unit\":\"person\""), Not(HasSubstr("\"unit\":\"record\""))));
+    EXPECT_EQ(document("r.json")["private"], true);
     const json privacy = document("r.json")["privacy"];
     EXPECT_EQ(privacy["unit"], "person");
     EXPECT_EQ(privacy["rows_per_person"], 1) << "unless it is given";
@@ -137,10 +138,12 @@ TEST_F(PersonMatrixTest, EveryReleaseTakesThem) {
 
 TEST_F(PersonMatrixTest, EveryEvaluationTakesThem) {
   succeed(
-      "fit --train-x x-s2.npy --train-y y-s2.npy --classes 3 --mu 1 --method gd --rounds 2 --out m --ledger "
-      "model.jsonl");
+      "fit --train-x x-s2.npy --train-y y-s2.npy --train-person p-s2.npy --classes 3 --mu 1 --method gd --rounds 2 "
+      "--out m "
+      "--ledger model.jsonl");
   succeed(
-      "fit --train-x x-s2.npy --targets t-s2.npy --mu 1 --method ls --target-range 0,1 --out n --ledger model.jsonl");
+      "fit --train-x x-s2.npy --targets t-s2.npy --train-person p-s2.npy --mu 1 --method ls --target-range 0,1 --out n "
+      "--ledger model.jsonl");
   for (const char* metrics :
        {"", "--metrics accuracy,topk --top-k 2", "--metrics auc --positive 1", "--group y@.npy --groups 3"}) {
     expect_everywhere({"evaluate --private", "test", fmt::format("--mu 3 --model m {}", metrics)});

@@ -1,5 +1,6 @@
 // What an evaluation takes in carries its own promise into what comes out: a model that has none makes none.
 #include <array>
+#include <numeric>
 
 #include "tests/cli/silo_test.hpp"
 
@@ -89,6 +90,56 @@ TEST_F(PublicModelTest, BothModelsOfAPairCount) {
   EXPECT_EQ(document("e.json")["private"], true);
   EXPECT_FALSE(document("e.json").contains("public_by_word"));
   EXPECT_EQ(document("e.json")["class_names"][2], "the name of one record");
+}
+
+// A promise for records is none for a person with any number of them, and one for persons in a single silo none for
+// those in more. Whatever a person counts for in rows, and whichever relation, both are of persons.
+TEST_F(PublicModelTest, WhatAModelPromisesToRecordsAloneIsNoPromiseToPersons) {
+  std::vector<std::int64_t> persons;
+  for (std::size_t row = 0; row < 180; ++row) persons.push_back(static_cast<std::int64_t>(row / 4));
+  write_label_file(folder_ / "p0.npy", persons);
+  const std::string of_persons = " --train-person p0.npy --rows-per-person 1 --out persons";
+  succeed(fit(0, "--mu 1 --ledger records.jsonl --adjacency replace-one --out records"));
+  succeed(fit(0, "--epsilon 2 --delta 1e-6 --ledger persons.jsonl" + of_persons));
+  const auto evaluated = [&](const std::string& model, const std::string& more) {
+    succeed(evaluation(0, fmt::format("--model {} --mu 1 --report e.json --html e.html {}", model, more)));
+    return document("e.json");
+  };
+  const std::string by_person = "--test-person p0.npy --rows-per-person 4 ";
+  json report = evaluated("records", by_person + "--ledger a.jsonl");
+  EXPECT_EQ(report["private"], false);
+  EXPECT_EQ(report["privacy"]["forfeited_by"], json({"model"}));
+  EXPECT_EQ(report["models"], json::array());
+  EXPECT_FALSE(report.contains("class_names"));
+  EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("nothing to the persons that this is about"));
+  EXPECT_EQ(ledger_line("a.jsonl", 2)["private"], false);
+  EXPECT_EQ(report["models_privacy"][0]["unit"], "record");
+  expect_refused(
+      evaluation(0, "--model records --mu 1 --budget-epsilon 9 --budget-delta 1e-6 --ledger b.jsonl " + by_person), 2,
+      "nothing to the persons");
+  EXPECT_EQ(evaluated("records", by_person + "--public-model --ledger c.jsonl")["private"], true);
+  for (const std::string& unit : {by_person, std::string()}) {
+    for (const char* adjacency : {"add-remove", "replace-one"}) {
+      report = evaluated("persons",
+                         fmt::format("{}--adjacency {} --ledger {}{}.jsonl", unit, adjacency, adjacency, unit.size()));
+      EXPECT_EQ(report["private"], true) << unit << adjacency;
+    }
+  }
+  EXPECT_EQ(evaluated("records", "--ledger d.jsonl")["private"], true) << "an exchange hides a record, too";
+
+  report = evaluated("persons --model records", "--ledger d.jsonl");
+  json promised = report["models_privacy"];
+  ASSERT_EQ(promised.size(), 2U);
+  EXPECT_NEAR(promised[0]["epsilon"], 2.0, 1e-6);
+  EXPECT_EQ(promised[0]["unit"], "person");
+  EXPECT_EQ(promised[0]["rows_per_person"], 1);
+  EXPECT_EQ(promised[1]["adjacency"], "replace-one");
+  EXPECT_NEAR(promised[1]["mu"], 1.0, 1e-6);
+  for (const std::string& told : {succeed("privacy explain e.json").out, bytes("e.html")}) {
+    EXPECT_THAT(told,
+                AllOf(HasSubstr("one of the two models promises: epsilon 2 at delta 1e-06, add-remove, unit person"),
+                      HasSubstr("replace-one, unit record")));
+  }
 }
 
 TEST_F(PublicModelTest, AModelIsPublicByTheWordOfWhoeverSaysSo) {
@@ -190,6 +241,34 @@ TEST_F(SilosWithOtherRowsTest, OfAModelThatPromisesNothingSilosPromiseNothing) {
   for (const bool is_said : {false, true}) {
     run_among(kSilos, line + (is_said ? "--public-model" : ""), 0);
     EXPECT_EQ(document("e.json")["private"], is_said);
+  }
+}
+
+TEST_F(SilosWithOtherRowsTest, AModelForPersonsOfFewSilosPromisesNothingToThoseOfMore) {
+  write_silos(false);
+  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+    std::vector<std::int64_t> persons(60);
+    std::iota(persons.begin(), persons.end(), 0);
+    write_label_file(folder_ / fmt::format("sp{}.npy", silo), persons);
+  }
+  const std::string among = " --secure-aggregation --threshold 3 --mu 2 --overwrite --rows-per-person 1 ";
+  for (const char* of_fit : {"--silos-per-person 2", ""}) {
+    run_among(
+        kSilos,
+        fmt::format("fit --classes 3 --train-x sx{{rank}}.npy --train-y sy{{rank}}.npy --train-person sp{{rank}}.npy "
+                    "--method mean --ledger f{{rank}}.jsonl{}{}",
+                    among, of_fit),
+        0);
+    for (const char* silos : {"1", "2", "3", ""}) {
+      const bool is_in_few = *silos == '1' || *silos == '2';
+      run_among(
+          kSilos,
+          fmt::format("evaluate --private --test-x sx{{rank}}.npy --test-y sy{{rank}}.npy --test-person sp{{rank}}.npy "
+                      "--model model.safetensors --report e.json --ledger e{{rank}}.jsonl{}{}{}",
+                      among, *silos == 0 ? "" : "--silos-per-person ", silos),
+          0);
+      EXPECT_EQ(document("e.json")["private"], *of_fit == 0 || is_in_few) << of_fit << " " << silos;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // A row that a run refuses leaves nothing on the ledger: who reads it cannot tell such a run from none.
 
 #include "common/ledger/ledger.hpp"
+#include "fit/ranked_rows.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
 #include "travel/traveling_plan.hpp"
@@ -182,6 +183,21 @@ TEST_F(RefusedRowsTest, ASessionThatNeverGetsASumLeavesNothingOnTheLedger) {
   options.privacy.seed.reset();
   { FitSession session(TravelingPlan::made(options, FittedRows::kDim), options.privacy.ledger, std::nullopt); }
   EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+// A label of no class is none of the counts, where it is not refused.
+TEST(LabelCounts, LeaveOutLabelsThatAreTakenAndOfNoClass) {
+  const std::vector<std::int64_t> labels{0, 7, 2, -1, 2};
+  const std::vector<float> x(labels.size(), 0.0F);
+  RowFiles names{.x = {"x"}, .y = {"y"}, .unlisted_labels = UnlistedLabels::kTaken};
+  Communicator alone = Communicator::alone();
+  const auto counts = [&] {
+    WorkerRows rows = ranked_rows_in_memory(array_view(x, 1), array_view(labels), names, alone);
+    return label_counts(rows.labels(), rows.range(), 3, alone);
+  };
+  EXPECT_EQ(counts(), (std::vector<std::uint64_t>{1, 0, 2}));
+  names.unlisted_labels = UnlistedLabels::kRefused;
+  EXPECT_THROW(counts(), BadInput);
 }
 
 }  // namespace dpreduce::refused_rows_test

@@ -156,6 +156,27 @@ TEST_F(TargetsTest, RoundsAreAveragedSoThatMoreOfThemAddNoNoise) {
   EXPECT_LT(left_after(60), 2.0 * left_after(2));  // the noise of one round of 60 has 30 times the variance
 }
 
+// Where rows and targets are about 0, a step leaves the slope a share q of what it lacked; the regression that rounds
+// begin at is such a step. So q follows from it alone, and with it the average of all rounds but the first.
+TEST_F(TargetsTest, TheFirstOfSeveralRoundsIsNotInTheAverage) {
+  const std::vector<float> x{0.07F, -0.07F, 0.07F, -0.07F};
+  const std::vector<double> y{110.0, 90.0, 110.0, 90.0};
+  FitOptions options = exact(options_of());
+  const auto share_of_slope = [&](const std::string& method, std::optional<std::uint64_t> rounds) {
+    options.method.name = method;
+    options.method.rounds = rounds;
+    const Classifier model = fitted(options, {.train_x = array_view(x, 1), .train_y = array_view(y)});
+    EXPECT_NEAR(model.parts().bias[0], 100.0, 1e-2);
+    return model.parts().weights[0] / (10.0 / 0.07);
+  };
+  const double q = 1.0 - share_of_slope("ls", std::nullopt);
+  ASSERT_GT(q, 0.2);
+  ASSERT_LT(q, 0.8);
+  EXPECT_NEAR(share_of_slope("fc", 1), 1.0 - q * q, 1e-3);
+  EXPECT_NEAR(share_of_slope("fc", 2), 1.0 - std::pow(q, 3), 1e-3);
+  EXPECT_NEAR(share_of_slope("fc", 3), 1.0 - (std::pow(q, 3) + std::pow(q, 4)) / 2.0, 1e-3);
+}
+
 TEST_F(TargetsTest, WithoutARangeOneIsFoundThatOneTargetInAHundredDoesNotWiden) {
   std::vector<double> wild = one_;
   for (std::size_t row = 0; row < wild.size(); row += 100) wild[row] *= 1000.0;

@@ -102,6 +102,19 @@ def test_a_model_that_promises_nothing_makes_no_promise(rows, test_rows, tmp_pat
     assert made.report["private"] and made.report["public_by_word"] == ["model"] and len(made.report["models"]) == 1
 
 
+def test_a_model_for_records_promises_nothing_to_persons(rows, test_rows, tmp_path):
+    trained = dpreduce.fit(*rows, classes=CLASSES, method="mean", epsilon=1, delta=1e-5)
+    persons = [f"p{row // 3}" for row in range(len(test_rows[1]))]
+    terms = {"epsilon": 1, "delta": 1e-5, "person": persons}
+    with pytest.warns(dpreduce.PrivacyWarning, match="nothing to the persons"):
+        made = trained.evaluate(*test_rows, **terms)
+    assert not made.report["private"] and made.report["models"] == []
+    assert trained.evaluate(*test_rows, public_model=True, **terms).report["private"]
+    of_persons = dpreduce.fit(*rows, classes=CLASSES, method="mean", epsilon=1, delta=1e-5, person=list(range(len(rows[1]))))
+    promised = of_persons.evaluate(*test_rows, **terms).report["models_privacy"]
+    assert len(promised) == 1 and promised[0]["private"] and promised[0]["unit"] == "person" and promised[0]["adjacency"] == "add-remove"
+
+
 def test_classes_taken_from_rows_are_told_by_no_private_evaluation(test_rows, tmp_path):
     x, y = labeled_rows(2000)
     names = np.array(["healthy", "flu", "cold", "the label of one record"], object)

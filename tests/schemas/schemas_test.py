@@ -82,7 +82,9 @@ EVALUATIONS = [  # options of the fit, of the evaluation
 ]
 PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc-one-step", "--epsilon 8 --delta 1e-5"),
-    ("--mu 1 --method fc-one-step", "--epsilon 60 --delta 1e-5 --metrics accuracy --test-person one/test_y.npy --rows-per-person 2"),
+    ("--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2",
+     "--epsilon 60 --delta 1e-5 --metrics accuracy --test-person one/test_y.npy --rows-per-person 2"),
+    ("--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", "--mu 2 --metrics accuracy"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --seed 3 --metrics accuracy,recall,precision,topk,logloss,brier,calibration --group one/test_y.npy --groups 4"),
     ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics auc,roc --positive 1 --group one/test_y.npy --groups 4"),
@@ -114,9 +116,10 @@ sources = "https://example.org"
 notes = "~"
 registry_authors = "A. Writer"
 """
-# Models and groups with names, and groups of classes, are evaluated elsewhere; a difference that says nothing as well.
+# Models and groups with names, and groups of classes, are evaluated elsewhere; a difference that says nothing as well,
+# and a model whose classes are taken from rows (in Python alone).
 WITHOUT_EXAMPLE = {("private-evaluation", place) for place in (
-    ("class_names",), ("group_names",), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"))}
+    ("class_names",), ("group_names",), ("models_privacy", "[]", "forfeited_by"), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"))}
 WITHOUT_EXAMPLE |= {("refit-intervals", ("forfeited_by",))}  # classes are taken from rows in Python alone
 WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", member)) for member in ("asked", "forfeited_by", "public_by_word")}
 

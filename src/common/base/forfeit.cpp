@@ -12,8 +12,9 @@ std::string_view reason_of(Forfeit forfeit) {
       return "classes were taken from the labels of the rows, so that the label of one row may show; give their public "
              "list (--classes, --class-names)";
     case Forfeit::kModel:
-      return "the model that is evaluated promises nothing of its rows, so that these may show in it; evaluate a "
-             "private model, or say --public-model where it is public";
+      return "the model that is evaluated promises nothing of its rows, or nothing to the persons that this is about, "
+             "so that these may show in it; evaluate a private model, for persons where these are the unit, or say "
+             "--public-model where it is public";
     case Forfeit::kSeed:
       break;
   }

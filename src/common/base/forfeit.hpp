@@ -16,7 +16,7 @@ namespace dpreduce {
 enum class Forfeit {
   kSeed,             ///< whoever knows the seed computes the noise
   kClassesFromRows,  ///< what must be public was taken from the training rows: which classes there are
-  kModel             ///< a model was evaluated that promises nothing of its rows, which may be these
+  kModel             ///< a model was evaluated that promises nothing of its rows, or nothing to their persons
 };
 
 template <>

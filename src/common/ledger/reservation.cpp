@@ -57,6 +57,7 @@ std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   if (reserved.adjacency != terms.adjacency) return "adjacency";
   if (reserved.accountant != terms.accountant) return "accountant";
   if (reserved.is_private != terms.is_private || reserved.forfeits != terms.forfeits) return "private";
+  if (reserved.public_by_word != terms.public_by_word) return "public_by_word";
   if (reserved.unit != terms.unit) return "unit";
   if (reserved.epsilon != terms.epsilon) return "epsilon";
   if (reserved.delta != terms.delta) return "delta";

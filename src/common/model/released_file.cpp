@@ -18,21 +18,6 @@ using nlohmann::json;
 
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
-json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
-  if (!privacy && forfeits.empty()) return {{"private", false}};
-  if (!privacy) return {{"private", false}, {"forfeited_by", forfeits_json<json>(forfeits)}};
-  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
-  json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
-                 {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
-  // A model for rows says nothing of it: so models have the bytes that they had before there were persons.
-  if (!privacy->person) return statement;
-  const PersonStatement& person = *privacy->person;
-  statement["unit"] = to_string(PrivacyUnit::kPerson);
-  statement["rows_per_person"] = person.rows;
-  if (person.silos) statement["silos_per_person"] = *person.silos;
-  return statement;
-}
-
 // Empty where the unit is a row.
 std::optional<PersonStatement> person(const JsonFields& privacy) {
   if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
@@ -48,6 +33,21 @@ std::optional<PersonStatement> person(const JsonFields& privacy) {
 
 }  // namespace
 
+json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
+  if (!privacy && forfeits.empty()) return {{"private", false}};
+  if (!privacy) return {{"private", false}, {"forfeited_by", forfeits_json<json>(forfeits)}};
+  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
+  json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
+                 {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
+  // A model for rows says nothing of it: so models have the bytes that they had before there were persons.
+  if (!privacy->person) return statement;
+  const PersonStatement& person = *privacy->person;
+  statement["unit"] = to_string(PrivacyUnit::kPerson);
+  statement["rows_per_person"] = person.rows;
+  if (person.silos) statement["silos_per_person"] = *person.silos;
+  return statement;
+}
+
 std::map<std::string, std::string> released_metadata(const ClassifierParts& parts, std::string_view format,
                                                      std::uint64_t format_version) {
   const Preprocessing& preprocessing = parts.preprocessing;
@@ -61,7 +61,7 @@ std::map<std::string, std::string> released_metadata(const ClassifierParts& part
       {"pool", fmt::format("{}", preprocessing.pool)},
       {"normalize", std::string(to_string(preprocessing.normalize))},
       {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-      {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
+      {"privacy", json_text(statement_json(parts.privacy, parts.forfeits))}};
   if (preprocessing.center_factor != 1.0) metadata["center_factor"] = fmt::format("{}", preprocessing.center_factor);
   if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));

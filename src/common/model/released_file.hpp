@@ -28,6 +28,10 @@ namespace dpreduce {
 /// Ends a complaint about such a file.
 inline constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 
+/// What such a file says of its promise: "private", and of a private one its figures, adjacency, and where the unit is
+/// a person "unit" and what goes with it; else "forfeited_by", where there is anything.
+nlohmann::json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits);
+
 /// The metadata of such a file: all but weights of `parts`.
 std::map<std::string, std::string> released_metadata(const ClassifierParts& parts, std::string_view format,
                                                      std::uint64_t format_version);

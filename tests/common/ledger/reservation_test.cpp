@@ -50,6 +50,17 @@ TEST(Reservation, CoversNoOtherRelease) {
               HasSubstr("no (further) release"));
 }
 
+// A reader goes by either line for what is public by the word of who ran it.
+TEST(Reservation, CoversNoReleaseOfOtherTerms) {
+  const Reservation reservation = sample_reservation("run-1", 2);
+  LedgerEntry entry = sample_entry("run-1/means");
+  entry.terms.public_by_word = {PublicByWord::kModel};
+  EXPECT_EQ(uncovered(reservation, entry), "public_by_word is not that of the run's reservation");
+  entry = sample_entry("run-1/means");
+  entry.terms.forfeits = {Forfeit::kModel};
+  EXPECT_EQ(uncovered(reservation, entry), "private is not that of the run's reservation");
+}
+
 TEST(Reservation, CoversASelectionOfItsTermsAlone) {
   const LedgerEntry selection = sample_selection("run-1/choice", SelectionMechanism::kExponential, 0.5);
   const Reservation reservation = reservation_for(selection);
