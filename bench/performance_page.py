@@ -3,7 +3,7 @@
 
     performance_page.py PAGE BUILD
 
-DPREDUCE names the program; BEFORE an earlier build of it, whose rounds and fits are measured in turn with this one's; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
+DPREDUCE names the program, beside which lies bench/dpreduce_bench; BEFORE an earlier build of both, whose rounds and fits are measured in turn with this one's; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
 the machine makes a call slower, never faster. FEATURES (data/fashion_mnist) has the rows of whole fits, of which there are FITS (15) of each kind.
 """
 import json
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from measured_machine import machine_with_load
+from measured_machine import bench_beside, machine_with_load
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
@@ -32,11 +32,11 @@ the figures.
 
 ## Exact integer products
 
-Gram matrices of {rows} rows on one core, in multiply-adds a second (`dpreduce bench gram`). Each counts `n d (d + 1) / 2`.
+Gram matrices of {rows} rows on one core, in multiply-adds a second (`dpreduce_bench gram`). Each counts `n d (d + 1) / 2`.
 
 {gram}
 
-A training round of {rows} rows of {dim} features in {classes} classes (`dpreduce bench round`): exact scores, residuals and gradient.
+A training round of {rows} rows of {dim} features in {classes} classes (`dpreduce_bench round`): exact scores, residuals and gradient.
 
 {round}
 
@@ -47,11 +47,11 @@ both measured in the same run; then the parts, in milliseconds. With few classes
 
 ## Noise and sums
 
-Exactly rounded Gaussian samples, on one core (`dpreduce bench noise`):
+Exactly rounded Gaussian samples, on one core (`dpreduce_bench noise`):
 
 {noise}
 
-A sum of 64-bit words over two ranks of this machine (`dpreduce bench reduce`): {reduce} GB/s.
+A sum of 64-bit words over two ranks of this machine (`dpreduce_bench reduce`): {reduce} GB/s.
 
 ## A whole fit
 
@@ -70,6 +70,7 @@ A silo that waits for its coordinator, before it has read a row, has taken {star
     launch/scaling OUT --simulate 16,64,256        # whole fits on simulated ranks; OUT/fits.csv, OUT/fits.svg
     launch/scale-imagenet DIR                      # the whole shape of ImageNet, from .npy to model; phases, memory of each rank
     bench/compare --rows 8192 --dim 1664           # beside NumPy, scikit-learn and daal4py
+    build/release/bench/dpreduce_bench gram --help # each figure of this page by itself: gram, round, noise, reduce
     build/release/bench/kernels_benchmark          # each kernel on each shape
     build/release/bench/silos_benchmark            # masks and frames of silos
 """
@@ -77,12 +78,13 @@ A silo that waits for its coordinator, before it has read a row, has taken {star
 
 def bench(name, *options, ranks=1, program=PROGRAM):
     """The JSON of the fastest of REPEATS calls."""
-    command = [program] if ranks == 1 else [os.path.join(ROOT, "launch/local"), str(ranks)]
+    measured = bench_beside(program)
+    command = [measured] if ranks == 1 else [os.path.join(ROOT, "launch/local"), str(ranks)]
     calls = []
     for _ in range(REPEATS):
-        done = subprocess.run([*command, "bench", name, *map(str, options), "--format", "json"], capture_output=True, text=True)
+        done = subprocess.run([*command, name, *map(str, options), "--format", "json"], capture_output=True, text=True, env={**os.environ, "DPREDUCE": measured})
         if done.returncode != 0:
-            sys.exit(f"launch/performance: bench {name}: exit {done.returncode}: {done.stderr.strip()}")
+            sys.exit(f"launch/performance: dpreduce_bench {name}: exit {done.returncode}: {done.stderr.strip()}")
         calls.append(json.loads(done.stdout))
     return min(calls, key=lambda told: told["seconds"])
 

@@ -7,7 +7,7 @@
 
 rates: of Gram matrices and training rounds alone; simulate: whole fits by build/release/bench/simulated_ranks; silos:
 whole runs among so many silos; measure: the fits on real ranks. LAUNCHER (launch/local) starts the ranks of rates and
-measure. Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
+measure; those of rates run bench/dpreduce_bench. Lists have commas: 16,64,256 100g,25g strong,weak mean,ls,ls-shared,fc.
 
 ROWS, DIM, CLASSES (those of ImageNet), ROWS_A_RANK (100000, weak scaling) and ROUNDS (20) may be set; of rates REPEATS
 (3) and THREADS (1) as well.
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from measured_machine import machine
+from measured_machine import bench_beside, machine
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build/release")
@@ -56,11 +56,11 @@ SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
 RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
 
 
-def run(command, folder):
+def run(command, folder, program=None):
     for name in os.listdir(folder):
         if name.startswith("ledger"):
             os.remove(os.path.join(folder, name))
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder, env={**os.environ, **({"DPREDUCE": program} if program else {})})
     if done.returncode != 0:
         sys.exit(f"launch/scaling: {' '.join(map(str, command[:12]))} ...: exit {done.returncode}: {done.stderr.strip()[-500:]}")
     return done.stdout
@@ -239,14 +239,14 @@ def built():
 
 
 def rates(ranks, out):
-    lines = []
+    lines, program = [], bench_beside(os.environ.get("DPREDUCE", f"{BUILD}/dpreduce"))
     with tempfile.TemporaryDirectory(dir=out) as folder:
-        for bench, scaling, count in ((b, s, r) for b in ("gram", "round") for s in ("strong", "weak") for r in ranks):
+        for part, scaling, count in ((b, s, r) for b in ("gram", "round") for s in ("strong", "weak") for r in ranks):
             rows = ROWS if scaling == "strong" else ROWS * count
-            classes = CLASSES if bench == "round" else ""
-            told = json.loads(run([LAUNCHER, count, "bench", bench, "--rows", rows, "--dim", DIM, "--threads", THREADS, "--repeats", REPEATS, "--format", "json",
-                                   *(["--classes", classes] if classes else [])], folder))
-            lines.append({"source": "measured", "scaling": scaling, "method": bench, "network": "", "ranks": count, "threads": THREADS, "rows": rows, "dim": DIM,
+            classes = CLASSES if part == "round" else ""
+            told = json.loads(run([LAUNCHER, count, part, "--rows", rows, "--dim", DIM, "--threads", THREADS, "--repeats", REPEATS, "--format", "json",
+                                   *(["--classes", classes] if classes else [])], folder, program))
+            lines.append({"source": "measured", "scaling": scaling, "method": part, "network": "", "ranks": count, "threads": THREADS, "rows": rows, "dim": DIM,
                           "classes": classes, "seconds": told["seconds"], "gmac_per_second": told["gmac_per_second"]})
     with open(os.path.join(out, "scaling.csv"), "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

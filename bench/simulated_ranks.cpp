@@ -35,6 +35,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "common/ranks/relay.hpp"
 
@@ -370,7 +371,7 @@ void run_rank() {
         [](dpreduce::Wire& wire, int rank, int size) { return dpreduce::run_party(words, wire, rank, size); }, nullptr);
   } else {
     dpreduce::Communicator ranks = dpreduce::Communicator::join();
-    code = dpreduce::run_job(words, ranks);
+    code = dpreduce::run_job(dpreduce::dpreduce_command(), words, ranks);
   }
   if (code == 0) return;
   fmt::print(stderr, "simulated_ranks: rank {} ends with exit code {}\n", own_number(), code);

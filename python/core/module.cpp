@@ -349,7 +349,7 @@ PYBIND11_MODULE(_core, module) {
       [](const std::vector<std::string>& words) {
         const Unlocked unlocked;
         keep_errors_of_standard_output();
-        return closed_standard_output(run_program(words));
+        return closed_standard_output(run_program(dpreduce_command, words));
       },
       py::arg("words"));
 }

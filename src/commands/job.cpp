@@ -212,10 +212,10 @@ int run_preview(const std::vector<std::string>& arguments) {
   }
 }
 
-int join_and_run(const std::vector<std::string>& arguments, const std::string& doubt) {
+int join_and_run(const CommandEntry& root, const std::vector<std::string>& arguments, const std::string& doubt) {
   try {
     Communicator ranks = Communicator::join(doubt);
-    return run_job(arguments, ranks);
+    return run_job(root, arguments, ranks);
   } catch (const PeerFailed& failure) {
     return static_cast<int>(failure.code());
   } catch (const Error& error) {
@@ -230,9 +230,9 @@ int report_error(const char* message, ExitCode code) {
   return static_cast<int>(code);
 }
 
-int run_job(const std::vector<std::string>& arguments, Communicator& ranks) {
+int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks) {
   try {
-    command_of_job(dpreduce_command(), arguments, ranks)(ranks);
+    command_of_job(root, arguments, ranks)(ranks);
     return static_cast<int>(ExitCode::kDone);
   } catch (const PeerFailed& failure) {
     return static_cast<int>(failure.code());
@@ -283,21 +283,21 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
   }
 }
 
-int run_program(const std::vector<std::string>& arguments) {
-  if (named_command(dpreduce_command(), arguments).command->role != PartyRole::kNone) {
+int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments) {
+  if (named_command(commands(), arguments).command->role != PartyRole::kNone) {
     const auto run_alone = [&] {
       Communicator alone = Communicator::alone();
-      return run_job(arguments, alone);
+      return run_job(commands(), arguments, alone);
     };
     return run_guarded(run_alone, AtomicFile::remove_unfinished);
   }
-  const AskedJob asked = asked_job(dpreduce_command(), arguments);
+  const AskedJob asked = asked_job(commands(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
                           AtomicFile::remove_unfinished);
   }
   if (asked.is_preview) return run_guarded([&] { return run_preview(arguments); }, AtomicFile::remove_unfinished);
-  return run_guarded([&] { return join_and_run(arguments, asked.doubt); }, AtomicFile::remove_unfinished);
+  return run_guarded([&] { return join_and_run(commands(), arguments, asked.doubt); }, AtomicFile::remove_unfinished);
 }
 
 }  // namespace dpreduce

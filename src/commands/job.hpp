@@ -57,13 +57,14 @@ class SiloParty {
 /// Prints the message on standard error, as every message of the program begins. Returns the code as main does.
 int report_error(const char* message, ExitCode code);
 
-/// Runs what the arguments of rank 0 ask for, on all ranks of a job whose ranks trust each other, and returns the exit
-/// code of this one. Collective. A failure is printed once, by the rank whose it is.
-int run_job(const std::vector<std::string>& arguments, Communicator& ranks);
+/// Runs what the arguments of rank 0 ask for, a command of `root`, on all ranks of a job whose ranks trust each other,
+/// and returns the exit code of this one. Collective. A failure is printed once, by the rank whose it is.
+int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks);
 
-/// The program: joins the ranks of the job that this process was started in, as one of them or as a silo's relay, runs
-/// what the arguments ask for, and returns the exit code. Call it before MPI, threads or files.
-int run_program(const std::vector<std::string>& arguments);
+/// A program with these commands: joins the ranks of the job that this process was started in, as one of them or as a
+/// silo's relay, runs what the arguments ask for, and returns the exit code. Each call of `commands` makes tables of
+/// its own. Call it before MPI, threads or files.
+int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments);
 
 /// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
 /// silo knows only what the coordinator sends it.

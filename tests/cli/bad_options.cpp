@@ -87,7 +87,6 @@ std::vector<BadCase> bad_options() {
       {"ComposeSampledExchanges", "privacy compose --subsampled 1:0.5 --adjacency replace-one --group 2 --delta 1e-5",
        2, "ask for a group of one"},
       {"SplitWithoutBudget", "privacy split --block a:1", 2, "no privacy budget"},
-      {"UnknownKernel", "bench gram --rows 8 --dim 8 --kernel abacus", 2, "abacus"},
       {"SanitizeWithoutBudget", "synth sanitize --x x.npy --out made", 2, "no privacy budget"},
       {"PartitionIntoMoreSilosThanRows", kPartition + "--silos 13", 2, "--silos 13: there are 12 rows"},
       {"PartitionAlphaZero", kPartition + "--silos 2 --scheme dirichlet --alpha 0", 2, "--alpha 0: must be a positive"},

@@ -542,19 +542,6 @@ TEST_F(CommandsTest, SynthMakesOneMajority) {
   EXPECT_EQ(counts_of(labels_in(folder_ / "train_y.npy", 5), 5), (std::vector<std::uint64_t>{600, 100, 100, 100, 100}));
 }
 
-TEST_F(CommandsTest, BenchesTellTheirFigures) {
-  const json gram = succeed("bench gram --rows 64 --dim 32 --repeats 1 --format json").json();
-  for (const char* key : {"kernel", "rows", "dim", "threads", "seconds", "gmac_per_second"}) {
-    EXPECT_TRUE(gram.contains(key)) << key;
-  }
-  const json noise = succeed("bench noise --sigma 1048576 --count 10000 --repeats 1 --format json").json();
-  EXPECT_GT(noise["samples_per_second"].get<double>(), 0.0);
-  const json reduce = succeed("bench reduce --elements 1000 --repeats 1 --format json", 3).json();
-  EXPECT_EQ(reduce["ranks"], 3);
-  EXPECT_GT(reduce["gigabytes_per_second"].get<double>(), 0.0);
-  EXPECT_THAT(succeed("bench gram --rows 64 --dim 32 --repeats 1").out, HasSubstr("gmac_per_second"));
-}
-
 TEST_F(CommandsTest, SanitizedRowsAreTheRowsWithNoiseAndTheLabelsThemselves) {
   succeed("synth --out . --rows 500 --test-rows 0 --dim 16 --classes 4");
   const std::string sanitize = "synth sanitize --x train_x.npy --y train_y.npy --clip 2 --mu 4000 --out ";
@@ -632,10 +619,9 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
 TEST_F(CommandsTest, EveryHelpHasAnExample) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
   for (const std::string command :
-       {"fit",           "predict",         "evaluate",       "privacy calibrate", "privacy convert", "privacy compose",
-        "privacy split", "privacy explain", "ledger show",    "ledger verify",     "ledger release",  "ledger export",
-        "export",        "synth",           "synth sanitize", "synth partition",   "inspect",         "keygen",
-        "bench gram",    "bench noise",     "bench reduce",   "bench round"}) {
+       {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert", "privacy compose", "privacy split",
+        "privacy explain", "ledger show", "ledger verify", "ledger release", "ledger export", "export", "synth",
+        "synth sanitize", "synth partition", "inspect", "keygen"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));
     EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));

@@ -1,4 +1,4 @@
-// What a run costs: told before it, by --dry-run, and measured by bench; and the launchers around them.
+// What a run costs, told before it by --dry-run; and the launchers around it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -89,33 +89,6 @@ TEST_F(CostTest, WhatCannotFitIsRefusedBeforeAnythingIsReadOrWritten) {
   EXPECT_EQ(run(mean).exit_code, 0) << "what fits is not refused";
 }
 
-TEST_F(CostTest, BenchRoundTellsItsFiguresOnAnyNumberOfRanks) {
-  for (const int ranks : {0, 1, 3}) {
-    const ProgramRun done = succeed("bench round --rows 100 --dim 16 --classes 5 --threads 2 --format json", ranks);
-    const json round = done.json();
-    EXPECT_EQ(round["ranks"], std::max(ranks, 1));
-    EXPECT_EQ(round["classes"], 5);
-    const double macs = 2.0 * 100 * 16 * 5;
-    EXPECT_NEAR(round["gmac_per_second"].get<double>() * 1e9 * round["seconds"].get<double>(), macs, 1e-6 * macs);
-    EXPECT_EQ(round["bytes_read"], 100 * 16 * 2);
-    for (const char* part : {"scores_seconds", "residuals_seconds", "outer_product_seconds", "read_seconds"}) {
-      EXPECT_GT(round[part].get<double>(), 0.0) << part;
-    }
-    EXPECT_GT(round["share_of_gram"].get<double>(), 0.0);
-    EXPECT_NEAR(round["times_read"].get<double>() * round["read_seconds"].get<double>(), round["seconds"].get<double>(),
-                1e-6 * round["seconds"].get<double>());
-  }
-  EXPECT_THAT(run("bench round --rows 100 --dim 16 --classes 5").out, HasSubstr("gmac_per_second"));
-  EXPECT_EQ(run("bench round --rows 100 --dim 16 --classes 1").exit_code, 2);
-  EXPECT_EQ(run("bench round --rows 2 --dim 16 --classes 2", 3).exit_code, 0) << "a rank may have no row";
-}
-
-TEST_F(CostTest, BenchGramSharesItsRows) {
-  const json gram = run("bench gram --rows 101 --dim 16 --format json", 3).json();
-  EXPECT_EQ(gram["ranks"], 3);
-  EXPECT_EQ(gram["rows"], 101);
-}
-
 TEST(RoundedUp, HasTwoDigitsAndIsNeverLess) {
   EXPECT_EQ(rounded_up(0.0), 0.0);
   EXPECT_NEAR(rounded_up(10007.0), 11000.0, 1e-6);
@@ -175,16 +148,6 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
     EXPECT_EQ(done.exit_code, 2) << done.out;
     EXPECT_NE(done.out, "");
   }
-}
-
-TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
-  const ScriptRun done = script("launch/scaling out 1 2");
-  ASSERT_EQ(done.exit_code, 0) << done.out;
-  const auto rows = lines_of(bytes("out/scaling.csv"));
-  ASSERT_EQ(rows.size(), 9u) << "a header; Gram and round, strong and weak, 1 and 2 ranks";
-  EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));
-  EXPECT_THAT(rows[8], testing::MatchesRegex("round,weak,2,1,128,8,3,[0-9.e-]+,[0-9.e-]+,[0-9.]+"));
-  EXPECT_THAT(bytes("out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr(">round</text>")));
 }
 
 // OpenBLAS' kernels round differently, and its own choice of them depends on its version.

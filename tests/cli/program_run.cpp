@@ -121,12 +121,13 @@ int run_in_fork(const std::vector<std::string>& arguments, int ranks, Ranks kind
   const auto job = [&] {
     if (ranks == 0) {
       Communicator alone = Communicator::alone();
-      return run_job(arguments, alone);
+      return run_job(dpreduce_command(), arguments, alone);
     }
     ::setenv("OMPI_COMM_WORLD_RANK", "0", 1);  // as under a launcher: one thread a rank unless --threads says more
     std::vector<int> codes(static_cast<std::size_t>(ranks));
-    Communicator::on_threads(
-        ranks, [&](Communicator& rank) { codes[static_cast<std::size_t>(rank.rank())] = run_job(arguments, rank); });
+    Communicator::on_threads(ranks, [&](Communicator& rank) {
+      codes[static_cast<std::size_t>(rank.rank())] = run_job(dpreduce_command(), arguments, rank);
+    });
     return *std::ranges::max_element(codes);
   };
   return closed_standard_output(run_guarded(job, AtomicFile::remove_unfinished));

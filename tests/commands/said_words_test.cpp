@@ -209,10 +209,6 @@ std::vector<std::string> lines_of_all_options() {
       "audit --mu 1 --method mean --pca 5 --pca-share 0.2",
       "audit --mu 1 --method ls --select 6 --select-share 0.2",
       "audit --mu 1 --method fisher --select 6 --select-by t",
-      "bench gram --rows 10 --dim 11 --threads 2 --kernel portable --repeats 5 --format json",
-      "bench noise --sigma 12 --count 13 --threads 2 --repeats 5 --format json",
-      "bench reduce --elements 14 --repeats 5 --format json",
-      "bench round --rows 10 --dim 11 --classes 12 --threads 2 --repeats 5 --format json",
       fit + " --train-weight w --weight-bound 2",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --html h --test-person p --rows-per-person 2 "
       "--resume --group g --group-names " +
@@ -294,9 +290,9 @@ TEST(SaidWords, NeedNoFileOfNamesOfClasses) {
 // What a configuration file gives may begin with a dash, as no word of a command line does.
 TEST(SaidWords, OfAFileMayLookLikeOptions) {
   const std::string path = folder() / "run.toml";
-  std::ofstream(path) << "kernel = '-mine'\n";
+  std::ofstream(path) << "name = '-mine'\n";
   SaidWords said;
-  parse_command_line(dpreduce_command(), {"bench", "gram", "--config", path}, std::nullopt, &said);
+  parse_command_line(dpreduce_command(), {"keygen", "--out", "k", "--config", path}, std::nullopt, &said);
   EXPECT_NO_THROW(command_of(dpreduce_command(), said));
 }
 

@@ -198,11 +198,7 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples) {
                                              {"ledger", "export", "--help"},
                                              {"export", "--help"},
                                              {"synth", "--help"},
-                                             {"inspect", "--help"},
-                                             {"bench", "gram", "--help"},
-                                             {"bench", "noise", "--help"},
-                                             {"bench", "reduce", "--help"},
-                                             {"bench", "round", "--help"}}) {
+                                             {"inspect", "--help"}}) {
     const std::string text = printed_text(arguments);
     EXPECT_THAT(text, HasSubstr("Examples:")) << arguments.front();
     EXPECT_THAT(text, HasSubstr("dpreduce " + arguments.front()));
@@ -360,9 +356,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"nearest_choice", fit_arguments({"--format", "jsn"}), "did you mean json?"},
         BadCommand{"stray_word", fit_arguments({"--mu", "1", "more"}), "'more' belongs to no option"},
         BadCommand{"option_without_value", fit_arguments({"--mu"}), "--mu needs a value"},
-        BadCommand{"inspect_without_classes", {"inspect", "--x", "x.npy", "--y", "y.npy"}, "--train-y needs --classes"},
-        BadCommand{"bench_repeats", {"bench", "gram", "--repeats", "0"}, "at least 1"},
-        BadCommand{"bench_one_class", {"bench", "round", "--classes", "1"}, "--classes 1"}),
+        BadCommand{
+            "inspect_without_classes", {"inspect", "--x", "x.npy", "--y", "y.npy"}, "--train-y needs --classes"}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

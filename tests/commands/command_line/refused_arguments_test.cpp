@@ -76,7 +76,6 @@ std::vector<RefusedArguments> refused_arguments() {
       {.name = "ComposeTooManyParts",
        .arguments = "privacy compose --gaussian 1:2:3 --delta 1e-5",
        .says = "--gaussian 1:2:3: must be Z[:K]"},
-      {.name = "BenchOfNothing", .arguments = "bench gram --rows 0", .says = "must be at least 1"},
       {.name = "SynthWithoutFolder", .arguments = "synth --rows 10", .says = "--out is required, a folder"},
       {.name = "SanitizeWithoutRows",
        .arguments = "synth sanitize --out made --mu 1",

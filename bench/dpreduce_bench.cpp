@@ -1,4 +1,4 @@
-// `dpreduce bench`: speed of the parts on this machine.
+// Speed of the parts on this machine, alone or under mpirun: `dpreduce_bench gram|noise|reduce|round --format json`.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,19 +15,22 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/commands.hpp"
+#include "commands/command_line/command_entry.hpp"
+#include "commands/command_line/command_line.hpp"
+#include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "common/base/huge_pages.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
 #include "common/base/output_format.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "common/ranks/communicator.hpp"
-#include "worker/synthetic_round.hpp"
+#include "synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {
@@ -47,7 +50,7 @@ struct BenchOptions {
 
 BenchOptions validated(BenchOptions options) {
   if (options.rows == 0 || options.dim == 0 || options.count == 0 || options.elements == 0 || options.repeats == 0) {
-    throw UsageError("bench: sizes and repeats must be at least 1");
+    throw UsageError("sizes and repeats must be at least 1");
   }
   require_classes(options.classes);
   require_option_between("--threads", options.threads, 1, kMostThreads);
@@ -223,7 +226,7 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
 
 using Bench = nlohmann::json(const BenchOptions& options, Communicator& ranks);
 
-// Adds one of the commands: what `bench` measures, printed by rank 0. Returns the table of its own options, which are
+// Adds one of the commands: what it measures, printed by rank 0. Returns the table of its own options, which are
 // declared before the next command is added.
 OptionTable& add_bench(CommandEntry& parent, const std::shared_ptr<BenchOptions>& options, Bench* bench,
                        std::string name, std::string help, std::string footer) {
@@ -240,36 +243,34 @@ OptionTable& add_bench(CommandEntry& parent, const std::shared_ptr<BenchOptions>
   return part.options;
 }
 
-}  // namespace
-
 CommandEntry bench_command() {
   const auto options = std::make_shared<BenchOptions>();
-  CommandEntry command{.name = "bench", .help = "speed of the parts on this machine", .needs_command = true};
+  CommandEntry command{.name = "dpreduce_bench", .help = "speed of the parts on this machine", .needs_command = true};
   OptionTable& gram = add_bench(command, options, bench_gram, "gram", "exact integer X^T X",
                                 "Ranks share the rows, and their matrices are summed.\n"
                                 "Examples:\n"
-                                "  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json\n"
-                                "  mpirun -n 2 dpreduce bench gram --rows 8192 --dim 1664");
+                                "  dpreduce_bench gram --rows 8192 --dim 1664 --threads 2 --format json\n"
+                                "  mpirun -n 2 dpreduce_bench gram --rows 8192 --dim 1664");
   gram.count("--rows", options->rows, "n");
   gram.count("--dim", options->dim, "d");
   gram.count("--threads", options->threads, "threads");
   gram.text("--kernel", options->kernel, "auto, or the name of one");
 
   OptionTable& noise = add_bench(command, options, bench_noise, "noise", "exactly rounded Gaussian samples",
-                                 "Examples:\n  dpreduce bench noise --sigma 1048576 --count 10000000 --format json");
+                                 "Examples:\n  dpreduce_bench noise --sigma 1048576 --count 10000000 --format json");
   noise.number("--sigma", options->sigma, "standard deviation, lattice units");
   noise.count("--count", options->count, "samples");
   noise.count("--threads", options->threads, "threads");
 
   OptionTable& reduce = add_bench(command, options, bench_reduce, "reduce", "sums over the ranks of this job",
-                                  "Examples:\n  mpirun -n 2 dpreduce bench reduce --elements 16777216 --format json");
+                                  "Examples:\n  mpirun -n 2 dpreduce_bench reduce --elements 16777216 --format json");
   reduce.count("--elements", options->elements, "int64 elements a rank");
 
   OptionTable& round = add_bench(
       command, options, bench_round, "round", "a training round: exact scores, residuals, R^T Q, sum, broadcast",
       "Examples:\n"
-      "  dpreduce bench round --rows 8192 --dim 1664 --classes 1000 --threads 2 --format json\n"
-      "  mpirun -n 2 dpreduce bench round --rows 8192 --dim 1664 --classes 1000");
+      "  dpreduce_bench round --rows 8192 --dim 1664 --classes 1000 --threads 2 --format json\n"
+      "  mpirun -n 2 dpreduce_bench round --rows 8192 --dim 1664 --classes 1000");
   round.count("--rows", options->rows, "n, shared by the ranks");
   round.count("--dim", options->dim, "d");
   round.count("--classes", options->classes, "K");
@@ -282,4 +283,11 @@ CommandEntry bench_command() {
   return command;
 }
 
+}  // namespace
 }  // namespace dpreduce
+
+int main(int argc, char** argv) {
+  dpreduce::keep_errors_of_standard_output();
+  return dpreduce::closed_standard_output(
+      dpreduce::run_program(dpreduce::bench_command, dpreduce::with_help_as_option({argv + 1, argv + argc})));
+}

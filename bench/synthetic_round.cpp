@@ -1,4 +1,4 @@
-#include "worker/synthetic_round.hpp"
+#include "synthetic_round.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,72 @@
+// The program that measures the parts of a run, and the table that launch/scaling makes of it.
+#include <algorithm>
+#include <cstdlib>
+
+#include "tests/cli/program_test.hpp"
+
+namespace dpreduce::bench_test {
+
+class BenchTest : public ProgramTest {};
+
+TEST_F(BenchTest, ARoundTellsItsFiguresOnAnyNumberOfRanks) {
+  for (const int ranks : {0, 1, 3}) {
+    const ProgramRun done = succeed("round --rows 100 --dim 16 --classes 5 --threads 2 --format json", ranks);
+    const json round = done.json();
+    EXPECT_EQ(round["ranks"], std::max(ranks, 1));
+    EXPECT_EQ(round["classes"], 5);
+    const double macs = 2.0 * 100 * 16 * 5;
+    EXPECT_NEAR(round["gmac_per_second"].get<double>() * 1e9 * round["seconds"].get<double>(), macs, 1e-6 * macs);
+    EXPECT_EQ(round["bytes_read"], 100 * 16 * 2);
+    for (const char* part : {"scores_seconds", "residuals_seconds", "outer_product_seconds", "read_seconds"}) {
+      EXPECT_GT(round[part].get<double>(), 0.0) << part;
+    }
+    EXPECT_GT(round["share_of_gram"].get<double>(), 0.0);
+    EXPECT_NEAR(round["times_read"].get<double>() * round["read_seconds"].get<double>(), round["seconds"].get<double>(),
+                1e-6 * round["seconds"].get<double>());
+  }
+  EXPECT_THAT(run("round --rows 100 --dim 16 --classes 5").out, HasSubstr("gmac_per_second"));
+  EXPECT_EQ(run("round --rows 100 --dim 16 --classes 1").exit_code, 2);
+  EXPECT_EQ(run("round --rows 2 --dim 16 --classes 2", 3).exit_code, 0) << "a rank may have no row";
+}
+
+TEST_F(BenchTest, AGramMatrixSharesItsRows) {
+  const json gram = run("gram --rows 101 --dim 16 --format json", 3).json();
+  EXPECT_EQ(gram["ranks"], 3);
+  EXPECT_EQ(gram["rows"], 101);
+}
+
+TEST_F(BenchTest, EachPartTellsItsFigures) {
+  const json gram = succeed("gram --rows 64 --dim 32 --repeats 1 --format json").json();
+  for (const char* key : {"kernel", "rows", "dim", "threads", "seconds", "gmac_per_second"}) {
+    EXPECT_TRUE(gram.contains(key)) << key;
+  }
+  const json noise = succeed("noise --sigma 1048576 --count 10000 --repeats 1 --format json").json();
+  EXPECT_GT(noise["samples_per_second"].get<double>(), 0.0);
+  const json reduce = succeed("reduce --elements 1000 --repeats 1 --format json", 3).json();
+  EXPECT_EQ(reduce["ranks"], 3);
+  EXPECT_GT(reduce["gigabytes_per_second"].get<double>(), 0.0);
+  EXPECT_THAT(succeed("gram --rows 64 --dim 32 --repeats 1").out, HasSubstr("gmac_per_second"));
+}
+
+TEST_F(BenchTest, EveryHelpHasAnExampleAndWhatIsWrongIsRefused) {
+  for (const std::string part : {"gram", "noise", "reduce", "round"}) {
+    EXPECT_THAT(succeed(part + " --help").out, AllOf(HasSubstr("Examples:"), HasSubstr("dpreduce_bench " + part)));
+  }
+  expect_refused("gram --rows 0", 2, "must be at least 1");
+  expect_refused("gram --repeats 0", 2, "must be at least 1");
+  expect_refused("gram --rows 8 --dim 8 --kernel abacus", 2, "abacus");
+  expect_refused("fit", 2, "fit");
+}
+
+TEST_F(BenchTest, ScalingWritesATableAndAPicture) {
+  const std::string script =
+      "cd " + folder_.path() + " && " DPREDUCE_SCRIPT_ENVIRONMENT " '" DPREDUCE_SOURCE "/launch/scaling' out 1 2";
+  ASSERT_EQ(std::system(script.c_str()), 0);
+  const auto rows = lines_of(bytes("out/scaling.csv"));
+  ASSERT_EQ(rows.size(), 9u) << "a header; Gram and round, strong and weak, 1 and 2 ranks";
+  EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));
+  EXPECT_THAT(rows[8], testing::MatchesRegex("round,weak,2,1,128,8,3,[0-9.e-]+,[0-9.e-]+,[0-9.]+"));
+  EXPECT_THAT(bytes("out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr(">round</text>")));
+}
+
+}  // namespace dpreduce::bench_test
