@@ -27,28 +27,6 @@ Runs table_of(const std::vector<std::vector<double>>& runs) {
   return table;
 }
 
-std::vector<Eigen::Index> strongest_columns(const Runs& world_0, const Runs& world_1, std::size_t most) {
-  DPREDUCE_ASSERT(world_0.rows() >= 2 && world_1.rows() >= 2 && world_0.cols() == world_1.cols());
-  std::vector<double> strength(static_cast<std::size_t>(world_0.cols()));
-  std::vector<Eigen::Index> order;
-  for (Eigen::Index c = 0; c < world_0.cols(); ++c) {
-    const double mean_0 = world_0.col(c).mean();
-    const double mean_1 = world_1.col(c).mean();
-    const double difference = std::abs(mean_1 - mean_0);
-    if (difference == 0.0) continue;
-    const double variance =
-        ((world_0.col(c).array() - mean_0).square().mean() + (world_1.col(c).array() - mean_1).square().mean()) / 2;
-    // Of columns without any noise none is better than another.
-    strength[static_cast<std::size_t>(c)] = difference / std::sqrt(variance + kRidge * difference * difference);
-    order.push_back(c);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](Eigen::Index a, Eigen::Index b) {
-    return strength[static_cast<std::size_t>(a)] > strength[static_cast<std::size_t>(b)];
-  });
-  order.resize(std::min(order.size(), most));
-  return order;
-}
-
 Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world_1) : discriminant_(discriminant) {
   DPREDUCE_ASSERT(world_0.rows() >= 2 && world_1.rows() >= 2 && world_0.cols() == world_1.cols());
   const Eigen::Index p = world_0.cols();

@@ -26,10 +26,6 @@ using Runs = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 /// Runs of these numbers, as many in each. Precondition: at least one.
 Runs table_of(const std::vector<std::vector<double>>& runs);
 
-/// The columns, at most so many, in which the worlds' means differ most for their standard deviation, the best first.
-/// Columns without a difference are left out. Preconditions (asserted): as Attack.
-std::vector<Eigen::Index> strongest_columns(const Runs& world_0, const Runs& world_1, std::size_t most);
-
 enum class Discriminant { kLinear, kQuadratic };
 
 /// An attack that has been learned. High scores speak for world 1.

@@ -32,22 +32,10 @@ class ColumnAttack {
   std::optional<Attack> learned_;
 };
 
-constexpr std::size_t kFew = 8;
-
-// What is attacked of a view, each list by itself.
-std::vector<std::vector<Eigen::Index>> columns_of(const View& view, const Runs& runs_0, const Runs& runs_1) {
-  const auto first = static_cast<Eigen::Index>(view.first);
-  const auto count = static_cast<Eigen::Index>(view.columns);
-  if (view.kind == ViewKind::kFewOfMany) {
-    std::vector<Eigen::Index> few =
-        strongest_columns(runs_0.middleCols(first, count), runs_1.middleCols(first, count), kFew);
-    if (few.empty()) few.push_back(0);
-    for (Eigen::Index& column : few) column += first;
-    return {{few.front()}, few};
-  }
-  std::vector<Eigen::Index> all(view.columns);
-  std::iota(all.begin(), all.end(), first);
-  return {all};
+std::vector<Eigen::Index> columns_of(const View& view) {
+  std::vector<Eigen::Index> columns(view.columns);
+  std::iota(columns.begin(), columns.end(), static_cast<Eigen::Index>(view.first));
+  return columns;
 }
 
 void require_there(const View& view, const Runs& runs) {
@@ -164,10 +152,8 @@ ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vect
       attacks.emplace_back(static_cast<Eigen::Index>(view.first));
       continue;
     }
-    for (const auto& columns : columns_of(view, learning(world_0), learning(world_1))) {
-      for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
-        attacks.emplace_back(columns, discriminant, learning(world_0), learning(world_1));
-      }
+    for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
+      attacks.emplace_back(columns_of(view), discriminant, learning(world_0), learning(world_1));
     }
   }
 

@@ -23,9 +23,8 @@ inline constexpr Eigen::Index kShareToLearn = 4;
 
 /// How attacks look at columns of an observation.
 enum class ViewKind {
-  kNumbers,    ///< attacks are learned from them
-  kFewOfMany,  ///< attacks are learned from the few that differ most between the worlds, and from the one that does
-  kScore       ///< one column that is an attack's score already: high values speak for the canary
+  kNumbers,  ///< attacks are learned from them
+  kScore     ///< one column that is an attack's score already: high values speak for the canary
 };
 
 /// Columns that are looked at together. The fewer, the fewer runs it takes to learn from them.

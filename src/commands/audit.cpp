@@ -21,13 +21,11 @@
 #include "audit/method_run.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "audit/one_run_audit.hpp"
-#include "audit/reader_audit.hpp"
 #include "audit/release_audit.hpp"
 #include "audit/world_rows.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
-#include "commands/read_fit.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
@@ -154,11 +152,6 @@ constexpr std::size_t kRowsTakenFor = 60;      // against the noise of rounds
 constexpr std::size_t kMostTrialsOfRelease = 80000;
 constexpr std::size_t kReleasesATrial = 5;  // one release is far cheaper than a run
 
-// A run that is read takes as long as thirty. So many of a world are always read where they can refute the claim; of
-// more, at most one of ten trials.
-constexpr std::size_t kReadAlways = 160;
-constexpr std::size_t kTrialsARead = 10;
-
 constexpr std::size_t kSyntheticRows = 2000;
 constexpr std::size_t kSyntheticDim = 256;
 constexpr std::size_t kFewestDefaultTrials = 4000;
@@ -173,7 +166,6 @@ struct Verdict {
   double mu_lower = 0.0;
   nlohmann::json details{};
   std::vector<ReleaseLoss> releases{};  // each by itself
-  std::string fault{};                  // what readers get that no run may leave, in words
   void take(const ProvenLoss& proven) {
     epsilon_lower = std::max(epsilon_lower, proven.epsilon);
     mu_lower = std::max(mu_lower, proven.mu);
@@ -186,7 +178,7 @@ struct Verdict {
         std::find_if(releases.begin(), releases.end(), [](const auto& r) { return r.mu_lower > r.mu_claimed; });
     return found == releases.end() ? nullptr : &*found;
   }
-  bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr || !fault.empty(); }
+  bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr; }
 };
 
 // The claim is what a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a
@@ -256,29 +248,8 @@ WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double c
   return files;
 }
 
-// What readers of files and output can tell, on the pair of worlds `files`; its bounds go into the verdict. Where even
-// one who tells the worlds apart in every run could not refute the claim in as many as are read, no runs are read.
-void add_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files, const LabeledRows& with_canary,
-                 std::size_t trials, double error, const PrivateFolder& folder) {
-  const std::optional<std::size_t> needed = reader_runs(verdict.claimed, error);
-  const std::size_t trials_needed = 2 * needed.value_or(0) * (needed <= kReadAlways ? 1 : kTrialsARead);
-  const bool is_affordable = needed && trials_needed <= trials;
-  const ReaderTerms terms{is_affordable ? *needed : 0, verdict.claimed.delta, error};
-  const auto [loss, fault] = audit_read_fit(fit, files, with_canary, terms, folder);
-  verdict.fault = fault;
-  verdict.take(loss.proven);
-  verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},
-                               {"trials_to_refute", nullptr},
-                               {"fields", loss.fields},
-                               {"strongest_field", loss.strongest},
-                               {"fault", fault},
-                               {"epsilon_lower", loss.proven.epsilon},
-                               {"mu_lower", loss.proven.mu}};
-  if (needed) verdict.details["reader"]["trials_to_refute"] = trials_needed;
-}
-
 // The allowed probability of a false alarm is divided: equal parts for each pair of neighbors, one for the audit of
-// single releases, one for that of files and output. The part of a pair is halved between the bounds on mu and epsilon.
+// single releases. The part of a pair is halved between the bounds on mu and epsilon.
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
   fit.data.classes = fit.data.has_targets() ? 1 : kSmallClasses;  // classes are numbers then
@@ -298,7 +269,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
   const std::size_t trials = options.trials.value_or(default_trials(*method.plan().noise));
   const TwoWorldTerms terms{.runs_per_world = trials / (2 * pairs.size()),
                             .delta = verdict.claimed.delta,
-                            .error = (1.0 - options.confidence) / static_cast<double>(pairs.size() + 2),
+                            .error = (1.0 - options.confidence) / static_cast<double>(pairs.size() + 1),
                             .threads = fit.machine.threads != 0 ? fit.machine.threads : default_threads()};
   verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
   verdict.details["pairs"] = nlohmann::json::array();
@@ -313,7 +284,6 @@ Verdict audit_many_runs(const AuditOptions& options) {
       const std::size_t most_trials =
           std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
       verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
-      add_reading(verdict, fit, files, pair.with, trials, terms.error, folder);
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.take(proven);
@@ -404,19 +374,6 @@ void print_text(const nlohmann::json& json) {
                  at_least(release["mu_lower"]), at_most(release["mu_claimed"]));
     }
   }
-  if (json.contains("reader")) {
-    const nlohmann::json& reader = json["reader"];
-    if (reader["runs"] != 0) {
-      fmt::print("readers    mu {:<10} and epsilon {} proven from {} fields of files and output, {} runs\n",
-                 at_least(reader["mu_lower"]), at_least(reader["epsilon_lower"]), json_text(reader["fields"]),
-                 json_text(reader["runs"]));
-    } else if (reader["trials_to_refute"].is_null()) {
-      fmt::print("readers    not asked: in {} runs they could not refute this claim\n", 2 * kMostReaderRuns);
-    } else {
-      fmt::print("readers    not asked: they can refute this claim from {} trials on\n",
-                 json_text(reader["trials_to_refute"]));
-    }
-  }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
              json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
              number(json["seconds"]));
@@ -439,9 +396,6 @@ nlohmann::json audited(const AuditOptions& options, const std::function<void(con
   if (verdict.refutes_epsilon()) refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
   if (const ReleaseLoss* release = verdict.refuted_release()) {
     refute("mu of " + release->name, release->mu_lower, release->mu_claimed);
-  }
-  if (!verdict.fault.empty()) {
-    throw ClaimRefuted(fmt::format("the claim is refuted: {}; do not trust releases of this build", verdict.fault));
   }
   return json;
 }
@@ -483,7 +437,7 @@ CommandEntry audit_command() {
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
-              "where rows are whitened); files of up to 320 of them, or of a tenth, are read");
+              "where rows are whitened)");
   table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);

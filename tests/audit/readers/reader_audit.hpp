@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "audit/public_fields.hpp"
 #include "audit/two_world_audit.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "tests/audit/readers/public_fields.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "audit/reader_audit.hpp"
+#include "tests/audit/readers/reader_audit.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "audit/public_fields.hpp"
+#include "tests/audit/readers/public_fields.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,28 +1,29 @@
-#include "commands/read_fit.hpp"
+#include "tests/audit/readers/read_run.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
-#include <vector>
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "audit/public_fields.hpp"
+#include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/utf8.hpp"
-#include "common/data/row_files.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/onnx/onnx_classifier.hpp"
-#include "methods/registry.hpp"
 #include "report/model_card.hpp"
+#include "report/reported_run.hpp"
+#include "tests/audit/readers/public_fields.hpp"
 
 namespace dpreduce {
 namespace {
@@ -59,13 +60,8 @@ class CapturedOutput {
   int error_ = -1;
 };
 
-// A report whose claim is contradicted by its own figures has no card: what it releases is judged all the same.
 std::string card_of(const fs::path& model, const fs::path& report) {
-  try {
-    return model_card(load_classifier(model), "model", read_report(report), report);
-  } catch (const BadInput& refusal) {
-    return refusal.what();
-  }
+  return model_card(load_classifier(model), "model", read_report(report), report);
 }
 
 void add_lines(KnownLines& known, const std::string& text) {
@@ -156,54 +152,47 @@ std::string first_difference(const std::map<std::string, std::string>& one,
   return {};
 }
 
-// The same rows with a last one that a run refuses: its label is no class (an evaluation counts it as wrong), or
-// (unless it counts as zero) it is no number.
-std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const FitOptions& fit, const PrivateFolder& folder) {
-  const DataOptions& data = fit.data;
+// The same rows with a last one that a run refuses: its label is no class (an evaluation counts it as wrong), or it is
+// no number.
+std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, bool trains, const PrivateFolder& folder) {
+  std::vector<WorldRows> bad;
   LabeledRows of_label = rows;
-  of_label.y.back() = static_cast<std::int32_t>(data.classes);
-  std::vector<WorldRows> bad;  // of numbers no whole one is bad
-  if (!data.has_targets() && method_entry(fit.method).trains) bad.push_back(of_label.write(folder.path(), "label"));
-  if (data.train.bad_rows == BadRows::kZero) return bad;
+  of_label.y.back() = kReadClasses;
+  if (trains) bad.push_back(of_label.write(folder.path(), "label"));
   LabeledRows of_number = rows;
   of_number.x.back() = std::numeric_limits<float>::quiet_NaN();
   bad.push_back(of_number.write(folder.path(), "number"));
   return bad;
 }
 
-// Runs of a fit, or of a private evaluation, on the two worlds, in subfolders of a folder. The first is made in world
-// 0; every later one goes on with a copy of what that left beside the ledger. Not for several threads at once: it holds
-// standard output and error while it runs.
-class ReadFit {
+// Runs of a command on the two worlds, in subfolders of a folder. The first is made in world 0; every later one goes on
+// with a copy of what that left beside the ledger. Not for several threads at once: it holds standard output and error
+// while it runs.
+class ReadRuns {
  public:
-  // Throws what `fit` throws in world 0.
-  ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& folder)
-      : options_(std::move(options)),
+  // Throws what the command throws in world 0.
+  ReadRuns(std::vector<std::string> command, WorldFiles files, const PrivateFolder& folder)
+      : command_(std::move(command)),
         files_(std::move(files)),
         known_(folder.path() / "known"),
         next_(folder.path() / "next"),
         printed_(folder.path() / "printed") {
-    options_.machine.threads = 1;
-    options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat
-    try {
-      run_first();
-    } catch (const BadInput&) {  // of a report whose claim is contradicted by its own figures there is no page
-      has_page_ = false;
-      fs::remove_all(known_);
-      run_first();
-    }
-    const FitOptions first = options_of(files_.without, known_, "0");
-    if (has_page_) add_lines(known_lines_, content_of(first.output.html));
-    if (trains()) add_lines(known_lines_, card_of(first.output.out, first.output.report));
+    fs::create_directory(known_);
+    run(words_of(files_.without, known_, "0"));
+    add_lines(known_lines_, content_of(known_ / "page-0.html"));
+    if (trains()) add_lines(known_lines_, card_of(known_ / "model-0.safetensors", known_report()));
   }
+
+  bool trains() const { return command_.front() == "fit"; }  // else it evaluates a model that is there
+  fs::path known_report() const { return known_ / "report-0.json"; }
 
   // Everything that the known run and a second one leave to readers: ledger, model, report, page, metrics, checkpoint,
   // exit code, and the ONNX graph and the card of the second one's model; and what the second one printed.
   PublicFields read(World world) const {
     PublicFields fields;
-    const FitOptions options = next_options(world == World::kWithCanary ? files_.with : files_.without);
+    const auto words = next_words(world == World::kWithCanary ? files_.with : files_.without);
     const auto started = std::chrono::steady_clock::now();
-    const ExitCode code = exit_code_of(options);
+    const ExitCode code = exit_code_of(words);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
     fields.add_json("exit code", static_cast<int>(code));
     fields.add_output("output", content_of(printed_), elapsed.count());
@@ -211,8 +200,9 @@ class ReadFit {
       fields.add_file(fs::relative(file, next_).string(), file, known_lines_);
     }
     if (code == ExitCode::kDone && trains()) {
-      fields.add_bytes("onnx", onnx_bytes(load_classifier(options.output.out), FloatWidth::kFloat32));
-      fields.add_text("card", card_of(options.output.out, options.output.report), known_lines_);
+      const fs::path model = next_ / "model-1.safetensors";
+      fields.add_bytes("onnx", onnx_bytes(load_classifier(model), FloatWidth::kFloat32));
+      fields.add_text("card", card_of(model, next_ / "report-1.json"), known_lines_);
     }
     return fields;
   }
@@ -225,9 +215,9 @@ class ReadFit {
     for (auto& of_run : of_runs) {
       fs::remove_all(next_);
       fs::create_directory(next_);
-      FitOptions options = options_of(files_.with, next_, "1");
-      options.privacy.seed = 1;
-      run(options);
+      std::vector<std::string> words = words_of(files_.with, next_, "1");
+      words.insert(words.end(), {"--seed", "1"});
+      run(words);
       of_run = contents_of(next_);
       for (auto& [name, content] : of_run) content = without_drawn(content);
     }
@@ -237,92 +227,85 @@ class ReadFit {
   // What a second run on rows that it refuses leaves to readers of files; empty where nothing, as must be: how a run
   // ends may depend on one row.
   std::string trace_of(const WorldRows& refused) const {
-    if (exit_code_of(next_options(refused)) == ExitCode::kDone) return "rows that are to be refused are not";
+    if (exit_code_of(next_words(refused)) == ExitCode::kDone) return "rows that are to be refused are not";
     return first_difference(contents_of(known_), contents_of(next_));
   }
 
  private:
-  bool trains() const { return method_entry(options_.method).trains; }  // else it evaluates a model that is there
-
-  FitCommand command_of(const FitOptions& options) const {
-    return {options, trains() ? fit_and_write : evaluate_and_write};
-  }
-
-  void run_first() const {
-    fs::create_directory(known_);
-    run(options_of(files_.without, known_, "0"));
-  }
-
-  void run(const FitOptions& options) const {
+  void run(const std::vector<std::string>& words) const {
     const CapturedOutput output(printed_);
     Communicator alone = Communicator::alone();
-    command_of(options)(alone);
+    parse_command_line(dpreduce_command(), words)(alone);
   }
 
-  // Runs a fit as the program does: prints the message of an error, and returns the exit code.
-  ExitCode exit_code_of(const FitOptions& options) const {
-    const CapturedOutput output(printed_);
-    Communicator alone = Communicator::alone();
+  // Runs as the program does: prints the message of an error, and returns the exit code.
+  ExitCode exit_code_of(const std::vector<std::string>& words) const {
     try {
-      command_of(options)(alone);
+      run(words);
       return ExitCode::kDone;
     } catch (const Error& error) {
-      std::fprintf(stderr, "%s\n", error.what());
+      std::ofstream(printed_, std::ios::app) << error.what() << '\n';
       return error.code();
     }
   }
 
-  // The options of a run that goes on with a copy of what the known one left.
-  FitOptions next_options(const WorldRows& rows) const {
+  // The words of a run that goes on with a copy of what the known one left.
+  std::vector<std::string> next_words(const WorldRows& rows) const {
     fs::remove_all(next_);
     fs::copy(known_, next_, fs::copy_options::recursive);
-    return options_of(rows, next_, "1");
+    return words_of(rows, next_, "1");
   }
 
-  FitOptions options_of(const WorldRows& rows, const fs::path& folder, const std::string& run) const {
-    FitOptions options = options_;
-    if (options.data.has_targets()) options.data.classes = 0;  // as many as there are columns
-    options.data.train.x = rows.x;
-    options.data.train.y = rows.y;
-    options.data.train.person = rows.person;
-    if (!files_.public_x.empty()) options.data.public_x = {files_.public_x};
-    options.privacy.ledger = folder / "ledger.jsonl";
-    options.output.out = folder / ("model-" + run + ".safetensors");
-    options.output.report = folder / ("report-" + run + ".json");
-    if (has_page_) options.output.html = folder / ("page-" + run + ".html");
-    options.output.metrics = folder / ("metrics-" + run + ".jsonl");
-    options.output.timings = folder / ("seconds-" + run);
-    if (trains() && !method_entry(options.method).refuses_option("--checkpoint")) {
-      options.output.checkpoint = folder / ("checkpoint-" + run);
-    }
-    return options;
+  std::vector<std::string> words_of(const WorldRows& rows, const fs::path& folder, const std::string& run) const {
+    std::vector<std::string> words = command_;
+    const auto add = [&](const char* option, const std::string& value) { words.insert(words.end(), {option, value}); };
+    add(trains() ? "--train-x" : "--test-x", rows.x.front());
+    add(trains() ? "--train-y" : "--test-y", rows.y.front());
+    add("--ledger", folder / "ledger.jsonl");
+    add("--report", folder / ("report-" + run + ".json"));
+    add("--html", folder / ("page-" + run + ".html"));
+    if (!trains()) return words;
+    add("--classes", std::to_string(kReadClasses));
+    add("--threads", "1");
+    add("--out", folder / ("model-" + run + ".safetensors"));
+    add("--metrics", folder / ("metrics-" + run + ".jsonl"));
+    add("--timings", folder / ("seconds-" + run));
+    if (!files_.public_x.empty()) return add("--public-x", files_.public_x), words;
+    add("--checkpoint", folder / ("checkpoint-" + run));
+    return words;
   }
 
-  FitOptions options_;
+  std::vector<std::string> command_;
   WorldFiles files_;
   fs::path known_;  // folder of the known run
   fs::path next_;   // folder of the one that is read, made anew each time
   fs::path printed_;
   KnownLines known_lines_;  // of the known run's page and card
-  bool has_page_ = true;
 };
+
+// What the known run's report claims.
+Guarantee claim_of(const fs::path& report) {
+  const nlohmann::json privacy = parse_json(content_of(report))["privacy"];
+  Guarantee claim{.epsilon = privacy["epsilon"], .delta = privacy["delta"], .mu = std::nullopt, .rho = std::nullopt};
+  if (privacy["mu"].is_number()) claim.mu = privacy["mu"].get<double>();
+  return claim;
+}
 
 }  // namespace
 
-ReadAudit audit_read_fit(const FitOptions& fit, const WorldFiles& files, const LabeledRows& with_canary,
-                         const ReaderTerms& terms, const PrivateFolder& folder) {
-  const ReadFit read_fit(fit, files, folder);
-  ReadAudit audit;
-  if (const std::string undecided = read_fit.undecided(); !undecided.empty()) {
+ReadAudit audit_by_reading_runs(const std::vector<std::string>& command, const WorldFiles& files,
+                                const LabeledRows& with_canary, double error, const PrivateFolder& folder) {
+  const ReadRuns runs(command, files, folder);
+  ReadAudit audit{.claim = claim_of(runs.known_report())};
+  if (const std::string undecided = runs.undecided(); !undecided.empty()) {
     audit.fault = "readers get what neither rows nor noise decide, and may tell of rows as a clock does: " + undecided;
   }
-  for (const WorldRows& refused : write_bad_rows(with_canary, fit, folder)) {
-    const std::string trace = read_fit.trace_of(refused);
+  for (const WorldRows& refused : write_bad_rows(with_canary, runs.trains(), folder)) {
+    const std::string trace = runs.trace_of(refused);
     if (!trace.empty()) audit.fault = "a run that refuses a row leaves a trace of it: " + trace;
   }
-  if (terms.runs_per_world > 0) {
-    audit.loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
-  }
+  audit.runs = reader_runs(audit.claim, error).value();
+  audit.loss = audit_by_reading([&](World world) { return runs.read(world); }, {audit.runs, audit.claim.delta, error});
   return audit;
 }
 
