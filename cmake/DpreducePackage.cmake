@@ -27,11 +27,11 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS openmpi-bin) # mpirun
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS
-    "python3-numpy, python3-sklearn, python3-mpi4py, python3-tqdm, python3-pandas") # what the Python package uses
+    "python3-numpy, python3-sklearn, python3-mpi4py, python3-tqdm, python3-pandas, python3-onnx") # what the Python package uses
 # What find_package(dpreduce) looks for.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "pkg-config, libopenmpi-dev, libssl-dev, libboost-dev, libboost-serialization-dev, libeigen3-dev, libcli11-dev, libtomlplusplus-dev, \
-nlohmann-json3-dev, libfmt-dev, libhdf5-dev, libonnx-dev, libprotobuf-dev, protobuf-compiler, libopenblas-dev, liblapacke-dev, libfftw3-dev, zlib1g-dev")
+nlohmann-json3-dev, libfmt-dev, libhdf5-dev, libopenblas-dev, liblapacke-dev, libfftw3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS cmake)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CHECKSUM SHA256)

@@ -25,7 +25,6 @@
 #include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/onnx/onnx_classifier.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "core/any_pickle.hpp"
 #include "core/array_views.hpp"
@@ -150,12 +149,6 @@ void save(const Classifier& classifier, const std::string& path, bool overwrite)
   write_file(path, overwrite, to_bytes(classifier));
 }
 
-void save_onnx(const Classifier& classifier, const std::string& path, const std::string& width, bool overwrite) {
-  const std::optional<FloatWidth> chosen = choice_of<FloatWidth>(width);
-  if (!chosen) throw UsageError(fmt::format("width={}: is float32 or float64", width));
-  write_file(path, overwrite, onnx_bytes(classifier, *chosen));
-}
-
 void save_card(const Classifier& classifier, const std::string& path, const std::string& name,
                const std::optional<std::string>& report, bool overwrite) {
   std::optional<ReportedRun> run;
@@ -210,7 +203,6 @@ void declare_classifier(py::module_& module) {
       .def("scores", &scores, py::arg("x"))
       .def("probabilities", &probabilities, py::arg("x"))
       .def("save", &save, py::arg("path"), py::arg("overwrite"))
-      .def("save_onnx", &save_onnx, py::arg("path"), py::arg("width"), py::arg("overwrite"))
       .def("save_card", &save_card, py::arg("path"), py::arg("name"), py::arg("report"), py::arg("overwrite"))
       .def("to_bytes", &bytes_of)
       .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
@@ -335,6 +327,12 @@ PYBIND11_MODULE(_core, module) {
   module.def("call", &call, py::arg("name"), py::arg("keywords"));
   module.def("save_page", &save_page, py::arg("path"), py::arg("reports"), py::arg("files"), py::arg("for_public"),
              py::arg("overwrite"));
+  module.def(
+      "write_file",
+      [](const std::string& path, const py::bytes& bytes, bool overwrite) {
+        write_file(path, overwrite, static_cast<std::string_view>(bytes));
+      },
+      py::arg("path"), py::arg("bytes"), py::arg("overwrite"));
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
   module.def(
       "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));

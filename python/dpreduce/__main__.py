@@ -1,11 +1,40 @@
-"""The command `dpreduce`, in Python's process: `python3 -m dpreduce`, and what a wheel installs."""
+"""The command `dpreduce`, in Python's process: `python3 -m dpreduce`, and what a wheel installs. It has one more command:
+
+    python3 -m dpreduce onnx MODEL OUT
+"""
+import argparse
 import os
 import sys
 
 from . import _library
 
 
+def _onnx(words):
+    parser = argparse.ArgumentParser("dpreduce onnx", allow_abbrev=False,
+                                     description="Writes a model as an ONNX graph: from raw features to labels, scores and probabilities.")
+    parser.add_argument("model", metavar="MODEL", help="written by fit")
+    parser.add_argument("out", metavar="OUT", help="the graph")
+    parser.add_argument("--width", choices=["float32", "float64"], default="float32",
+                        help="what the graph computes with; float64 has the program's labels")
+    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
+    options = parser.parse_args(words)
+    from . import commands, model
+    commands.export_onnx(model.load(options.model), options.out, width=options.width, overwrite=options.overwrite)
+    print(f"wrote {options.out}")
+
+
+_COMMANDS = {"onnx": _onnx}
+
+
 def main():
+    if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
+        from .errors import Error
+        try:
+            _COMMANDS[sys.argv[1]](sys.argv[2:])
+        except Error as error:
+            print("dpreduce: " + str(error).replace("overwrite=True", "--overwrite"), file=sys.stderr)
+            return error.exit_code
+        return 0
     return _library.core().run_program([os.fsencode(word) for word in sys.argv[1:]])
 
 

@@ -14,7 +14,7 @@ import pathlib
 import tempfile
 import typing
 
-from . import _library
+from . import _library, onnx_graph
 from .errors import UsageError
 from .keywords import words_of
 
@@ -46,10 +46,11 @@ def _report_of(fitted):
 
 
 def export_onnx(model: Fitted | Model, path: Path, *, width: str = "float32", overwrite: bool = False) -> None:
-    """Writes the model as an ONNX graph, from raw features to labels, scores and probabilities: `dpreduce export --onnx`.
+    """Writes the model as an ONNX graph, from raw features to labels, scores and probabilities: `python3 -m
+    dpreduce onnx`.
     Labels are strings where the model has names of classes, as after an estimator's fit on labels that are not 0 to K - 1.
     `width` is what the graph computes with; with float64 its labels are predict's."""
-    _classifier_of(model).save_onnx(os.fspath(path), width, overwrite)
+    _library.core().write_file(os.fspath(path), onnx_graph.bytes_of(_classifier_of(model), width), overwrite)
 
 
 def export_card(model: Fitted | Model, path: Path, *, overwrite: bool = False) -> None:

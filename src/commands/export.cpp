@@ -1,4 +1,4 @@
-// dpreduce export: a model as an ONNX graph, its model card, and what reviewers ask of it.
+// dpreduce export: the model card of a model, and what reviewers ask of it.
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -15,7 +15,6 @@
 #include "common/files/atomic_file.hpp"
 #include "common/files/mapped_file.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/onnx/onnx_classifier.hpp"
 #include "report/dossier.hpp"
 #include "report/model_card.hpp"
 #include "report/registry_entry.hpp"
@@ -25,10 +24,8 @@ namespace dpreduce {
 namespace {
 
 struct ExportOptions {
-  std::string file;  // the model; or the report, where nothing is asked for that a model is needed for
-  std::string onnx;  // empty: none, as below
-  FloatWidth onnx_width = FloatWidth::kFloat32;
-  std::string card;
+  std::string file;        // the model; or the report, where nothing is asked for that a model is needed for
+  std::string card;        // empty: none, as below
   std::string report;      // of the fit that made the model
   std::string evaluation;  // private, of the model
   std::string registry;
@@ -38,18 +35,12 @@ struct ExportOptions {
   bool overwrite = false;
 
   bool wants_promise() const { return !registry.empty() || !dossier.empty(); }
-  bool wants_model() const { return !onnx.empty() || !card.empty() || !report.empty(); }
+  bool wants_model() const { return !card.empty() || !report.empty(); }
 };
 
 ExportOptions validated(ExportOptions options) {
-  if (options.onnx.empty() && options.card.empty() && !options.wants_promise()) {
-    throw UsageError("export: give --onnx FILE, --card FILE, --dossier FILE or --registry FILE, or several of them");
-  }
-  if (options.onnx.empty() && options.onnx_width != FloatWidth::kFloat32) {
-    throw UsageError("--onnx-width goes with --onnx");
-  }
-  if (options.card.empty() && !options.wants_promise() && !options.report.empty()) {
-    throw UsageError("--report goes with --card, --dossier or --registry");
+  if (options.card.empty() && !options.wants_promise()) {
+    throw UsageError("export: give --card FILE, --dossier FILE or --registry FILE, or several of them");
   }
   if (options.card.empty() && !options.evaluation.empty()) throw UsageError("--evaluation goes with --card");
   if (options.wants_promise() && options.wants_model() && options.report.empty()) {
@@ -77,7 +68,7 @@ std::string dossier_of(const ExportOptions& options, const ReportedRun& run, con
 
 void run(const ExportOptions& options) {
   std::vector<std::pair<std::string, std::unique_ptr<AtomicFile>>> files;
-  for (const std::string& path : {options.onnx, options.card, options.dossier, options.registry}) {
+  for (const std::string& path : {options.card, options.dossier, options.registry}) {
     if (path.empty()) continue;
     const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
     files.emplace_back(path, std::make_unique<AtomicFile>(path, existing));
@@ -98,7 +89,6 @@ void run(const ExportOptions& options) {
   auto file = files.begin();
   const auto write = [&](const std::string& text) { (file++)->second->write(text); };
   const std::string name = std::filesystem::path(options.file).filename().string();
-  if (!options.onnx.empty()) write(onnx_bytes(*classifier, options.onnx_width));
   if (!options.card.empty()) write(model_card(*classifier, name, report, report_path, evaluation));
   if (!options.dossier.empty()) write(dossier_of(options, *report, report_path));
   if (!options.registry.empty()) write(registry_entry(*report, report_path, text_of(options.about), options.about));
@@ -110,12 +100,10 @@ void run(const ExportOptions& options) {
 
 CommandEntry export_command() {
   const auto options = std::make_shared<ExportOptions>();
-  CommandEntry command{.name = "export", .help = "a model as an ONNX graph, and what readers and reviewers ask of it"};
+  CommandEntry command{.name = "export", .help = "what readers and reviewers ask of a model"};
   OptionTable& table = command.options;
   table.file("--model,model", options->file, "written by fit; for --dossier and --registry alone its report")
       .required();
-  table.file("--onnx", options->onnx, "an ONNX graph: from raw features to labels, scores and probabilities").written();
-  table.choice("--onnx-width", options->onnx_width, "what the graph computes with; float64 has the program's labels");
   table.file("--card", options->card, "a model card: Markdown with YAML front matter").written();
   table.file("--report", options->report,
              "of the fit that made the model: the card then says what is promised in words, what was released, and the "
@@ -130,7 +118,6 @@ CommandEntry export_command() {
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   command.footer =
       "Examples:\n"
-      "  dpreduce export model.safetensors --onnx model.onnx\n"
       "  dpreduce export model.safetensors --card card.md --report report.json\n"
       "  dpreduce export model.safetensors --card card.md --report report.json --evaluation evaluation.json\n"
       "  dpreduce export report.json --dossier dossier.md --audit audit.json\n"

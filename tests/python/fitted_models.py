@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 
+import dpreduce
 import numpy
 
 PUBLIC = "--public-x one/test_x.npy"
@@ -81,9 +82,13 @@ def fit_all(program, folder):
         run(program, folder, f"predict --model {name}.model --x x.npy --out {name}.y.npy --scores {name}.s.npy {probabilities}")
         if "threshold" in metadata:
             run(program, folder, f"predict --model {name}.model --x x.npy --sets --out {name}.sets.npy")
-        for width in ("float32", "float64"):
-            run(program, folder, f"export {name}.model --onnx {name}.{width}.onnx --onnx-width {width}")
+        write_graphs(folder, name)
     fit_numbers(program, folder)
+
+
+def write_graphs(folder, name):
+    for width in ("float32", "float64"):
+        dpreduce.export_onnx(dpreduce.load(folder / f"{name}.model"), folder / f"{name}.{width}.onnx", width=width)
 
 
 def fit_numbers(program, folder):
@@ -93,8 +98,7 @@ def fit_numbers(program, folder):
     run(program, folder, "fit --train-x one/train_x.npy --targets one/train_t.npy --feature-range -4,4 --mu 3 --threads 1 --quiet "
                          "--out numbers.model --ledger numbers.ledger")
     run(program, folder, "predict --model numbers.model --x x.npy --out numbers.s.npy")
-    for width in ("float32", "float64"):
-        run(program, folder, f"export numbers.model --onnx numbers.{width}.onnx --onnx-width {width}")
+    write_graphs(folder, "numbers")
 
 
 if __name__ == "__main__":

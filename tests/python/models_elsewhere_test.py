@@ -8,6 +8,8 @@ import os
 import pathlib
 import re
 import struct
+import subprocess
+import sys
 
 import numpy
 import onnx
@@ -167,7 +169,7 @@ def test_no_file():
         dpreduce.load("absent.model")
 
 
-# --- export --onnx
+# --- graphs
 
 
 def computed(graph, x):
@@ -231,22 +233,61 @@ def test_onnx_computes_what_the_program_does(folder, name, width):
         assert outputs["sets"].dtype == numpy.uint8 and (outputs["sets"] == numpy.load(folder / f"{name}.sets.npy")).all()
 
 
+def onnx_command(folder, *words, path=None):
+    environment = os.environ | ({"PYTHONPATH": f"{path}:{os.environ['PYTHONPATH']}"} if path else {})
+    return subprocess.run([sys.executable, "-m", "dpreduce", "onnx", *map(str, words)], cwd=folder, capture_output=True, text=True, env=environment)
+
+
+def test_the_command_writes_the_graph_that_the_package_writes(folder, tmp_path):
+    model = folder / "mean.model"
+    for width in ("float32", "float64"):
+        done = onnx_command(tmp_path, model, "a.onnx", "--width", width, "--overwrite")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "wrote a.onnx\n", "")
+        assert (tmp_path / "a.onnx").read_bytes() == (folder / f"mean.{width}.onnx").read_bytes()
+    kept = (tmp_path / "a.onnx").read_bytes()
+    refused = onnx_command(tmp_path, model, "a.onnx")
+    assert refused.returncode == 3 and refused.stderr.startswith("dpreduce: a.onnx: is there already") and "--overwrite" in refused.stderr
+    (tmp_path / "bad.model").write_bytes(b"no model")
+    assert onnx_command(tmp_path, "bad.model", "b.onnx").returncode == 3
+    assert onnx_command(tmp_path, model, "b.onnx", "--width", "float16").returncode == 2
+    assert onnx_command(tmp_path, model).returncode == 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.onnx", "bad.model"] and (tmp_path / "a.onnx").read_bytes() == kept
+
+
+def test_without_the_package_onnx_one_message_says_how_to_install_it(folder, tmp_path):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without/onnx.py").write_text("raise ImportError(\"No module named 'onnx'\")\n")
+    refused = onnx_command(tmp_path, folder / "mean.model", "a.onnx", path=tmp_path / "without")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert refused.stderr.startswith("dpreduce: onnx: ") and "apt-get install python3-onnx" in refused.stderr
+    assert not (tmp_path / "a.onnx").exists()
+
+
+def test_a_projection_keeps_its_sixteen_bits(folder):
+    constants = {one.name: one for one in onnx.load(str(folder / "fc.float64.onnx")).graph.initializer}
+    assert constants["projection"].data_type == onnx.TensorProto.INT16
+
+
+def test_steps_that_a_model_has_not_are_not_in_its_graph(folder):
+    operators = {node.op_type for node in onnx.load(str(folder / "mean.float32.onnx")).graph.node}
+    assert not operators & {"Cast", "Gather", "Pad", "Reshape", "Round", "Softmax", "Sub", "Transpose"}
+
+
 def test_exports_are_files_that_appear_whole_and_are_kept(folder, tmp_path):
     model = folder / "mean.model"
-    program(tmp_path, f"export {model} --onnx a.onnx --card a.md")
-    first = (tmp_path / "a.onnx").read_bytes()
-    assert "a.onnx" in program(tmp_path, f"export {model} --onnx a.onnx", code=3).stderr
-    program(tmp_path, f"export {model} --onnx a.onnx --overwrite", ranks=2)
-    assert (tmp_path / "a.onnx").read_bytes() == first
-    for line, words in [("", "give --onnx FILE, --card FILE, --dossier FILE or --registry FILE"), ("--onnx b --card b", "must be different files"),
-                        ("--card b --onnx-width float64", "goes with --onnx"), ("--onnx b --report r.json", "goes with --card, --dossier or --registry"),
-                        ("--onnx b --dossier d", "give --report FILE beside the model"), ("--registry e", "goes with --about"),
+    program(tmp_path, f"export {model} --card a.md")
+    first = (tmp_path / "a.md").read_bytes()
+    assert "a.md" in program(tmp_path, f"export {model} --card a.md", code=3).stderr
+    program(tmp_path, f"export {model} --card a.md --overwrite", ranks=2)
+    assert (tmp_path / "a.md").read_bytes() == first
+    for line, words in [("", "give --card FILE, --dossier FILE or --registry FILE"), ("--card b --dossier b", "must be different files"),
+                        ("--card b --dossier d", "give --report FILE beside the model"), ("--registry e", "goes with --about"),
                         ("--card b --audit a", "goes with --dossier")]:
         assert words in program(tmp_path, f"export {model} {line}", code=2).stderr
     program(tmp_path, f"export {model} --card {model} --overwrite", code=2)
     (tmp_path / "bad.model").write_bytes(b"no model")
-    program(tmp_path, "export bad.model --onnx b.onnx", code=3)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.md", "a.onnx", "bad.model"]
+    program(tmp_path, "export bad.model --card b.md", code=3)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.md", "bad.model"]
 
 
 # --- export --card

@@ -45,7 +45,7 @@ void require_name_of_model(const std::string& out) {
   throw UsageError(
       fmt::format("--out {}: a model is a safetensors file; name it {}{}", out,
                   std::filesystem::path(path).replace_extension(".safetensors").string(),
-                  path.extension() == ".onnx" ? ", and make the graph of it with `dpreduce export --onnx`" : ""));
+                  path.extension() == ".onnx" ? ", and make the graph of it with `python3 -m dpreduce onnx`" : ""));
 }
 
 void check(const OutputOptions& output) {

@@ -21,7 +21,6 @@ constexpr std::string_view kSeparators = " \t,:;=()[]{}<>\"'";
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
 constexpr std::size_t kShortestDrawn = 16;  // digits of a word that looks drawn
 constexpr std::size_t kLongestLine = 4096;  // a longer one, a script's, is one word
-constexpr std::size_t kShortestText = 6;    // among bytes
 
 // Digests are no numbers, even where all of their digits are decimal.
 constexpr std::size_t kLongestNumber = 24;
@@ -142,22 +141,6 @@ void PublicFields::add_output(const std::string& name, std::string_view text, do
   add_text(name, read);
 }
 
-void PublicFields::add_bytes(const std::string& name, std::string_view bytes) {
-  add_word(name, bytes);
-  std::string texts;
-  std::string text;
-  for (const char c : bytes) {
-    if (std::isprint(static_cast<unsigned char>(c)) != 0) {
-      text += c;
-      continue;
-    }
-    if (text.size() >= kShortestText) texts += text + "\n";
-    text.clear();
-  }
-  add_text(name, texts + text);
-  numbers_.emplace_back(name + ", bytes", static_cast<double>(bytes.size()));
-}
-
 void PublicFields::add_json(const std::string& name, const nlohmann::json& value) {
   if (value.is_number()) {
     numbers_.emplace_back(name, value.get<double>());
@@ -202,8 +185,6 @@ void PublicFields::add_file(const std::string& name, const std::filesystem::path
         if (std::isfinite(entries[e])) numbers_.emplace_back(fmt::format("{}/{}[{}]", name, key, e), entries[e]);
       }
     }
-  } else if (extension == ".onnx") {
-    add_bytes(name, content);
   } else {
     add_text(name, content, known);
   }

@@ -4,7 +4,6 @@
 //     .json, and each line of .jsonl     every value, by its path
 //     .safetensors                       every entry of the metadata (JSON inside of it too) and of every tensor; each
 //                                        tensor's bytes once more as one word, so that equal tensors show
-//     .onnx                              its size, its bytes as one word, and every text among them
 //     any other text                     every word and number of every line
 //
 // Numbers are numbers. All else are words, which mean nothing, but may be equal to each other. Each digit of a long
@@ -41,7 +40,6 @@ class PublicFields {
   void add_json(const std::string& name, const nlohmann::json& value);
   /// A file, by the ending of its name. Throws BadInput where it cannot be read, or is not what its name says.
   void add_file(const std::string& name, const std::filesystem::path& path, const KnownLines& known = {});
-  void add_bytes(const std::string& name, std::string_view bytes);
 
   const std::vector<std::pair<std::string, double>>& numbers() const { return numbers_; }
   const std::vector<std::pair<std::string, std::string>>& words() const { return words_; }

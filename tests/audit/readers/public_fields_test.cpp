@@ -114,14 +114,6 @@ TEST(PublicFields, KnownLinesOfAPageAreKnownByTheirPlace) {
   EXPECT_TRUE(has_number(fields, 2.0));  // lines
 }
 
-TEST(PublicFields, TextsAmongBytesAreThere) {
-  PublicFields fields;
-  fields.add_bytes("graph", std::string("\1\2trained_on\0rows 171\3", 23));
-  EXPECT_TRUE(has_word(fields, "trained_on"));
-  EXPECT_TRUE(has_number(fields, 171.0));
-  EXPECT_TRUE(has_number(fields, 23.0));  // bytes
-}
-
 TEST(PublicFields, RefusesWhatIsNotWhatItsNameSays) {
   const PrivateFolder folder;
   PublicFields fields;

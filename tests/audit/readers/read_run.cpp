@@ -20,7 +20,6 @@
 #include "common/base/json_text.hpp"
 #include "common/base/utf8.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/onnx/onnx_classifier.hpp"
 #include "report/model_card.hpp"
 #include "report/reported_run.hpp"
 #include "tests/audit/readers/public_fields.hpp"
@@ -187,7 +186,7 @@ class ReadRuns {
   fs::path known_report() const { return known_ / "report-0.json"; }
 
   // Everything that the known run and a second one leave to readers: ledger, model, report, page, metrics, checkpoint,
-  // exit code, and the ONNX graph and the card of the second one's model; and what the second one printed.
+  // exit code, and the card of the second one's model; and what the second one printed.
   PublicFields read(World world) const {
     PublicFields fields;
     const auto words = next_words(world == World::kWithCanary ? files_.with : files_.without);
@@ -200,9 +199,7 @@ class ReadRuns {
       fields.add_file(fs::relative(file, next_).string(), file, known_lines_);
     }
     if (code == ExitCode::kDone && trains()) {
-      const fs::path model = next_ / "model-1.safetensors";
-      fields.add_bytes("onnx", onnx_bytes(load_classifier(model), FloatWidth::kFloat32));
-      fields.add_text("card", card_of(model, next_ / "report-1.json"), known_lines_);
+      fields.add_text("card", card_of(next_ / "model-1.safetensors", next_ / "report-1.json"), known_lines_);
     }
     return fields;
   }

@@ -163,18 +163,15 @@ TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
 }
 
 TEST(CommandLine, ExportWantsAFormAndWhatGoesWithIt) {
-  EXPECT_NO_THROW(
-      parsed_command({"export", "m", "--onnx", "o", "--onnx-width", "float64", "--card", "c", "--report", "r"}));
+  EXPECT_NO_THROW(parsed_command({"export", "m", "--card", "c", "--report", "r"}));
   EXPECT_NO_THROW(parsed_command({"export", "r", "--dossier", "d", "--audit", "a", "b"}));
   EXPECT_NO_THROW(parsed_command({"export", "m", "--report", "r", "--registry", "e", "--about", "t", "--card", "c"}));
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"export", "m"},
-                                             {"export", "--onnx", "o"},
-                                             {"export", "m", "--card", "c", "--onnx-width", "float64"},
-                                             {"export", "m", "--onnx", "o", "--onnx-width", "float16"},
-                                             {"export", "m", "--onnx", "o", "--report", "r"},
-                                             {"export", "m", "--onnx", "o", "--card", "./o"},
-                                             {"export", "m", "--onnx", "o", "--dossier", "d"},
+                                             {"export", "--card", "c"},
+                                             {"export", "m", "--report", "r"},
+                                             {"export", "m", "--card", "o", "--dossier", "./o"},
+                                             {"export", "m", "--card", "c", "--dossier", "d"},
                                              {"export", "r", "--registry", "e"},
                                              {"export", "r", "--dossier", "d", "--about", "t"},
                                              {"export", "r", "--card", "c", "--audit", "a"},
@@ -302,7 +299,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {"report"},
                    "report needs FILE ...: written by fit --report, evaluate --private --report, sweep or --ledger"},
         BadCommand{"pickle", fit_arguments({"--mu", "1", "--out", "a/x.pkl"}), "name it a/x.safetensors"},
-        BadCommand{"onnx", fit_arguments({"--mu", "1", "--out", "x.onnx"}), "dpreduce export --onnx"},
+        BadCommand{"onnx", fit_arguments({"--mu", "1", "--out", "x.onnx"}), "python3 -m dpreduce onnx"},
         BadCommand{"unknown_command", {"train"}, "'train' is not a command (see dpreduce --help)"},
         BadCommand{"unknown_option", fit_arguments({"--epsilonn", "1"}),
                    "--epsilonn is not an option of fit; did you mean --epsilon?"},
