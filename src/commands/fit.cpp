@@ -382,7 +382,7 @@ class FitSteps {
 
 // A first fit needs these options, and no more: --help shows them.
 void put_first(OptionTable& table) {
-  table.put_first("--train-x", "features: .npy, .npz, .pt, .csv, file.h5:/dataset, or a pattern");
+  table.put_first("--train-x", "features: .npy, .npz, .csv, file.h5:/dataset, or a pattern");
   table.put_first("--train-y", "labels: one integer from 0 to K-1 a row");
   table.put_first("--classes", "K, how many classes there are: public");
   table.put_first("--class-names", "names of classes, one a line, for labels that are names");

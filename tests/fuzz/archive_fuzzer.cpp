@@ -1,4 +1,4 @@
-// Any bytes as an .npz or .pt file, and as a .csv: refused with BadInput, or read without touching a byte outside them.
+// Any bytes as an .npz file, and as a .csv: refused with BadInput, or read without touching a byte outside them.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FileDescriptor memory(::memfd_create("fuzz", MFD_CLOEXEC));
   if (write_all(memory.get(), std::as_bytes(std::span(data, size))) < size || size == 0) return 0;
   const std::string path = fmt::format("/proc/self/fd/{}", memory.get());
-  for (const char* const name : {"", "features", "turned"}) {
+  for (const char* const name : {"", "features"}) {
     read_some([&] { return open_archive(MappedFile(path), path, name); });
   }
   for (const ArrayRole role : {ArrayRole::kFeatures, ArrayRole::kLabels}) {

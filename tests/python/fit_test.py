@@ -49,6 +49,27 @@ def test_rows_are_read_wherever_they_lie(rows, tmp_path):
     assert bytes_of(half, y) == bytes_of(half.astype(np.float32), y)
 
 
+class Tensor:
+    """As PyTorch's, which need not be installed."""
+
+    __module__ = "torch"
+    device, requires_grad, dtype = type("device", (), {"type": "cpu"}), False, "torch.float32"
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None):
+        return np.asarray(self.values, dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_tensors_are_rows_and_labels(rows):
+    x, y = rows
+    assert bytes_of(Tensor(x), Tensor(y)) == bytes_of(x, y)
+
+
 def test_features_are_not_copied():
     x, y = labeled_rows(60000)
     x = np.asfortranarray(np.tile(x, (1, 20)))  # 77 MB

@@ -108,7 +108,7 @@ void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
 void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets) {
   table
       .files("--train-x", data.train.x,
-             "features, .npy, .npz, .pt, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
+             "features, .npy, .npz, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
       .required()
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);

@@ -7,30 +7,16 @@
 #include "common/base/error.hpp"
 #include "common/base/utf8.hpp"
 #include "common/data/npy_array.hpp"
-#include "common/data/torch_tensors.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-std::unique_ptr<ArrayFile> open_npz(ZipFile archive, const std::string& path, const std::string& name) {
-  std::vector<std::string> names;
-  std::vector<ZipFile::Member> members;
-  for (const ZipFile::Member& member : archive.members()) {
-    if (!member.name.ends_with(kSuffix)) continue;
-    names.push_back(member.name.substr(0, member.name.size() - kSuffix.size()));
-    members.push_back(member);
-  }
-  const std::size_t place = place_of_array(names, path, name);
-  return std::make_unique<NpyArray>(std::move(archive).take(members[place]), path + ":" + names[place], path);
-}
-
-}  // namespace
-
+// The place of `name` among `names`; of an empty name that of the only one.
 std::size_t place_of_array(const std::vector<std::string>& names, const std::string& path, const std::string& name) {
   if (names.empty()) {
-    throw BadInput(fmt::format("{}: has no array; write it with numpy.savez, or torch.save of tensors", path));
+    throw BadInput(fmt::format("{}: has no array; write it with numpy.savez", path));
   }
   if (name.empty() && names.size() == 1) return 0;
   const auto found = std::ranges::find(names, name);
@@ -45,14 +31,31 @@ std::size_t place_of_array(const std::vector<std::string>& names, const std::str
                              name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path));
 }
 
+bool is_of_torch(const ZipFile& archive) {
+  return std::ranges::any_of(archive.members(), [](const ZipFile::Member& member) {
+    return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
+  });
+}
+
+}  // namespace
+
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name) {
   ZipFile archive(std::move(file), path);
-  const auto is_pickle = [](const ZipFile::Member& member) {
-    return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
-  };
-  const auto pickle = std::ranges::find_if(archive.members(), is_pickle);
-  if (pickle == archive.members().end()) return open_npz(std::move(archive), path, name);
-  return open_tensor(std::move(archive), ZipFile::Member(*pickle), path, name);
+  if (is_of_torch(archive)) {
+    throw BadInput(
+        fmt::format("{}: is a file of torch.save; convert it: numpy.save('x.npy', torch.load('{}', "
+                    "map_location='cpu', weights_only=True){}.numpy())",
+                    path, path, name.empty() ? "" : fmt::format("['{}']", name)));
+  }
+  std::vector<std::string> names;
+  std::vector<ZipFile::Member> members;
+  for (const ZipFile::Member& member : archive.members()) {
+    if (!member.name.ends_with(kSuffix)) continue;
+    names.push_back(member.name.substr(0, member.name.size() - kSuffix.size()));
+    members.push_back(member);
+  }
+  const std::size_t place = place_of_array(names, path, name);
+  return std::make_unique<NpyArray>(std::move(archive).take(members[place]), path + ":" + names[place], path);
 }
 
 }  // namespace dpreduce

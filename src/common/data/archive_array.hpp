@@ -1,8 +1,7 @@
-// One array of a zip file: of numpy.savez (.npz), or a tensor of torch.save (.pt).
+// One array of a zip file, as numpy.savez writes it (.npz).
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 
 #include "common/data/array_file.hpp"
@@ -11,11 +10,8 @@
 namespace dpreduce {
 
 /// Opens the array `name` of the archive; of an empty name its only one. `path` is that of the file. Throws BadInput
-/// where the file is damaged, has no such array, or several and no name, which are then told; and as NpyArray, or
-/// torch_tensors.hpp, does.
+/// where the file is damaged, has no such array, or several and no name, which are then told; where torch.save wrote
+/// it, with the line that converts it; and as NpyArray does.
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name);
-
-/// The place of `name` among `names`; of an empty name that of the only one. Throws BadInput as open_archive.
-std::size_t place_of_array(const std::vector<std::string>& names, const std::string& path, const std::string& name);
 
 }  // namespace dpreduce

@@ -267,9 +267,7 @@ std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   if (is_zip(file.bytes())) return open_archive(std::move(file), parts.file, parts.dataset);
   if (parts.dataset.empty()) return std::make_unique<NpyArray>(whole(std::move(file)), parts.file, parts.file);
   throw BadInput(
-      fmt::format("{}: is no zip file, as numpy.savez and torch.save (since 1.6) write them; name it alone, "
-                  "or write it again",
-                  parts.file));
+      fmt::format("{}: is no zip file, as numpy.savez writes it; name it alone, or write it again", parts.file));
 }
 
 }  // namespace dpreduce

@@ -157,7 +157,7 @@ class ArrayFile {
   std::vector<std::byte> scratch_;
 };
 
-/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] and file.pt[:name] (archive_array.hpp), file.csv
+/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] (archive_array.hpp), file.csv
 /// (csv_array.hpp, which needs the role), anything else as .npy. Throws BadInput.
 std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role = ArrayRole::kLabels);
 

@@ -31,8 +31,7 @@ constexpr OtherFormat kOtherFormats[] = {
      "pandas.read_feather('{0}').to_numpy('float32'))"},
     {"FEA1", "is a Feather file; convert it: numpy.save('x.npy', pandas.read_feather('{0}').to_numpy('float32'))"},
     {"\x80",
-     "is a Python pickle, which is never read, since reading runs what is in it; save a tensor by torch.save of "
-     "PyTorch 1.6 or later, or an array with numpy.save"},
+     "is a Python pickle, which is never read, since reading runs what is in it; save the array with numpy.save"},
     {"\x1f\x8b", "is packed by gzip; unpack it with gunzip"}};
 constexpr std::size_t kMaxTextLength = 64 * 1024;  // NumPy itself warns from 10,000; a plain array needs about 120
 constexpr std::size_t kMaxCharacters = 65536;      // of a string: a class name is shorter
@@ -214,8 +213,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   }
   if (!bytes.starts_with(kMagic)) {
     throw BadInput(fmt::format(
-        "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, .pt, numbers as .csv, and "
-        "HDF5 as file.h5:/dataset",
+        "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, numbers as .csv, and HDF5 "
+        "as  file.h5:/dataset",
         name));
   }
   const auto cut = [&]() -> BadInput {

@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-/// A file, and the array in it: of HDF5 the dataset, which begins with "/"; of .npz and .pt its name; or empty.
+/// A file, and the array in it: of HDF5 the dataset, which begins with "/"; of .npz its name; or empty.
 struct ArrayPath {
   std::string file;
   std::string dataset;

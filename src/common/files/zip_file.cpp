@@ -148,13 +148,4 @@ StoredBytes ZipFile::take(const Member& member) && {
   return {std::move(file_), member.offset, member.stored, std::move(bytes), member.is_packed};
 }
 
-std::vector<std::byte> ZipFile::read(const Member& member, std::size_t most) const {
-  if (member.unpacked > most) {
-    refuse(fmt::format("member {} has {} bytes, more than {}", in_quotes(member.name), member.unpacked, most));
-  }
-  if (member.is_packed) return unpacked(member);
-  const auto stored = file_.bytes().subspan(member.offset, member.stored);
-  return {stored.begin(), stored.end()};
-}
-
 }  // namespace dpreduce

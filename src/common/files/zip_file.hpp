@@ -1,4 +1,4 @@
-// A zip file (.npz, .pt), mapped into memory: its members, where they lie or unpacked.
+// A zip file (.npz), mapped into memory: its members, where they lie or unpacked.
 //
 //     members, each: local header | bytes  ...  central directory: one header a member  ...  its place, at the end
 //
@@ -60,8 +60,6 @@ class ZipFile {
   /// The member's bytes; the mapping goes with them. Memory: of a packed member all of its bytes, at most 1032 times
   /// what the file has of it, which is deflate's best. Throws BadInput where it does not unpack to what it was.
   StoredBytes take(const Member& member) &&;
-  /// A copy of the member's bytes. Throws BadInput also where they are more than `most`.
-  std::vector<std::byte> read(const Member& member, std::size_t most) const;
 
  private:
   [[noreturn]] void refuse(const std::string& fault) const;
