@@ -11,7 +11,7 @@
 // directions of small classes are mostly noise, and such classes are never predicted. A choice among m rows needs
 // utilities that differ by some log m / epsilon: below the second bound it is mostly chance, and means lose less.
 // Source: the suggestion that closes section 5.1 of [wahdany2025]; the rule is ours, and
-// docs/explanation/methods/prototypes.md says what it was measured on.
+// docs/explanation/methods/sums-and-prototypes.md says what it was measured on.
 #pragma once
 
 #include <cstddef>

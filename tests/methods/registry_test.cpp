@@ -39,10 +39,22 @@ TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
   }
 }
 
-TEST(Registry, EveryMethodHasAPage) {
+// The methods' first page names where each is described: a page, or a section of one.
+TEST(Registry, EveryMethodIsDescribed) {
+  const std::string folder = DPREDUCE_TEST_DATA "/../../docs/explanation/methods/";
+  const auto text_of = [&](const std::string& page) {
+    std::ifstream file(folder + page);
+    return "\n" + std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  const std::string index = text_of("index.md");
   for (const MethodEntry* method : all_methods()) {
-    const std::string page = fmt::format("/../../docs/explanation/methods/{}.md", method->name);
-    EXPECT_TRUE(std::filesystem::exists(DPREDUCE_TEST_DATA + page)) << page;
+    const std::string row = fmt::format("\n| [{}](", method->name);
+    const std::size_t begin = index.find(row);
+    ASSERT_NE(begin, std::string::npos) << "docs/explanation/methods/index.md: no row of " << method->name;
+    const std::size_t link = begin + row.size();
+    const std::string page = index.substr(link, index.find_first_of("#)", link) - link);
+    EXPECT_NE(text_of(page).find(fmt::format("# {}: ", method->name)), std::string::npos)
+        << page << ": no heading of " << method->name;
   }
 }
 
