@@ -265,7 +265,7 @@ TEST_F(ConsentFile, EachKeyIsDocumented) {
   SiloConsent consent;
   OptionTable table;
   declare_consent(table, consent);
-  std::ifstream page(DPREDUCE_SOURCE "/docs/reference/consent.md");
+  std::ifstream page(DPREDUCE_SOURCE "/docs/how-to/consent.md");
   std::vector<std::string> documented;
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("| `")) documented.push_back(line.substr(3, line.find('`', 3) - 3));
