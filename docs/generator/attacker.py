@@ -130,7 +130,7 @@ def picture(parts, told):
 
 
 def files(docs):
-    page = os.path.join(docs, "explanation/attacker.md")
+    page = os.path.join(docs, "explanation/mu-gdp.md")
     with open(page, encoding="utf-8") as file:
         text = file.read()
     if BEGIN not in text or END not in text:
