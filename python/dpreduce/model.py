@@ -1,6 +1,6 @@
 """Models in files: what they say, and the library's predictions.
 
-A file is a safetensors file (docs/reference/model-format.md). It is parsed, never executed. Where the library is not, an
+A file is a safetensors file (docs/reference/files.md). It is parsed, never executed. Where the library is not, an
 ONNX graph does the same: `python3 -m dpreduce onnx`.
 """
 from __future__ import annotations
