@@ -271,7 +271,7 @@ std::vector<ClassCell> all_class_cells() {
 }
 
 constexpr const char* kClasses = R"(
-## Classes
+### Classes
 
 Balanced accuracy, the recall of one class of that share, and the AUC of that class against the rest: by default
 (`--metrics accuracy,recall`), and by `--metrics auc`. The model recalls .691 of that class and .933 of all others; its
@@ -329,7 +329,7 @@ int main() {
   fmt::print("{}", kClasses);
   for (const ClassCell& cell : measured(all_class_cells())) fmt::print("{}", line_of(cell));
   fmt::print(
-      "\n## Numbers\n\nR^2 and RMSE of normal targets and errors, whose range is four of their standard deviations to "
+      "\n### Numbers\n\nR^2 and RMSE of normal targets and errors, whose range is four of their standard deviations to "
       "either side.\n\n"
       "| epsilon | rows | R^2 | holds R^2 | too little data | width where told | holds RMSE "
       "|\n|---|---|---|---|---|---|---|\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measures the parts of dpreduce on this machine and writes docs/experiments/performance.md. launch/performance starts this.
 
-    performance_page.py PAGE BUILD
+    performance_page.py PAGE BUILD     writes its part of PAGE
 
 DPREDUCE names the program, beside which lies bench/dpreduce_bench; BEFORE an earlier build of both, whose rounds and fits are measured in turn with this one's; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
 the machine makes a call slower, never faster. FEATURES (data/fashion_mnist) has the rows of whole fits, of which there are FITS (15) of each kind.
@@ -15,6 +15,7 @@ import tempfile
 import time
 
 from measured_machine import bench_beside, machine_with_load
+from page_part import write_part
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
@@ -187,9 +188,7 @@ def main(page, build):
     text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), kept_rows=KEPT_ROWS, kept_dim=KEPT_DIM, rounds_by_classes=rounds_by_classes(),
                        before=f" `ms before` is an earlier build's, {version(BEFORE)}, in turn with this one's." if BEFORE else "", noise=noises(),
                        reduce=f"{reduced:.1f}", fits=FITS, fit=fits(), start=1e3 * silo_start())
-    with open(page + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(page + ".new", page)
+    write_part(page, "launch/performance", text)
 
 
 if __name__ == "__main__":

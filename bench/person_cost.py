@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """CPU seconds of fits whose unit is a person, beside the same fits of rows. launch/person-cost starts this; its head says what may be set.
 
-    person_cost.py PAGE BUILD FOLDER     writes PAGE; data sets are drawn in FOLDER, and deleted
+    person_cost.py PAGE BUILD FOLDER     writes its part of PAGE; data sets are drawn in FOLDER, and deleted
 
 Every fit has one thread, one rank and a seed. The ways of a method are measured in turn, REPEATS times or, where a fit takes less than
 SHORT seconds, four times as often: a small difference of short times needs more of them. The least of each counts: other work on the
@@ -15,6 +15,7 @@ import sys
 import numpy as np
 
 from measured_machine import machine_with_load
+from page_part import write_part
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
@@ -32,7 +33,7 @@ DRAWN = {
                  "methods": ["mean", "ls --shared-gram", "fc --rounds 2"]},
 }
 DIM = int(os.environ.get("DIM", 768))
-PAGE = """# What persons cost
+PART = """## What persons cost
 
 Written by `launch/person-cost`. Built from {build}. Every figure comes from that command.
 
@@ -101,7 +102,7 @@ def section(shape, folder):
         lines.append([f"`{method}`", *cells])
         print(shape, *lines[-1], flush=True)
     head = ["", *(f"{way}, {'any order' if data == 'drawn' else 'sorted'}" for data, way in columns)]
-    return f"## {rows:,} x {DIM}, {classes} classes\n\n`{options}`\n\n{table(head, lines)}"
+    return f"### {rows:,} x {DIM}, {classes} classes\n\n`{options}`\n\n{table(head, lines)}"
 
 
 def main(page, build, folder):
@@ -116,9 +117,7 @@ def main(page, build, folder):
             shutil.rmtree(work)
     finally:
         shutil.rmtree(folder)
-    with open(page + ".new", "w", encoding="utf-8") as file:
-        file.write(PAGE.format(build=build, machine=told, repeats=REPEATS, short_repeats=4 * REPEATS, short=SHORT, fit=FIT, bound=BOUND, tables="\n\n".join(tables)))
-    os.replace(page + ".new", page)
+    write_part(page, "launch/person-cost", PART.format(build=build, machine=told, repeats=REPEATS, short_repeats=4 * REPEATS, short=SHORT, fit=FIT, bound=BOUND, tables="\n\n".join(tables)))
 
 
 if __name__ == "__main__":

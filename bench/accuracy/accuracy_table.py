@@ -13,6 +13,8 @@ from published_methods import PUBLISHED, RIDGES
 from runs import RunFailed, Runner, Set, Spread, best_of, settings_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(f"{ROOT}/bench")
+from page_part import write_part  # noqa: E402
 DELTA = 1e-5
 # Of docs/experiments/accuracy.md, with their epsilons, unless SETS and EPSILONS say otherwise.
 SETS = {"fmnist768": "0.1 0.5 1 2 8", "debshort": "0.1 1 8", "glyphs62": "0.1 1 8", "teams45": "0.1 1 8",
@@ -43,8 +45,8 @@ def stated_variables(*further):
     return [f'{name}="{os.environ[name]}"' for name in ("EPSILONS", "SEEDS", "SETS", *further) if name in os.environ]
 
 
-def write_page(template, page, runner, seeds, **values):
-    """docs/experiments/PAGE.md of bench/accuracy/TEMPLATE.md, and what all pages of runs state."""
+def write_page(template, page, runner, seeds, part=None, **values):
+    """docs/experiments/PAGE.md, or its part of that name, of bench/accuracy/TEMPLATE.md, and what all pages of runs state."""
     with open(f"{ROOT}/bench/accuracy/{template}.md") as f:
         document = Template(f.read()).substitute(
             build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
@@ -53,9 +55,12 @@ def write_page(template, page, runner, seeds, **values):
             notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)
                             if any(f"[^{i}]" in str(value) for value in values.values())), **values)
     path = f"{ROOT}/docs/experiments/{page}.md"
-    with open(path + ".partial", "w") as f:
-        f.write(document)
-    os.rename(path + ".partial", path)
+    if part:
+        write_part(path, part, document)
+    else:
+        with open(path + ".partial", "w") as f:
+            f.write(document)
+        os.rename(path + ".partial", path)
     print(path)
 
 

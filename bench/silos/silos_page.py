@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes docs/experiments/silos.md and network.md from what launch/simulate-silos has left. launch/silo-tables and
+"""Writes the parts of docs/experiments/silos.md from what launch/simulate-silos has left. launch/silo-tables and
 launch/network-tables start this.
 
     silos_page.py rows DATA OUT COUNT          the first COUNT training rows of DATA, and its test rows, to OUT
@@ -11,6 +11,8 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+from page_part import write_part  # noqa: E402
 
 
 def rows(data, out, count):
@@ -103,22 +105,20 @@ def matrix(figures):
 
 def network(page, build, figures, *folders):
     runs = {int(trip): load(folder) for trip, folder in (folder.split("=", 1) for folder in folders)}
-    fill(page, "network.md", {"@BUILD@": build, "@CORES@": str(os.cpu_count()), "@DELAYS@": delays(runs),
-                              "@WAITS@": waits(runs[0]), "@MATRIX@": matrix(figures)})
+    fill(page, "launch/network-tables", "network.md", {"@BUILD@": build, "@CORES@": str(os.cpu_count()), "@DELAYS@": delays(runs),
+                                                      "@WAITS@": waits(runs[0]), "@MATRIX@": matrix(figures)})
 
 
 def write(page, build, plain, secure):
-    fill(page, "silos.md", {"@BUILD@": build, "@PLAIN@": accuracies(load(plain)), "@SECURE@": costs(load(secure))})
+    fill(page, "launch/silo-tables", "silos.md", {"@BUILD@": build, "@PLAIN@": accuracies(load(plain)), "@SECURE@": costs(load(secure))})
 
 
-def fill(page, template, values):
+def fill(page, part, template, values):
     with open(os.path.join(HERE, template), encoding="utf-8") as file:
         text = file.read()
     for name, value in values.items():
         text = text.replace(name, value)
-    with open(page + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(page + ".new", page)
+    write_part(page, part, text)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class _Graph:
 
 
 class _ClassifierGraph(_Graph):
-    """The steps of docs/reference/model-format.md, each with its equation."""
+    """The steps of docs/reference/files.md, each with its equation."""
 
     def __init__(self, onnx, width, tensors, metadata):
         super().__init__(onnx, width)

@@ -1,7 +1,7 @@
 // Every line cut, reset and silenced at every record of TLS, every party killed, and every message changed, in turn:
 // the run ends right, with the same bytes everywhere, or refused with its reason; never wrong, and never later than it
 // may. Parties are threads with a wire each, over TCP. The long form plays all stories; its figures stand in
-// docs/experiments/network.md.
+// docs/experiments/silos.md.
 #include <atomic>
 #include <fstream>
 
