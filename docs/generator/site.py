@@ -6,7 +6,7 @@ import pathlib
 import yaml
 from mkdocs.structure.files import File
 
-OF_ROOT = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md", "contributing.md": "CONTRIBUTING.md", "citation.md": "CITATION.cff"}
+OF_ROOT = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md", "contributing.md": "CONTRIBUTING.md"}
 
 
 def on_files(files, config):
@@ -19,11 +19,11 @@ def on_files(files, config):
 
 
 def on_page_read_source(page, config):
+    root = pathlib.Path(config["config_file_path"]).parent
+    if page.file.src_path == "bibliography.md":
+        return (root / "docs/bibliography.md").read_text() + citation(root)
     name = OF_ROOT.get(page.file.src_path)
-    if name is None:
-        return None
-    text = (pathlib.Path(config["config_file_path"]).parent / name).read_text()
-    return citation(text) if name.endswith(".cff") else from_docs(text)
+    return None if name is None else from_docs((root / name).read_text())
 
 
 def from_docs(text):
@@ -34,13 +34,12 @@ def from_docs(text):
     return text
 
 
-def citation(text):
-    """The page of CITATION.cff."""
-    cited = yaml.safe_load(text)
+def citation(root):
+    """How to cite the program, of CITATION.cff."""
+    cited = yaml.safe_load((root / "CITATION.cff").read_text())
     authors = " and ".join(f"{{{author['name']}}}" for author in cited["authors"])
-    return f"""# Citation
-
-{cited["message"].replace("docs/bibliography.md", "[bibliography](bibliography.md)")}
+    return f"""
+## This program
 
 ```bibtex
 @software{{dpreduce,
@@ -49,11 +48,5 @@ def citation(text):
   license = {{{cited["license"]}}},
   version = {{as dpreduce --version prints it}}
 }}
-```
-
-The same for programs that read `CITATION.cff`:
-
-```yaml
-{text.strip()}
 ```
 """
