@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "aggregator/solvers/coordinate_law.hpp"
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
@@ -11,6 +13,8 @@ namespace {
 constexpr double kRowsLongerThanUsual = 1.15;  // g
 constexpr double kSmallestRadius = 0.1;        // of C
 constexpr double kLargestLeft = 0.6;           // of C
+constexpr std::size_t kFewestDenoised = 64;    // coordinates that show a law
+constexpr double kSmallestError = 0.02;        // e / |y|^2, below which y is left alone
 
 }  // namespace
 
@@ -39,8 +43,15 @@ void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
   const double error = noise > 0.0 ? static_cast<double>(mean_.size()) / precision_ : 0.0;
   const double kept = energy > 0.0 ? std::max(0.0, 1.0 - error / energy) : 0.0;
   const double longest = lattice_.clip_norm;
-  const double factor = std::min(kept, energy > 0.0 ? longest / std::sqrt(energy) : 0.0);
-  for (double& entry : mean_) entry *= factor;
+  std::optional<std::vector<double>> by_law;
+  if (mean_.size() >= kFewestDenoised && error > kSmallestError * energy) {
+    by_law = denoised(mean_, 1.0 / std::sqrt(precision_));
+  }
+  for (std::size_t a = 0; a < mean_.size(); ++a) mean_[a] = by_law ? (*by_law)[a] : kept * mean_[a];
+  const double length = std::sqrt(squared_norm(mean_));
+  if (length > longest) {
+    for (double& entry : mean_) entry *= longest / length;
+  }
   if (noise == 0.0) {
     ball_center_ = mean_;
     radius_ = 2.0 * longest;

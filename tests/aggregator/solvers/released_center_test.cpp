@@ -62,6 +62,25 @@ TEST(Center, OfNoiseAloneIsShort) {
   EXPECT_LT(longer, 20) << "without shrinking all of them are as long as a row";  // |N| / n is 14 row lengths
 }
 
+// A mean that every tenth of 400 coordinates holds, as long as its noise: shrinking alone leaves half of the noise.
+TEST(Center, IsDenoisedByTheLawOfItsCoordinates) {
+  std::mt19937_64 random(39);
+  std::normal_distribution<double> normal;
+  const Lattice lattice{1.0, 400};
+  constexpr std::int64_t kRows = 1000;
+  const double noise = 0.5 / std::sqrt(400.0);
+  const auto mean = [](std::size_t a) { return a % 10 == 0 ? 0.5 / std::sqrt(40.0) : 0.0; };
+  const double unit = lattice.scale() * kRows;
+  std::vector<std::int64_t> sum;
+  for (std::size_t a = 0; a < lattice.dim; ++a) {
+    sum.push_back(std::llround(unit * (mean(a) + noise * normal(random))));
+  }
+  const std::vector<double> found = center(sum, unit * noise, kRows, 0, lattice);
+  double squares = 0.0;
+  for (std::size_t a = 0; a < lattice.dim; ++a) squares += std::pow(found[a] - mean(a), 2);
+  EXPECT_LT(squares, 0.3 * 0.25) << "of the noise's .25";
+}
+
 // 1000 rows of squared length 1, of 400 features, of which the mean has .96: the rest is .2 long. What a fit releases
 // is the sum of them and the rest's in its ball, each with noise of `sigma` in units of the ball.
 struct Steps {
