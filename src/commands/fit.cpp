@@ -36,6 +36,7 @@
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/prediction_memory.hpp"
+#include "forecast/run_cost.hpp"
 #include "methods/registry.hpp"
 #include "refit/kept_statistics.hpp"
 #include "report/explanation.hpp"
@@ -134,26 +135,6 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
   }
 }
 
-// Forecasts what the run will cost, at the coordinator. Collective.
-RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, unsigned threads,
-                     Communicator& ranks) {
-  const JobShape job = shape_of_job(rows.range().count, threads, ranks);
-  return {.job = job,
-          .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()) + rows.held_bytes(),
-          .available_bytes = available_memory(),
-          .phases = phases_of(options, plan, job)};
-}
-
-// Names the phases that the coordinator shows of the run. Collective.
-ShownRun shown_run(const OpenFit& open, const std::optional<WorkerRows>& test_rows, Communicator& ranks) {
-  const FitOptions& options = open.fit->options();
-  const FitPlan& plan = open.fit->plan();
-  const JobShape job = shape_of_job(open.training.range().count, open.threads, ranks);
-  ShownRun run{.label = "", .phases = phases_of(options, plan, job)};
-  if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
-  return run;
-}
-
 // Whether somebody reads what releases show of themselves.
 bool has_readers(const OutputOptions& output) {
   return !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
@@ -216,9 +197,16 @@ class FitSteps {
     }
   }
 
-  void tell_cost() {
-    const RunEstimate cost = estimate(options(), plan(), open_.training, open_.threads, ranks_);
-    if (ranks_.is_coordinator()) print_dry_run(options(), plan(), cost);
+  void tell_cost() const {
+    if (!ranks_.is_coordinator()) return;
+    const WorkerRows& rows = open_.training;
+    print_dry_run(
+        options(), plan(),
+        {.ranks = ranks_.size(),
+         .threads = open_.threads,
+         .memory_bytes = memory_of_rank(options(), plan(), rows.range().count, ranks_.size()) + rows.held_bytes(),
+         .available_bytes = available_memory(),
+         .words = words_of_rank(options(), plan(), ranks_.size())});
   }
 
   // Outputs are opened before anything is spent, but for those of a run that may go on: it replaces what its first
@@ -282,9 +270,7 @@ class FitSteps {
   FittedRun train_on_rows(std::optional<FitAccount> account) {
     if (plan().noise) figures_.emplace(*plan().noise, has_readers(options().output));
     const bool shows = ranks_.is_coordinator() && !options().output.quiet;
-    progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone,
-                      std::vector{shown_run(open_, test_rows_, ranks_)});
-    progress_->begin_run();
+    progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, plan());
     return train(open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
                  {.threads = open_.threads,
                   .timings = std::move(timings_),

@@ -1,19 +1,16 @@
 #include "commands/run_progress.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "common/base/error.hpp"
-
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kRowsOfUsualSilo = 10000;
 constexpr std::chrono::milliseconds kTerminalInterval{100};
 constexpr std::size_t kUsualColumns = 80;
 
@@ -46,15 +43,16 @@ void ProgressLine::end() {
   std::fflush(out_);
 }
 
-void ProgressLine::show(std::string doing, double share) {
+void ProgressLine::show(std::string doing, double share, Clock::time_point began) {
   if (form_ == Form::kNone) return;
   const std::scoped_lock lock(mutex_);
   doing_ = std::move(doing);
   share_ = share;
+  began_ = began;
 }
 
 std::string ProgressLine::line() const {
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  const double elapsed = std::chrono::duration<double>(Clock::now() - began_).count();
   const std::string left = share_ > 0.0 ? fmt::format(", {} left", print_duration(seconds_left(share_, elapsed))) : "";
   return fmt::format("{}: {:.0f} %{}", doing_, 100.0 * share_, left);
 }
@@ -72,38 +70,55 @@ void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const
   }
 }
 
-JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& ranks) {
-  std::array<std::uint64_t, 1> all_rows{rows_here};
-  if (ranks.silos() == nullptr) {
-    ranks.sum_to_coordinator(all_rows);
-  } else {
-    all_rows[0] = kRowsOfUsualSilo * static_cast<std::uint64_t>(ranks.size() - 1);
+void RunPace::begin(std::string_view pass) {
+  if (phase_ != pass) {
+    phase_ = pass;
+    const auto planned = planned_.find(pass);
+    rounds_ = planned == planned_.end() ? 1.0 : static_cast<double>(planned->second);
+    started_ = 0.0;
+    began_ = ProgressLine::Clock::now();
   }
-  return {all_rows[0], rows_here, ranks.size(), threads};
+  started_ += 1.0;
+  rounds_ = std::max(rounds_, started_);
+  advance(0.0);
 }
 
-RunProgress::RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs) : line_(form) {
-  double whole = 0.0;
-  for (const ShownRun& run : runs) {
-    runs_.push_back({.label = run.label, .pace = RunPace(run.phases)});
-    whole += runs_.back().pace.work();
-  }
-  double before = 0.0;
-  for (Run& run : runs_) {
-    run.begins = before;
-    run.share = whole > 0.0 ? run.pace.work() / whole : 0.0;
-    before += run.share;
-  }
+void RunPace::advance(double share) {
+  share_ = (started_ - 1.0 + std::clamp(share, 0.0, 1.0)) / rounds_;
 }
 
-void RunProgress::begin_run() {
-  DPREDUCE_ASSERT(begun_ < runs_.size());
-  ++begun_;
+std::string RunPace::doing() const {
+  return rounds_ < 2.0 ? phase_ : fmt::format("{}, round {} of {}", phase_, started_, rounds_);
 }
+
+double seconds_left(double share, double elapsed) {
+  return elapsed * (1.0 - share) / share;
+}
+
+std::string print_duration(double seconds) {
+  const double rounded = std::round(seconds);
+  if (rounded < 60.0) return fmt::format("{:.0f} s", rounded);
+  const double minutes = std::round(seconds / 60.0);
+  if (minutes < 60.0) return fmt::format("{:.0f} min", minutes);
+  const double hours = std::floor(minutes / 60.0);
+  return fmt::format("{:.0f} h {:.0f} min", hours, minutes - 60.0 * hours);
+}
+
+namespace {
+
+std::map<std::string, std::uint64_t, std::less<>> rounds_of(const FitPlan& plan) {
+  std::map<std::string, std::uint64_t, std::less<>> rounds;
+  for (const ReleaseRequest& request : plan.requests) rounds[request.name] = request.rounds;
+  return rounds;
+}
+
+}  // namespace
+
+RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan, std::string label)
+    : label_(std::move(label)), pace_(rounds_of(plan)), line_(form) {}
 
 void RunProgress::begin(std::string_view pass) {
-  DPREDUCE_ASSERT(begun_ > 0);
-  runs_[begun_ - 1].pace.begin(pass);
+  pace_.begin(pass);
   show();
 }
 
@@ -111,23 +126,14 @@ ProgressOf RunProgress::of_passes() {
   return [this](std::string_view pass) -> OnChunk {
     begin(pass);
     return [this](double share) {
-      runs_[begun_ - 1].pace.advance(share);
+      pace_.advance(share);
       show();
     };
   };
 }
 
 void RunProgress::show() {
-  const Run& run = runs_[begun_ - 1];
-  const std::string doing = run.label.empty() ? run.pace.doing() : run.label + ": " + run.pace.doing();
-  line_.show(doing, run.begins + run.share * run.pace.share());
-}
-
-PhaseWork test_work(std::uint64_t rows, std::size_t classes, std::size_t dim) {
-  const auto count = static_cast<double>(rows);
-  return {.name = "test",
-          .rows_prepared = count,
-          .round_macs = count * static_cast<double>(classes) * static_cast<double>(dim)};
+  line_.show(label_.empty() ? pace_.doing() : label_ + ": " + pace_.doing(), pace_.share(), pace_.began());
 }
 
 }  // namespace dpreduce

@@ -1,6 +1,5 @@
-// The progress of a command that trains, in one run or in many one after the other: one line on standard error, at the
-// coordinator, that tells what it does, how far it is, and how long it still takes at the pace of what is done, once
-// something is.
+// The progress of a run that trains: one line on standard error, at the coordinator, that tells what it does, how far
+// it is with that, and how long that still takes at the pace of what is done, once something is.
 //
 //     gradient, round 3 of 20: 14 %, 40 s left
 //
@@ -10,17 +9,16 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
-#include "common/ranks/communicator.hpp"
-#include "forecast/run_cost.hpp"
+#include "run/fit_plan.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
@@ -39,8 +37,10 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// The run does this now, and `share` of it is done, in [0, 1].
-  void show(std::string doing, double share);
+  using Clock = std::chrono::steady_clock;
+
+  /// The run does this now, since `began`, and `share` of it is done, in [0, 1].
+  void show(std::string doing, double share, Clock::time_point began);
   /// Writes no more, and clears the line of a terminal.
   void end();
 
@@ -50,31 +50,52 @@ class ProgressLine {
 
   Form form_;
   std::FILE* out_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::condition_variable_any wakes_;
-  std::string doing_;  // guarded by the mutex, as is share_
+  std::string doing_;  // guarded by the mutex, as are the next two
   double share_ = 0.0;
+  Clock::time_point began_{};
   std::jthread writer_;  // last: it uses all else
 };
 
-/// The job of this rank, whose rows are `rows_here`. At the coordinator it has the rows of all ranks; elsewhere 0.
-/// Among silos nobody may add them up: each is taken to have as many as a usual one. Collective.
-JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& ranks);
+/// How far a run is with each of its phases, which may have rounds.
+class RunPace {
+ public:
+  /// `rounds` that are planned of each phase, by its name.
+  explicit RunPace(std::map<std::string, std::uint64_t, std::less<>> rounds) : planned_(std::move(rounds)) {}
 
-/// A run that will be shown.
-struct ShownRun {
-  std::string label;  ///< before what it does; empty where there is one run
-  std::vector<PhaseWork> phases;
+  /// A pass over rows begins, for the phase of that name: its next round. One that is not planned is a phase by itself.
+  void begin(std::string_view pass);
+  /// `share` of the rows of that pass are done, in [0, 1].
+  void advance(double share);
+
+  /// What the run does: "gradient, round 3 of 20"; empty before the first pass.
+  std::string doing() const;
+  /// The share of the phase that is done, in [0, 1].
+  double share() const { return share_; }
+  /// When the phase began.
+  ProgressLine::Clock::time_point began() const { return began_; }
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> planned_;
+  std::string phase_;
+  double rounds_ = 1.0;   // of the phase
+  double started_ = 0.0;  // of them
+  double share_ = 0.0;
+  ProgressLine::Clock::time_point began_{};
 };
+
+/// Seconds that something still takes, `share` of it being done after `elapsed` seconds. Precondition: 0 < share <= 1.
+double seconds_left(double share, double elapsed);
+
+/// "40 s", "7 min", "2 h 10 min".
+std::string print_duration(double seconds);
 
 class RunProgress {
  public:
-  /// `runs` stand in the order in which they are made; there is at least one.
-  RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs);
+  /// `label` stands before what the run does; empty where there is one run.
+  RunProgress(ProgressLine::Form form, const FitPlan& plan, std::string label = {});
 
-  /// The next run begins; to be called for the first one, too.
-  void begin_run();
   /// Something of the run begins that is no pass of its training, "test" for one.
   void begin(std::string_view pass);
   /// Nothing is shown any more.
@@ -83,20 +104,11 @@ class RunProgress {
   ProgressOf of_passes();
 
  private:
-  struct Run {
-    std::string label;
-    RunPace pace;
-    double begins = 0.0;  // share of all runs before it
-    double share = 0.0;   // of all runs
-  };
   void show();
 
-  std::vector<Run> runs_;
-  std::size_t begun_ = 0;
+  std::string label_;
+  RunPace pace_;
   ProgressLine line_;
 };
-
-/// Testing a classifier of K classes and d features on so many rows: a phase that the cost model does not have.
-PhaseWork test_work(std::uint64_t rows, std::size_t classes, std::size_t dim);
 
 }  // namespace dpreduce

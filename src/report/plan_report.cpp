@@ -269,59 +269,35 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
 constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner alone, not for release";
 constexpr double kMib = 1 << 20;
 
-double multiply_adds_of(const PhaseWork& phase) {
-  return phase.product_macs + phase.round_macs;
-}
-
-struct Totals {
-  double multiply_adds = 0.0;
-  double wire_bytes = 0.0;  // of a rank
-};
-
-Totals totals_of(const RunEstimate& cost) {
-  Totals totals;
-  for (const PhaseWork& phase : cost.phases) {
-    totals.multiply_adds += multiply_adds_of(phase);
-    if (cost.job.ranks > 1) totals.wire_bytes += 8.0 * (phase.words_up + phase.words_down);
-  }
-  return totals;
+double wire_bytes_of_rank(const RunEstimate& cost) {
+  return cost.ranks > 1 ? 8.0 * cost.words : 0.0;
 }
 
 nlohmann::json cost_json(const RunEstimate& cost) {
-  const Totals totals = totals_of(cost);
-  nlohmann::json phases = nlohmann::json::array();
-  for (const PhaseWork& phase : cost.phases) {
-    phases.push_back({{"name", phase.name}, {"multiply_adds", rounded_up(multiply_adds_of(phase))}});
-  }
+  const double wire_bytes = wire_bytes_of_rank(cost);
   nlohmann::json json{{"for_release", false},
                       {"note", kNoteOnCost},
-                      {"ranks", cost.job.ranks},
-                      {"threads", cost.job.threads},
+                      {"ranks", cost.ranks},
+                      {"threads", cost.threads},
                       {"memory_bytes_per_rank", rounded_up(static_cast<double>(cost.memory_bytes))},
                       {"memory_bytes_available", nullptr},
-                      {"wire_bytes_per_rank", totals.wire_bytes},
-                      {"wire_bytes", totals.wire_bytes * (cost.job.ranks - 1)},
-                      {"multiply_adds", rounded_up(totals.multiply_adds)},
-                      {"phases", phases}};
+                      {"wire_bytes_per_rank", wire_bytes},
+                      {"wire_bytes", wire_bytes * (cost.ranks - 1)}};
   if (cost.available_bytes) json["memory_bytes_available"] = *cost.available_bytes;
   return json;
 }
 
 void print_cost(const RunEstimate& cost) {
-  const Totals totals = totals_of(cost);
+  const double wire_bytes = wire_bytes_of_rank(cost);
   fmt::print("cost       {}\n", kNoteOnCost);
   fmt::print("cost       memory {:.0f} MiB a rank{}\n", rounded_up(static_cast<double>(cost.memory_bytes) / kMib),
              cost.available_bytes
                  ? fmt::format(", of {:.0f} MiB on this machine", static_cast<double>(*cost.available_bytes) / kMib)
                  : "");
-  fmt::print("cost       wire {:.3g} MB a rank, {:.3g} MB in all\n", totals.wire_bytes / 1e6,
-             totals.wire_bytes * (cost.job.ranks - 1) / 1e6);
-  fmt::print("cost       {:.2g} multiply-adds in exact products, on {} {} of {} {}\n", rounded_up(totals.multiply_adds),
-             cost.job.ranks, cost.job.ranks == 1 ? "rank" : "ranks", cost.job.threads,
-             cost.job.threads == 1 ? "thread" : "threads");
-  for (const PhaseWork& phase : cost.phases) {
-    fmt::print("cost           {:<20} {:>8.2g} multiply-adds\n", phase.name, rounded_up(multiply_adds_of(phase)));
-  }
+  fmt::print("cost       wire {:.3g} MB a rank, {:.3g} MB in all\n", wire_bytes / 1e6,
+             wire_bytes * (cost.ranks - 1) / 1e6);
+  fmt::print("cost       on {} {} of {} {}\n", cost.ranks, cost.ranks == 1 ? "rank" : "ranks", cost.threads,
+             cost.threads == 1 ? "thread" : "threads");
 }
 
 }  // namespace

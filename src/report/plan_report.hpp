@@ -9,7 +9,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/base/privacy_terms.hpp"
-#include "forecast/run_cost.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {
@@ -46,10 +45,11 @@ std::string delta_note(const FitOptions& options, const FitPlan& plan);
 /// A forecast of what a run will cost. It depends on the number of rows, which is private: for the data's owner alone,
 /// never part of a report.
 struct RunEstimate {
-  JobShape job;
+  int ranks = 1;
+  unsigned threads = 1;            ///< a rank
   std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs most
   std::optional<std::uint64_t> available_bytes;
-  std::vector<PhaseWork> phases;
+  double words = 0.0;  ///< words_of_rank
 };
 
 /// The smallest number with two significant decimal digits that is at least `value`; 0 for 0.
@@ -57,9 +57,9 @@ struct RunEstimate {
 double rounded_up(double value);
 
 /// What --dry-run prints: the plan, and what it costs. JSON has "cost": {"for_release": false, "note", "ranks",
-/// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes", "multiply_adds",
-/// "phases": [{"name", "multiply_adds"}]}. Each rank sends its part of every sum once and gets every broadcast once;
-/// wire_bytes is that of all ranks but the coordinator. What depends on the number of rows is rounded up to two digits,
+/// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends
+/// its part of every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator. What
+/// depends on the number of rows is rounded up to two digits,
 /// so that it does not tell the number itself.
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 

@@ -1,8 +1,7 @@
 // A statistic that may be released: what is declared of it, how a worker computes it, what it costs.
 //
-// What it costs is told in public numbers and for one row: the run's cost is made of it (forecast/run_cost.hpp). Every
-// statistic has rows read, transformed and rounded, its blocks summed up over ranks and noised; what is said here comes
-// on top. Multiply-adds are those of exact integer products.
+// What it costs is told in public numbers: the run's cost is made of it (forecast/run_cost.hpp). The blocks of every
+// statistic are summed up over ranks; what is said here comes on top.
 #pragma once
 
 #include <cstddef>
@@ -28,25 +27,16 @@ enum class RowChange {
   kWhitening    ///< the same, by G^(-1/2); of rows that may be projected already
 };
 
-/// What costs depend on beside the request.
-struct CostTerms {
-  std::size_t labels_per_row = 1;  ///< k, the most classes of a row
-  bool has_prior = false;          ///< rounds have a second head
-};
-
 /// Weights are sent on the lattice: an entry takes 2 bytes, a word has 8.
 inline constexpr double kLatticeEntriesOfWord = 4.0;
 
 struct StatisticCost {
-  double product_macs = 0.0;  ///< a row: of Gram matrices and digests
-  double round_macs = 0.0;    ///< a row: of scores, residuals and gradients, or of distances from a center
-  double words_down = 0.0;    ///< of 8 bytes, to each rank, a round: its point, or what every rank gets of it
-  double passes = 1.0;        ///< over the rows, a round
+  double words_down = 0.0;  ///< of 8 bytes, to each rank, a round: its point, or what every rank gets of it
   RowChange row_change = RowChange::kNone;
 };
 
-/// The cost of a statistic that adds up what rows are made of, n d additions or less: nothing on top.
-inline StatisticCost cost_of_sums(const ReleaseRequest&, const CostTerms&) {
+/// The cost of a statistic of which ranks get nothing: none on top.
+inline StatisticCost cost_of_sums(const ReleaseRequest&) {
   return {};
 }
 
@@ -103,8 +93,8 @@ struct StatisticEntry {
   /// The blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted where
   /// that is a point. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
-  /// What a row of a round of `request` costs.
-  StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
+  /// What a round of `request` costs.
+  StatisticCost (&cost)(const ReleaseRequest& request);
   UnitForm unit_form;
 
   /// Request that `declare` makes for rows of terms.dim features. A release that counts rows beside its sums weighs

@@ -25,7 +25,7 @@ class CostTest : public ProgramTest {
   }
 };
 
-TEST_F(CostTest, ADryRunTellsMemoryWireAndWork) {
+TEST_F(CostTest, ADryRunTellsMemoryAndWire) {
   for (const std::string method :
        {"auto", "mean", "ls", "newton --warm-start --choose", "ls --checkpoint c", "fc --pca 4 --center dp"}) {
     for (const int ranks : {0, 3}) {
@@ -35,10 +35,8 @@ TEST_F(CostTest, ADryRunTellsMemoryWireAndWork) {
       EXPECT_EQ(cost["ranks"], ranks == 0 ? 1 : ranks);
       EXPECT_GT(cost["memory_bytes_per_rank"], 1 << 20);
       EXPECT_GT(cost["memory_bytes_available"], cost["memory_bytes_per_rank"]);
-      EXPECT_EQ(cost["multiply_adds"] > 0.0, method != "mean");
       EXPECT_EQ(cost["wire_bytes_per_rank"] > 0.0, ranks == 3);
       EXPECT_EQ(cost["wire_bytes"], (cost["ranks"].get<int>() - 1) * cost["wire_bytes_per_rank"].get<double>());
-      EXPECT_FALSE(cost["phases"].empty());
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "commands/run_progress.hpp"
 
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -35,7 +34,7 @@ class ProgressLineTest : public testing::Test {
 
 TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
   ProgressLine line(ProgressLine::Form::kLog, out_, std::chrono::milliseconds(5));
-  line.show("gradient, round 3 of 20", 0.14);
+  line.show("gradient, round 3 of 20", 0.14, std::chrono::steady_clock::now());
   const std::string text = this->text(60);
   line.end();
   EXPECT_THAT(text, HasSubstr("progress   gradient, round 3 of 20: 14 %, "));
@@ -45,7 +44,7 @@ TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
 
 TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
   ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show("gram", 0.5);
+  line.show("gram", 0.5, std::chrono::steady_clock::now());
   text(20);
   line.end();
   const std::string text = this->text(0);
@@ -56,7 +55,7 @@ TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
 
 TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
   ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show(std::string(500, 'x'), 0.5);
+  line.show(std::string(500, 'x'), 0.5, std::chrono::steady_clock::now());
   text(20);
   line.end();
   EXPECT_LE(text(0).find('\r', 1), 4U + 79U) << "a file has no width: 80 columns are taken";
@@ -69,16 +68,60 @@ TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietR
   }
   {
     ProgressLine none(ProgressLine::Form::kNone, out_, std::chrono::milliseconds(1));
-    none.show("gram", 0.5);
+    none.show("gram", 0.5, std::chrono::steady_clock::now());
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_EQ(text(0), "");
 }
 
-TEST(RunProgress, NoMoreRunsBeginThanThereAre) {
-  RunProgress progress(ProgressLine::Form::kNone, {{.label = "", .phases = {}}});
-  progress.begin_run();
-  EXPECT_THROW(progress.begin_run(), std::logic_error);
+TEST(RunPace, APhaseIsDoneByItsRoundsAndTheirRows) {
+  RunPace pace({{"gram", 1}, {"gradient", 4}});
+  EXPECT_EQ(pace.doing(), "");
+  pace.begin("gram");
+  pace.advance(0.5);
+  EXPECT_EQ(pace.doing(), "gram");
+  EXPECT_EQ(pace.share(), 0.5);
+  const auto began = pace.began();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  pace.begin("gradient");
+  EXPECT_EQ(pace.doing(), "gradient, round 1 of 4");
+  EXPECT_EQ(pace.share(), 0.0);
+  EXPECT_GT(pace.began(), began) << "time left is that of the phase";
+  pace.begin("gradient");
+  pace.begin("gradient");
+  pace.advance(0.5);
+  EXPECT_EQ(pace.doing(), "gradient, round 3 of 4");
+  EXPECT_EQ(pace.share(), 2.5 / 4.0);
+  pace.advance(7.0);
+  EXPECT_EQ(pace.share(), 3.0 / 4.0);
+}
+
+TEST(RunPace, WhatIsNotPlannedIsNamedAndMorePassesThanPlannedEndAtTheEnd) {
+  RunPace pace({{"utilities", 1}});
+  pace.begin("rows");
+  pace.advance(0.9);
+  EXPECT_EQ(pace.doing(), "rows");
+  EXPECT_EQ(pace.share(), 0.9);
+  pace.begin("utilities");
+  pace.advance(1.0);
+  pace.begin("utilities");
+  EXPECT_EQ(pace.doing(), "utilities, round 2 of 2");
+  pace.advance(1.0);
+  EXPECT_EQ(pace.share(), 1.0);
+}
+
+TEST(SecondsLeft, AreThoseOfTheRunSoFarForWhatIsLeft) {
+  EXPECT_DOUBLE_EQ(seconds_left(0.5, 1000.0), 1000.0);
+  EXPECT_DOUBLE_EQ(seconds_left(0.25, 10.0), 30.0);
+  EXPECT_EQ(seconds_left(1.0, 50.0), 0.0);
+}
+
+TEST(PrintDuration, HasOneUnitOrHoursAndMinutes) {
+  EXPECT_EQ(print_duration(0.0), "0 s");
+  EXPECT_EQ(print_duration(59.4), "59 s");
+  EXPECT_EQ(print_duration(59.6), "1 min");
+  EXPECT_EQ(print_duration(3599.0), "1 h 0 min");
+  EXPECT_EQ(print_duration(7800.0), "2 h 10 min");
 }
 
 }  // namespace

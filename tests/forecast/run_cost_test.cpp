@@ -33,85 +33,25 @@ CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t
   return {options, make_fit_plan(options, kDim)};
 }
 
-PhaseWork total(const CostedFit& run, const JobShape& job) {
-  PhaseWork sum;
-  for (const PhaseWork& phase : phases_of(run.options, run.plan, job)) {
-    sum.rows_prepared += phase.rows_prepared;
-    sum.product_macs += phase.product_macs;
-    sum.round_macs += phase.round_macs;
-    sum.words_up += phase.words_up;
-    sum.words_down += phase.words_down;
-  }
-  return sum;
+double words(const CostedFit& run, int ranks = 1) {
+  return words_of_rank(run.options, run.plan, ranks);
 }
 
-JobShape job_of(std::uint64_t rows, int ranks = 1) {
-  return {rows, rows / static_cast<std::uint64_t>(ranks), ranks, 1};
-}
-
-TEST(RunCost, AGramMatrixIsCountedMultiplicationByMultiplication) {
-  double counted = 0.0;
-  for (std::uint64_t row = 0; row < kRows; ++row) {
-    for (std::size_t a = 0; a < kDim; ++a) {
-      for (std::size_t b = a; b < kDim; ++b) ++counted;
-    }
-  }
-  EXPECT_EQ(total(run_of("ls"), job_of(kRows)).product_macs, counted);
-}
-
-TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
-  double counted = 0.0;
-  for (std::uint64_t row = 0; row < kRows; ++row) {
-    for (std::size_t c = 0; c < kClasses; ++c) {
-      for (std::size_t a = 0; a < kDim + 1; ++a) counted += 2.0;  // scores, gradient; an intercept
-    }
-  }
-  EXPECT_EQ(total(run_of("adam", kClasses, 64, 1), job_of(kRows)).round_macs, counted);
-  EXPECT_EQ(total(run_of("adam", kClasses, 64, 11), job_of(kRows)).round_macs, 11.0 * counted);
-}
-
-// By ranks beside those of one rank: words up and down.
-std::pair<double, double> words_of_sharing(const CostedFit& run) {
-  const PhaseWork alone = total(run, job_of(kRows));
-  const PhaseWork shared = total(run, job_of(kRows, 2));
-  return {shared.words_up - alone.words_up, shared.words_down - alone.words_down};
+// Of two ranks beside those of one rank.
+double words_of_sharing(const CostedFit& run) {
+  return words(run, 2) - words(run);
 }
 
 TEST(RunCost, WhatRanksShareCostsWords) {
   constexpr double kMany = 193.0;  // classes: one more than what a rank makes at once
   constexpr double kSquare = kDim * kDim;
-  EXPECT_EQ(words_of_sharing(run_of("fc")), (std::pair{1.5 * kSquare, 1.5 * kSquare}));
-  EXPECT_EQ(words_of_sharing(run_of("ls")), (std::pair{0.0, 0.0}));
-  EXPECT_EQ(words_of_sharing(run_of("ls", 193)),
-            (std::pair{kMany * kDim + 0.5 * kSquare, 2.0 * kMany * kDim + 1.5 * kSquare}));
+  EXPECT_EQ(words_of_sharing(run_of("fc")), 3.0 * kSquare);
+  EXPECT_EQ(words_of_sharing(run_of("ls")), 0.0);
+  EXPECT_EQ(words_of_sharing(run_of("ls", 193)), 3.0 * kMany * kDim + 2.0 * kSquare);
 }
 
-TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
-  const CostedFit run = run_of("fedavg");  // 5 rounds of 5 steps
-  const PhaseWork work = total(run, job_of(kRows, 4));
-  const PhaseWork descent = total(run_of("gd", kClasses, 64, 25), job_of(kRows, 4));
-  EXPECT_EQ(work.round_macs, descent.round_macs);
-  EXPECT_EQ(work.words_up, 5.0 * kClasses * (kDim + 1));
-  EXPECT_EQ(work.words_down, 5.0 * kClasses * (kDim + 1));
-  EXPECT_EQ(descent.words_up, 25.0 * kClasses * (kDim + 1));
-}
-
-TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
-  const auto macs = [](std::size_t classes) {
-    CostedFit run = run_of("ls", classes);
-    run.options.method.shared_gram = false;
-    run.plan = make_fit_plan(run.options, kDim);
-    return total(run, job_of(kRows)).product_macs;
-  };
-  EXPECT_EQ(macs(3), macs(30));
-  // Of classes and of all rows, and two digests of 8 lanes.
-  EXPECT_EQ(macs(3), static_cast<double>(kRows * (2 * kDim * (kDim + 1) / 2 + 2 * 8 * kDim)));
-}
-
-TEST(RunCost, MeansCostNoProducts) {
-  const PhaseWork sum = total(run_of("mean"), job_of(kRows));
-  EXPECT_EQ(sum.product_macs, 0.0);
-  EXPECT_EQ(sum.rows_prepared, static_cast<double>(kRows));
+TEST(RunCost, LocalStepsOfSilosCostNoMessages) {
+  EXPECT_EQ(words(run_of("fedavg"), 4), 2.0 * 5.0 * kClasses * (kDim + 1)) << "5 rounds of 5 steps";
 }
 
 // Prototypes among `candidates` public rows; clipped cosines are compared pair by pair.
@@ -123,28 +63,13 @@ CostedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t 
   return run;
 }
 
-TEST(RunCost, UtilitiesAreAProductWithTwoDigitsOfClassSumsThatRanksShare) {
-  for (const int ranks : {1, 3}) {
-    const PhaseWork work = total(run_of_prototypes(50, false), job_of(kRows, ranks));
-    EXPECT_EQ(work.product_macs, 2.0 * kClasses * 50 * kDim);
-    EXPECT_EQ(work.rows_prepared, kRows + 50.0);
-    EXPECT_EQ(work.words_up, kClasses * (50.0 + kDim));
-  }
-  CostedFit among_silos = run_of_prototypes(50, false);
-  among_silos.options.silos.secure_aggregation = true;
-  EXPECT_EQ(total(among_silos, job_of(kRows, 3)).product_macs, 3 * 2.0 * kClasses * 50 * kDim);
-  EXPECT_EQ(total(among_silos, job_of(kRows, 3)).words_up, kClasses * 50.0);
-}
-
-TEST(RunCost, ClippedUtilitiesMultiplyAllPairsOnceOverAllRanks) {
-  for (const int ranks : {1, 2}) {
-    EXPECT_EQ(total(run_of_prototypes(50, true), job_of(kRows, ranks)).product_macs, kRows * 50.0 * kDim);
-  }
-  // A MiB holds half a MiB of rows of 2 d + 4 bytes: public rows are read again for the others.
-  const std::uint64_t at_once = (std::uint64_t{1} << 19) / (2 * kDim + 4);
-  const CostedFit small = run_of_prototypes(50, true, 1);
-  EXPECT_EQ(total(small, job_of(at_once)).rows_prepared, static_cast<double>(at_once) + 50.0);
-  EXPECT_EQ(total(small, job_of(at_once + 1)).rows_prepared, static_cast<double>(at_once) + 1.0 + 2.0 * 50.0);
+TEST(RunCost, UtilitiesAreSentAndClassSumsWhereRanksShareThePublicRows) {
+  constexpr double kModel = kClasses * (kDim + 1);
+  CostedFit run = run_of_prototypes(50, false);
+  EXPECT_EQ(words(run, 3), kClasses * (50.0 + 2.0 * kDim) + kModel);
+  run.options.silos.secure_aggregation = true;
+  EXPECT_EQ(words(run, 3), kClasses * 50.0 + kModel);
+  EXPECT_EQ(words(run_of_prototypes(50, true), 3), kClasses * 50.0 + kModel);
 }
 
 // A mean of many classes takes little; test rows are scored for all of them.
@@ -181,16 +106,7 @@ TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
 }
 
 TEST(RunCost, ARoundSendsAGradientUpAndWeightsOnTheLatticeDown) {
-  const PhaseWork sum = total(run_of("adam"), job_of(kRows));
-  EXPECT_EQ(sum.words_up, 5.0 * kClasses * (kDim + 1));
-  EXPECT_EQ(sum.words_down, sum.words_up / 4.0);
-}
-
-TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {
-  const std::uint64_t most = most_kept_rows(std::size_t{1} << 20, kDim, kDim + 1, 1, false);
-  const CostedFit run = run_of("adam", kClasses, 1);
-  EXPECT_EQ(total(run, job_of(most)).rows_prepared, static_cast<double>(most));
-  EXPECT_EQ(total(run, job_of(most + 1)).rows_prepared, 5.0 * static_cast<double>(most + 1));
+  EXPECT_EQ(words(run_of("adam")), 5.0 * kClasses * (kDim + 1) * (1.0 + 1.0 / 4.0));
 }
 
 // Rows that are clipped by person are kept with person and weight, and with inner products of their persons.

@@ -52,7 +52,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
+StatisticCost cost_of(const ReleaseRequest& request) {
   return {.words_down = elements_of(request.blocks.front()), .row_change = RowChange::kCenter};
 }
 

@@ -33,14 +33,11 @@
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "worker/class_grams.hpp"
-#include "worker/row_digest.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/gram.hpp"
 
 namespace dpreduce {
 namespace class_least_squares_entry {
-
-constexpr double kPassesOfClassGrams = 2.0;  // class_grams.hpp
 
 void require_most_labels(const ReleaseTerms& terms) {
   const std::size_t most = terms.adjacency == Adjacency::kAddRemove ? 16 : 8;
@@ -110,16 +107,10 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-// A_j for each class of a row, G, and the digests of two passes; G and the sums go to every rank.
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
-  const BlockRequest& grams = request.blocks.front();
-  const double classes = static_cast<double>(grams.triangles);
-  const double dim = elements_of(request.blocks.back()) / classes;
-  StatisticCost cost{.product_macs = static_cast<double>(terms.labels_per_row) * elements_of(grams) / classes,
-                     .passes = kPassesOfClassGrams};
-  cost.product_macs += kPassesOfClassGrams * static_cast<double>(kDigestLanes) * dim;
+// G and the sums go to every rank.
+StatisticCost cost_of(const ReleaseRequest& request) {
+  StatisticCost cost;
   for (std::size_t block = 1; block < request.blocks.size(); ++block) {
-    if (request.blocks[block].noise == BlockNoise::kSymmetric) cost.product_macs += elements_of(request.blocks[block]);
     cost.words_down += elements_of(request.blocks[block]);
   }
   return cost;

@@ -121,20 +121,13 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return std::move(counts).take();
 }
 
-// Scores, d multiply-adds a class, of a model that every rank has.
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
-  return {.round_macs = static_cast<double>(request.dim)};
-}
-
 }  // namespace evaluation_entry
 
 namespace statistics {
 extern constinit const StatisticEntry positives{
-    "positives",       TakenAt::kModels, positives_request, evaluation_entry::compute, evaluation_entry::cost_of,
-    UnitForm::kWeighed};
+    "positives", TakenAt::kModels, positives_request, evaluation_entry::compute, cost_of_sums, UnitForm::kWeighed};
 extern constinit const StatisticEntry evaluation{
-    "evaluation",      TakenAt::kModels, evaluation_request, evaluation_entry::compute, evaluation_entry::cost_of,
-    UnitForm::kWeighed};
+    "evaluation", TakenAt::kModels, evaluation_request, evaluation_entry::compute, cost_of_sums, UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

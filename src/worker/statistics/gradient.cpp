@@ -20,9 +20,8 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
           .profiles = {profile}};
 }
 
-StatisticCost gradient_cost(const ReleaseRequest& request, const CostTerms& terms) {
-  const double elements = elements_of(request.blocks.front());
-  return {.round_macs = (terms.has_prior ? 3.0 : 2.0) * elements, .words_down = elements / kLatticeEntriesOfWord};
+StatisticCost gradient_cost(const ReleaseRequest& request) {
+  return {.words_down = elements_of(request.blocks.front()) / kLatticeEntriesOfWord};
 }
 
 namespace gradient_entry {

@@ -14,8 +14,7 @@ namespace dpreduce {
 /// The declaration.
 ReleaseRequest gradient_release(const ReleaseTerms& terms, double share);
 
-/// The cost of every release whose first block is a gradient: scores and the sum, 2 K d multiply-adds a row, as many as
-/// for scores again with a second head; weights go to each rank.
-StatisticCost gradient_cost(const ReleaseRequest& request, const CostTerms& terms);
+/// The cost of every release whose first block is a gradient: weights go to each rank.
+StatisticCost gradient_cost(const ReleaseRequest& request);
 
 }  // namespace dpreduce

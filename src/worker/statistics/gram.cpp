@@ -45,8 +45,8 @@ Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& i
 
 namespace gram_entry {
 
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
-  return {.product_macs = elements_of(request.blocks.front()), .row_change = RowChange::kWhitening};
+StatisticCost cost_of(const ReleaseRequest&) {
+  return {.row_change = RowChange::kWhitening};
 }
 
 }  // namespace gram_entry

@@ -115,19 +115,12 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-// A gradient, and K Gram matrices of scaled rows.
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
-  StatisticCost cost = gradient_cost(request, terms);
-  cost.product_macs = elements_of(request.blocks.back());
-  return cost;
-}
-
 }  // namespace hessians_entry
 
 namespace statistics {
 extern constinit const StatisticEntry hessians{
-    "newton",          TakenAt::kWeights, hessians_entry::request_of, hessians_entry::compute, hessians_entry::cost_of,
-    UnitForm::kWeighed};
+    "newton",      TakenAt::kWeights, hessians_entry::request_of, hessians_entry::compute,
+    gradient_cost, UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -88,18 +88,11 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-// k d additions and a triangle of k.
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
-  return {.product_macs = elements_of(request.blocks.front()),
-          .round_macs = static_cast<double>(kDirections * request.dim)};
-}
-
 }  // namespace isotropy_entry
 
 namespace statistics {
 extern constinit const StatisticEntry isotropy{
-    "isotropy",        TakenAt::kRows, isotropy_entry::request_of, isotropy_entry::compute, isotropy_entry::cost_of,
-    UnitForm::kWeighed};
+    "isotropy", TakenAt::kRows, isotropy_entry::request_of, isotropy_entry::compute, cost_of_sums, UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -52,19 +52,12 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
-  return {.product_macs = elements_of(request.blocks.front())};
-}
-
 }  // namespace least_squares_entry
 
 namespace statistics {
-extern constinit const StatisticEntry least_squares{"least_squares",
-                                                    TakenAt::kRows,
-                                                    least_squares_entry::request_of,
-                                                    least_squares_entry::compute,
-                                                    least_squares_entry::cost_of,
-                                                    UnitForm::kClipped};
+extern constinit const StatisticEntry least_squares{
+    "least_squares", TakenAt::kRows,    least_squares_entry::request_of, least_squares_entry::compute,
+    cost_of_sums,    UnitForm::kClipped};
 }  // namespace statistics
 
 }  // namespace dpreduce

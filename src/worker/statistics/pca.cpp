@@ -12,8 +12,8 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
-  return {.product_macs = elements_of(request.blocks.front()), .row_change = RowChange::kComponents};
+StatisticCost cost_of(const ReleaseRequest&) {
+  return {.row_change = RowChange::kComponents};
 }
 
 }  // namespace pca_entry

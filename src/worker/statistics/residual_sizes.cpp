@@ -43,9 +43,8 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
-  const auto dim = static_cast<double>(request.dim);  // of each of few scores
-  return {.round_macs = dim, .words_down = dim / kLatticeEntriesOfWord};
+StatisticCost cost_of(const ReleaseRequest& request) {
+  return {.words_down = static_cast<double>(request.dim) / kLatticeEntriesOfWord};  // of each of few scores
 }
 
 }  // namespace residual_sizes_entry
