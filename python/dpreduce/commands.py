@@ -63,7 +63,7 @@ def export_card(model: Fitted | Model, path: Path, *, overwrite: bool = False) -
 
 
 def export_page(*fits: Fitted | Path, path: Path = "report.html", public: bool = False, overwrite: bool = False) -> None:
-    """Writes one HTML page that needs no network: `dpreduce report`. `fits` are fits, or files of reports, sweeps and
+    """Writes one HTML page that needs no network: `dpreduce report`. `fits` are fits, or files of reports and
     ledgers. `public` leaves out what is for the data's owner."""
     reports, files = [], []
     for fit in fits:
@@ -74,7 +74,7 @@ def export_page(*fits: Fitted | Path, path: Path = "report.html", public: bool =
         else:
             raise UsageError(f"{type(fit).__name__}: has no report; give what fit() returned, a fitted estimator, or a file")
     if not fits:
-        raise UsageError("export_page: give a fit, or a file of a report, a sweep or a ledger")
+        raise UsageError("export_page: give a fit, or a file of a report or a ledger")
     _library.core().save_page(os.fspath(path), reports, files, public, overwrite)
 
 
@@ -101,7 +101,7 @@ def sweep(**options: typing.Any) -> dict[str, typing.Any]:
     are gone when this process ends, however it does.
 
     Keywords: train_x, train_y, test_x, test_y, public_x (arrays, or names of files); classes, methods (one string with
-    commas, or a list), epsilons, delta, seeds, imbalance, non_private, out, html, overwrite, ..."""
+    commas, or a list), epsilons, delta, seeds, imbalance, non_private, out, overwrite, ..."""
     return _called("sweep", options)
 
 

@@ -101,8 +101,7 @@ struct Outputs {
     if (!options.output.timings.empty()) timings.emplace(options.output.timings, existing, Readers::kOwnerOnly);
     if (!options.output.metrics.empty()) {
       metrics_file.emplace(options.output.metrics, existing);
-      metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kDeltaToTell),
-                      nullptr);
+      metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kDeltaToTell));
     }
   }
   AtomicFile model;  // or, of `dpreduce release`, statistics

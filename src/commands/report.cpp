@@ -1,4 +1,4 @@
-// dpreduce report: one page on reports of fits and private evaluations, results of sweeps and ledgers.
+// dpreduce report: one page on reports of fits and private evaluations, and ledgers.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace dpreduce {
 namespace {
 
 struct ReportOptions {
-  std::vector<std::string> files;  // reports, JSON of sweeps, ledgers
+  std::vector<std::string> files;  // reports, ledgers
   std::string out = "report.html";
   bool overwrite = false;   // replace what is there already
   bool for_public = false;  // without what is for the data's owner
@@ -45,10 +45,10 @@ void run(const ReportOptions& options) {
 
 CommandEntry report_command() {
   const auto options = std::make_shared<ReportOptions>();
-  CommandEntry command{.name = "report", .help = "one page to look at, of reports, sweeps and ledgers"};
+  CommandEntry command{.name = "report", .help = "one page to look at, of reports and ledgers"};
   command.options
       .files("--file,file", options->files,
-             "written by fit --report, evaluate --private --report, sweep or --ledger; told by contents")
+             "written by fit --report, evaluate --private --report or --ledger; told by contents")
       .required();
   command.options.file("--out", options->out, "the page: one HTML file that needs no other, and no network").written();
   command.options.flag("--overwrite", options->overwrite, "replace a page that is there already");
@@ -56,8 +56,7 @@ CommandEntry report_command() {
                        "leave out exact test figures and all else that is for the data's owner");
   command.footer =
       "Examples:\n"
-      "  dpreduce report report.json ledger.jsonl --out report.html\n"
-      "  dpreduce report sweep.json";
+      "  dpreduce report report.json ledger.jsonl --out report.html";
   command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
   return command;
 }

@@ -114,8 +114,7 @@ std::map<std::string, std::uint64_t, std::less<>> rounds_of(const FitPlan& plan)
 
 }  // namespace
 
-RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan, std::string label)
-    : label_(std::move(label)), pace_(rounds_of(plan)), line_(form) {}
+RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan) : pace_(rounds_of(plan)), line_(form) {}
 
 void RunProgress::begin(std::string_view pass) {
   pace_.begin(pass);
@@ -133,7 +132,7 @@ ProgressOf RunProgress::of_passes() {
 }
 
 void RunProgress::show() {
-  line_.show(label_.empty() ? pace_.doing() : label_ + ": " + pace_.doing(), pace_.share(), pace_.began());
+  line_.show(pace_.doing(), pace_.share(), pace_.began());
 }
 
 }  // namespace dpreduce

@@ -93,8 +93,7 @@ std::string print_duration(double seconds);
 
 class RunProgress {
  public:
-  /// `label` stands before what the run does; empty where there is one run.
-  RunProgress(ProgressLine::Form form, const FitPlan& plan, std::string label = {});
+  RunProgress(ProgressLine::Form form, const FitPlan& plan);
 
   /// Something of the run begins that is no pass of its training, "test" for one.
   void begin(std::string_view pass);
@@ -106,7 +105,6 @@ class RunProgress {
  private:
   void show();
 
-  std::string label_;
   RunPace pace_;
   ProgressLine line_;
 };

@@ -23,10 +23,8 @@ nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta, 
 
 }  // namespace
 
-RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta, const nlohmann::json& which)
-    : file_(file), plan_(plan), unit_(unit), delta_(delta), which_(std::make_unique<const nlohmann::json>(which)) {}
-
-RunMetrics::~RunMetrics() = default;
+RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta)
+    : file_(file), plan_(plan), unit_(unit), delta_(delta) {}
 
 Spending RunMetrics::spent() const {
   Spending all;
@@ -46,7 +44,6 @@ Spending RunMetrics::spent() const {
 
 void RunMetrics::write(nlohmann::json line) {
   line["private"] = plan_.is_private;
-  if (!which_->is_null()) line["run"] = *which_;
   file_.write(json_text(line));
 }
 

@@ -6,13 +6,11 @@
 //      "spent": {"mu": 0.09, "epsilon": 0.31, "delta": 1e-6, "unit": "record"}}
 //
 // Functions of released numbers and of the plan: they cost nothing. In a run with a seed, whose noise anyone
-// can compute, "private" is false, and norms are for the data's owner. In a sweep each line also says of which run it
-// is.
+// can compute, "private" is false, and norms are for the data's owner.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,9 +28,8 @@ namespace dpreduce {
 class RunMetrics {
  public:
   /// Lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are of `unit`, and told at
-  /// `delta`. `which` is what each line says of the run; null where the file is about one run.
-  RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta, const nlohmann::json& which);
-  ~RunMetrics();
+  /// `delta`.
+  RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta);
 
   /// To be called with every release in turn (TrainingTerms::observer), and its figures. Precondition: the plan has
   /// noise. Throws as LineFile::write.
@@ -48,7 +45,6 @@ class RunMetrics {
   const FitPlan& plan_;
   PrivacyUnit unit_;
   double delta_;
-  std::unique_ptr<const nlohmann::json> which_;
   std::map<std::string, std::uint64_t, std::less<>> rounds_;  // of each release so far
 };
 

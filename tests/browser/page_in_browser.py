@@ -1,6 +1,6 @@
 """The page in headless Chromium: page_in_browser.py DPREDUCE CHROMIUM CHROMEDRIVER [FOLDER]
 
-Makes reports, a sweep and a ledger with the program, one of them with hostile names, and looks at their pages: no message on
+Makes reports and a ledger with the program, one of them with hostile names, and looks at their pages: no message on
 the console, no request, every chart drawn, values those of the JSON, everything reached by keyboard, nothing wider than the
 window, all values there without scripts. With FOLDER, pictures of the pages are left there.
 """
@@ -42,7 +42,6 @@ def make_pages(folder):
     program(folder, "synth --out d --kind gaussian-mixture --rows 2000 --test-rows 400 --dim 16 --classes 4 --separation 4")
     program(folder, "fit --method mean --mu 0.5 " + rows)
     program(folder, "fit --method fc --rounds 5 --mu 1 --out fc.safetensors --report fit.json --html fit.html " + rows, ranks=2)
-    program(folder, "sweep --methods mean,fc --epsilons 0.5,1,4 --seeds 3 --non-private --html sweep.html " + rows)
     report = json_in(f"{folder}/fit.json")
     report["class_names"] = [HOSTILE, "b", "c", "d"]
     report["method"] = report["model"] = HOSTILE
@@ -52,8 +51,8 @@ def make_pages(folder):
     hostile = "<b onclick=x>&\"'.json"
     with open(f"{folder}/{hostile}", "w") as file:
         json.dump(report, file)
-    program(folder, ["report", hostile, "fit.json", "sweep.json", "ledger.jsonl", "--out", "all.html"])
-    return ["fit", "sweep", "all"]
+    program(folder, ["report", hostile, "fit.json", "ledger.jsonl", "--out", "all.html"])
+    return ["fit", "all"]
 
 
 def json_in(path):
@@ -178,12 +177,6 @@ class PageInBrowser(unittest.TestCase):
         for part in ("privacy", "spectra", "test"):
             for number in numbers_in(report[part]):
                 self.assertIn(float(number), shown, part)
-        self.open("sweep")
-        shown = self.shown_values()
-        for run in self.json_of("sweep.json")["runs"]:
-            for number in (run["epsilon"], run["seconds"], run["test"]["accuracy"], run["test"]["balanced_accuracy"]):
-                if number is not None:
-                    self.assertIn(float(number), shown)
 
     def test_drawn_points_are_those_of_the_json(self):
         self.open("fit")

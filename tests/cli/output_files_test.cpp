@@ -14,6 +14,7 @@ class OutputFilesTest : public ProgramTest {
     write_rows(make_rows({20, 30}, 4), "test_x.npy", "test_y.npy");
     std::filesystem::create_symlink("x.npy", folder_ / "soft");
     std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard");
+    std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard.csv");
   }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) const override {
@@ -35,7 +36,7 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
     expect_refused(fit_ + "--html soft" + overwrite, 2, "--html soft: is the input x.npy");
     expect_refused(fit_ + "--timings x.npy" + overwrite, 2, "--timings x.npy: is the input x.npy");
     expect_refused(fit_ + "--timings r --report r" + overwrite, 2, "--report and --timings are both r");
-    expect_refused(sweep_ + "--html hard" + overwrite, 2, "--html hard: is the input y.npy");
+    expect_refused(sweep_ + "--out hard" + overwrite, 2, "--out hard.csv: is the input y.npy");
     expect_refused(fit_ + "--test-x t.npy --test-y y.npy --out t.npy" + overwrite, 3, "t.npy");
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
   }
@@ -102,10 +103,9 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
 
   succeed(sweep_);
   expect_refused(sweep_, 3, "sweep.csv: is there already");
-  expect_refused(sweep_ + "--out other --html report.json", 3, "report.json: is there already");
   EXPECT_EQ(run(sweep_ + "--overwrite").exit_code, 0);
 
-  const std::string page = "report report.json ledger.jsonl sweep.json --out page.html";
+  const std::string page = "report report.json ledger.jsonl --out page.html";
   succeed(page);
   expect_refused(page, 3, "page.html: is there already");
   EXPECT_EQ(run(page + " --overwrite").exit_code, 0);

@@ -1,4 +1,4 @@
-// Pages of fit, sweep and report: written whole by rank 0, told by contents, and nothing that is not in the documents.
+// Pages of fit and report: written whole by rank 0, told by contents, and nothing that is not in the documents.
 #include <algorithm>
 
 #include "tests/cli/program_test.hpp"
@@ -67,20 +67,6 @@ TEST_F(PageTest, WithoutNoiseNothingIsToldOfSums) {
   EXPECT_TRUE(page_has("page.html", "This run is not private."));
 }
 
-TEST_F(PageTest, SweepWritesThePageOfItsResults) {
-  succeed(
-      "sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean,ls --epsilons "
-      "1,2 --seeds 2 --imbalance 1,10 --non-private --html page.html",
-      2);
-  succeed("report sweep.json --out again.html");
-  EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
-  // Of each method 2 x 2 x 2 with noise; without noise one on all rows, and one a seed on the long tail.
-  const json runs = document("sweep.json")["runs"];
-  EXPECT_EQ(runs.size(), 2u * (2 * 2 * 2 + 1 + 2));
-  EXPECT_EQ(std::count_if(runs.begin(), runs.end(), [](const json& run) { return run["epsilon"].is_null(); }), 2 * 3);
-  EXPECT_TRUE(page_has("page.html", "<bdi>mean</bdi></th><td>without noise</td>"));
-}
-
 TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {
   write_bytes(folder_ / "other.json", "{\"a\": 1}");
   write_bytes(folder_ / "broken.json", "{\"privacy\": ");
@@ -106,10 +92,6 @@ TEST_F(PageTest, APageMayNotReplaceWhatItIsMadeOf) {
   const ProgramRun same = fit("--mu 1 --method mean --report both --html both");
   EXPECT_EQ(same.exit_code, 2);
   EXPECT_THAT(same.err, HasSubstr("--report and --html are both both"));
-  EXPECT_EQ(run("sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean "
-                "--epsilons 1 --html sweep.json")
-                .exit_code,
-            2);
 }
 
 TEST_F(PageTest, LedgerTellsWhatRunsHaveSpentTogether) {

@@ -64,39 +64,6 @@ TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
   }
 }
 
-TEST_F(ProgressTest, MetricsOfASweepSayOfWhichRunTheyAre) {
-  const std::string sweep =
-      "sweep --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y test_y.npy --classes 3 --methods "
-      "mean,gd~--rounds~2 "
-      "--epsilons 0.5,2 --delta 1e-6 --seeds 1 --non-private --quiet ";
-  for (const int ranks : {0, 3}) {
-    succeed(sweep + "--metrics m.jsonl --overwrite", ranks);
-    std::vector<std::string> told;
-    for (const json& line : metrics()) {
-      const json& of = line["run"];
-      told.push_back(of["number"].dump() + " " + of["method"].get<std::string>() + " " + of["epsilon"].dump() + " " +
-                     line["phase"].get<std::string>());
-      EXPECT_EQ(of["runs"], 6);
-      EXPECT_EQ(line["private"], false);
-      if (line["phase"] != "end") continue;
-      ASSERT_EQ(line["spent"].is_null(), of["epsilon"].is_null());
-      if (line["spent"].is_null()) continue;
-      EXPECT_NEAR(line["spent"]["epsilon"].get<double>(), of["epsilon"].get<double>(), 1e-9);
-      EXPECT_EQ(line["spent"]["delta"], 1e-6);
-    }
-    EXPECT_THAT(told, testing::ElementsAre("1 mean 0.5 class_means", "1 mean 0.5 end", "2 mean 2.0 class_means",
-                                           "2 mean 2.0 end", "3 mean null end", "4 gd --rounds 2 0.5 gradient",
-                                           "4 gd --rounds 2 0.5 gradient", "4 gd --rounds 2 0.5 end",
-                                           "5 gd --rounds 2 2.0 gradient", "5 gd --rounds 2 2.0 gradient",
-                                           "5 gd --rounds 2 2.0 end", "6 gd --rounds 2 null end"));
-  }
-  const std::string kept = bytes("m.jsonl");
-  EXPECT_EQ(run(sweep + "--out other --metrics m.jsonl").exit_code, 3);
-  EXPECT_EQ(run(sweep + "--out other --overwrite --metrics x.npy").exit_code, 2);
-  EXPECT_EQ(run(sweep + "--out other --metrics other.csv").exit_code, 2);
-  EXPECT_EQ(bytes("m.jsonl"), kept);
-}
-
 TEST_F(ProgressTest, MetricsReplaceAndReadNothingUnasked) {
   fit("--method mean --metrics m.jsonl");
   const std::string kept = bytes("m.jsonl");

@@ -37,8 +37,9 @@ TEST_F(SweepTest, EveryCombinationIsOneLineAndOneEntry) {
   ASSERT_EQ(lines.size(), 1u + 2 * 2 * 2 * 2);
   EXPECT_EQ(lines[0],
             "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy");
-  EXPECT_THAT(lines[1], HasSubstr("mean,mean,0.5,1e-05,1,1,"));
+  EXPECT_THAT(lines[1], HasSubstr("mean,mean,0.5,1e-05,1.0,1,"));
   EXPECT_EQ(lines[1].back(), ',');  // without a long tail nobody says which classes are small
+  EXPECT_THAT(done.out, HasSubstr(bytes("sweep.csv")));
   const json report = document("sweep.json");
   EXPECT_FALSE(report["private"]);
   ASSERT_EQ(report["runs"].size(), lines.size() - 1);
@@ -72,20 +73,16 @@ TEST_F(SweepTest, ARunIsTheFitOfItsArguments) {
   }
 }
 
-TEST_F(SweepTest, WhatCannotBeRunIsRefusedBeforeAnythingIs) {
+TEST_F(SweepTest, WhatCannotBeRunIsRefusedAndNothingIsWritten) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"mean,median --epsilons 1", "median"},
       {"mean,public --epsilons 1", "--public-x"},
-      {"mean --epsilons 1,0", "--epsilons 0"},
-      {"mean --epsilons 1,1", "--epsilons 1: occurs twice"},
-      {"mean,mean --epsilons 1", "--methods mean: occurs twice"},
-      {"mean --epsilons 1 --imbalance 0.5", "--imbalance 0.5"},
+      {"mean --epsilons 1,0", "--epsilon 0"},
+      {"mean --epsilons 1 --imbalance 0.5", "--imbalance-ratio 0.5"},
       {"mean --epsilons 1 --seeds 0", "--seeds 0"},
-      {"mean~--dry-run --epsilons 1", "--dry-run says nothing of how to train"},
-      {"mean~--seed~3 --epsilons 1", "--seed says nothing of how to train"},
-      {"mean~--epsilon=3 --epsilons 1", "--epsilon=3 says nothing of how to train"},
-      {"mean~--train-person~y.npy --epsilons 1", "--train-person says nothing of how to train"},
-      {"~ --epsilons 1", "--methods: one of them is empty"},
+      {"mean~--dry-run --epsilons 1", "--methods mean --dry-run: only what says how to train may follow a method"},
+      {"mean~--report~r.json --epsilons 1", "only what says how to train may follow a method"},
+      {"~ --epsilons 1", "--method"},
       {"mean~--pool~40 --epsilons 1", "--pool 40"}};
   for (const auto& [options, message] : cases) expect_refused("--methods " + options, 2, message, 2);
   expect_refused("--methods public~--top-k~900 --public-x public.npy --epsilons 1", 3, "fewer than the 900", 2);

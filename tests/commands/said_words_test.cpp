@@ -117,7 +117,7 @@ std::vector<std::string> lines_of_all_options() {
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
       "--overwrite "
-      "--quiet --threads 2 --memory 99 --html p.html --metrics m --non-private",
+      "--quiet --threads 2 --non-private",
       release +
           " --bad-rows zero --format json --threads 3 --memory 77 --adjacency replace-one --seed 9 --ledger l --resume "
           "--out m --report r --html h --metrics j --timings t --overwrite --quiet --dry-run --gram-share 0.4 --center "

@@ -218,12 +218,11 @@ def make_documents(folder):
     program(folder, "refit none --intervals i.json --out refitted --overwrite")
     documents.append(("refit-intervals", "too much noise", json.loads((folder / "i.json").read_text())))
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
-                    "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private --metrics sweep.metrics")
+                    "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
     documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/train_x.npy --test-y one/train_y.npy "
                     "--classes 4 --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
     documents.append(("sweep", "a sweep tested on training rows", json.loads((folder / "tested/sweep.json").read_text())))
-    documents += [("metrics", "a sweep", json.loads(line)) for line in (folder / "sweep.metrics").read_text().splitlines()]
     # Killed runs stay open. With other rows a run goes on as another one.
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
            "--epsilon 2 --delta 1e-5 --method gd --rounds 300 --threads 1")

@@ -39,32 +39,16 @@ std::string name_of_file(const std::string& path) {
 }
 
 std::vector<Section> sections_of_document(const PageDocument& document) {
-  switch (document.kind) {
-    case DocumentKind::kFit:
-      return fit_sections(document);
-    case DocumentKind::kSweep:
-      return sweep_sections(document);
-    case DocumentKind::kLedger:
-      break;
-  }
-  return ledger_sections(document);
+  return document.kind == DocumentKind::kFit ? fit_sections(document) : ledger_sections(document);
 }
 
 std::string title_of(const PageDocument& document) {
-  switch (document.kind) {
-    case DocumentKind::kFit: {
-      const ReportedRun& run = *document.run;
-      const std::string promise =
-          run.guarantee ? fmt::format(", epsilon {}", upper_figure(run.guarantee->epsilon)) : ", not private";
-      if (run.is_evaluation) return "How good a model is" + promise;
-      return fmt::format("{} by {}{}", run.is_dry_run ? "Plan of a fit" : "A fit", run.method_text(), promise);
-    }
-    case DocumentKind::kSweep:
-      return "A sweep";
-    case DocumentKind::kLedger:
-      break;
-  }
-  return "A ledger";
+  if (document.kind == DocumentKind::kLedger) return "A ledger";
+  const ReportedRun& run = *document.run;
+  const std::string promise =
+      run.guarantee ? fmt::format(", epsilon {}", upper_figure(run.guarantee->epsilon)) : ", not private";
+  if (run.is_evaluation) return "How good a model is" + promise;
+  return fmt::format("{} by {}{}", run.is_dry_run ? "Plan of a fit" : "A fit", run.method_text(), promise);
 }
 
 std::string section_html(const Section& section, const std::string& id) {
@@ -128,11 +112,7 @@ PageDocument ledger_document(const std::string& path) {
 
 PageDocument document_of_json(nlohmann::json content, const std::string& path) {
   if (has_all(content, {"privacy", "method"})) return fit_document(std::move(content), path);
-  if (has_all(content, {"runs", "methods", "epsilons"})) {
-    return {.kind = DocumentKind::kSweep, .name = name_of_file(path), .content = std::move(content)};
-  }
-  throw BadInput(path +
-                 ": give reports of fit or evaluate --private, JSON files of sweep, or ledgers; this is none of them");
+  throw BadInput(path + ": give reports of fit or evaluate --private, or ledgers; this is neither");
 }
 
 PageDocument document_of_file(const std::string& path) {

@@ -19,14 +19,14 @@
 
 namespace dpreduce {
 
-/// What a page is about: a reported run (a fit, or an evaluation), the results of a sweep, or a ledger.
-enum class DocumentKind { kFit, kSweep, kLedger };
+/// What a page is about: a reported run (a fit, or an evaluation), or a ledger.
+enum class DocumentKind { kFit, kLedger };
 
 struct PageDocument {
   DocumentKind kind = DocumentKind::kFit;
   std::string name;                  ///< of its file, without its folder, which is nobody else's business
   std::optional<ReportedRun> run{};  ///< of a fit, or an evaluation
-  nlohmann::json content{};          ///< of the others: JSON of sweep, or what `ledger show --format json` prints
+  nlohmann::json content{};          ///< of a ledger: what `ledger show --format json` prints
 };
 
 /// The document of a report of fit or of evaluate --private. `path` names it in messages. Throws BadInput as

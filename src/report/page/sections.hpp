@@ -19,7 +19,6 @@ struct Section {
 /// All throw BadInput naming document and member where one has another type than reports have.
 
 std::vector<Section> fit_sections(const PageDocument& document);
-std::vector<Section> sweep_sections(const PageDocument& document);
 std::vector<Section> ledger_sections(const PageDocument& document);
 
 /// The reported runs among the documents in one table, and accuracy over epsilon in one chart; the public gets private

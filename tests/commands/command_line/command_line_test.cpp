@@ -297,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"option_alone", {"--config", "no.toml"}, "--config no.toml: cannot be read"},
         BadCommand{"no_file",
                    {"report"},
-                   "report needs FILE ...: written by fit --report, evaluate --private --report, sweep or --ledger"},
+                   "report needs FILE ...: written by fit --report, evaluate --private --report or --ledger"},
         BadCommand{"pickle", fit_arguments({"--mu", "1", "--out", "a/x.pkl"}), "name it a/x.safetensors"},
         BadCommand{"onnx", fit_arguments({"--mu", "1", "--out", "x.onnx"}), "python3 -m dpreduce onnx"},
         BadCommand{"unknown_command", {"train"}, "'train' is not a command (see dpreduce --help)"},

@@ -46,30 +46,6 @@ PageDocument fit_of(json report) {
   return fit_document(std::move(report), "r.json");
 }
 
-PageDocument sweep_of_two_methods() {
-  json sweep{{"methods", {"mean", "fc"}},
-             {"epsilons", {1.0, 2.0}},
-             {"delta", 1e-5},
-             {"imbalance_ratios", {1.0}},
-             {"runs", json::array()}};
-  const auto add = [&](const char* method, const json& epsilon, int seed, double accuracy) {
-    sweep["runs"].push_back({{"method", method},
-                             {"trained_by", method},
-                             {"epsilon", epsilon},
-                             {"imbalance_ratio", 1.0},
-                             {"seed", seed},
-                             {"seconds", 0.5},
-                             {"test", {{"accuracy", accuracy}, {"balanced_accuracy", accuracy}}}});
-  };
-  add("mean", 1.0, 1, 0.25);
-  add("mean", 1.0, 2, 0.5);
-  add("mean", 1.0, 3, 0.3125);
-  add("mean", 2.0, 1, 0.625);
-  add("mean", nullptr, 1, 0.875);
-  add("fc", 1.0, 1, 0.4375);
-  return {.kind = DocumentKind::kSweep, .name = "s.json", .content = std::move(sweep)};
-}
-
 PageDocument ledger_of_two_runs() {
   json ledger =
       json::parse(R"({"mu": 0.5, "rho": 0.125, "releases": [{"release": "aa/gram", "time": "2026-01-01T00:00:00Z",
@@ -173,9 +149,6 @@ TEST(Page, MarksTestFiguresAndMessagesForTheOwner) {
     EXPECT_TRUE(has(page, heading + mark));
   }
   EXPECT_EQ(count_of(page, mark), 3u);
-  const std::string of_sweep = page_of_one(sweep_of_two_methods());
-  EXPECT_TRUE(has(of_sweep, "None of these runs is private"));
-  EXPECT_EQ(count_of(of_sweep, mark), 2u);
 }
 
 TEST(Page, ForThePublicHasNoSectionAndNoFigureOfTheOwners) {
@@ -189,8 +162,6 @@ TEST(Page, ForThePublicHasNoSectionAndNoFigureOfTheOwners) {
   }
   EXPECT_TRUE(has(page, "All of this page is public."));
   EXPECT_TRUE(has(page, "1234.5678901"));
-  const PageDocument sweep = sweep_of_two_methods();
-  EXPECT_FALSE(has(without_inlined_texts(page_of({&sweep, 1}, Audience::kPublic)), "0.3125"));
 }
 
 TEST(Page, SaysThatARunIsNotPrivate) {
@@ -210,16 +181,6 @@ TEST(Page, KeepsReleasesWhoseNoiseHasASeedForTheOwner) {
     EXPECT_TRUE(has(page_of_one(document), value)) << value;
     EXPECT_FALSE(has(without_inlined_texts(page), value)) << value;
   }
-}
-
-TEST(Page, TellsMediansAndSpreadOfASweepAndItsRunsWithoutNoise) {
-  const std::string page = page_of_one(sweep_of_two_methods());
-  EXPECT_THAT(
-      page, HasSubstr("<th scope=\"row\"><bdi>mean</bdi></th><td class=\"number\"><data value=\"1.0\">1</data></td>"
-                      "<td class=\"number\"><data value=\"3\">3</data></td><td class=\"number\"><data "
-                      "value=\"0.3125\">31.2 %</data></td><td class=\"number\"><data value=\"0.25\">25.0 %</data></td>"
-                      "<td class=\"number\"><data value=\"0.5\">50.0 %</data></td>"));
-  EXPECT_TRUE(has(page, "<bdi>mean</bdi></th><td>without noise</td>"));
 }
 
 TEST(Page, TellsALedgersLifeRunByRun) {
@@ -331,9 +292,6 @@ TEST(Page, DrawsTheAttackerByTheRunsOwnMu) {
 TEST(Page, CallsAMethodThatWasChosenByBothNames) {
   const std::string page = page_of_one(fit_of(report_of_auto(2.5, 0.9375)));
   EXPECT_TRUE(has(page, "A fit by auto (by fc), epsilon 2.5"));
-  PageDocument sweep = sweep_of_two_methods();
-  for (json& run : sweep.content["runs"]) run["trained_by"] = "ls";
-  EXPECT_TRUE(has(page_of_one(sweep), "<bdi>mean (by ls)</bdi>"));
 }
 
 TEST(Page, PutsReportsSideBySideAndDrawsAccuracyAgainstEpsilon) {
@@ -369,10 +327,10 @@ TEST(Page, SaysAtWhichDeltaALedgerIsToldWhereRunsHaveSeveral) {
 }
 
 TEST(Page, NamesEachOfSeveralDocumentsInMenuAndHeading) {
-  const std::vector<PageDocument> documents{fit_of(small_report()), sweep_of_two_methods(), ledger_of_two_runs()};
+  const std::vector<PageDocument> documents{fit_of(small_report()), ledger_of_two_runs()};
   const std::string page = page_of(documents);
-  for (const char* file : {"r.json", "s.json", "l.jsonl"}) EXPECT_EQ(count_of(page, "<bdi>" + std::string(file)), 2u);
-  EXPECT_EQ(count_of(page, "<article "), 3u);
+  for (const char* file : {"r.json", "l.jsonl"}) EXPECT_EQ(count_of(page, "<bdi>" + std::string(file)), 2u);
+  EXPECT_EQ(count_of(page, "<article "), 2u);
   EXPECT_EQ(page, page_of(documents));
 }
 

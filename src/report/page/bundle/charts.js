@@ -5,7 +5,7 @@ import { drawLines } from "./lines.js";
 import { drawMatrix } from "./matrix.js";
 import { valuesOf } from "./values.js";
 
-const DRAW = { lines: drawLines, groups: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
+const DRAW = { lines: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
 
 function draw(plot, spec) {
   plot.replaceChildren();

@@ -1,17 +1,16 @@
 // Series of points over a number: accuracy over epsilon, norms over rounds, eigenvalues, a budget as it is spent.
 //
 // spec: {x: {label, scale: "linear" | "log" | "count"}, y: {label, scale: "linear" | "symlog", radius, unit: "share" | ""},
-//        series: [{name, points: [[x, y]...], spread: [[low, high]...], draw: "line" | "step" | "dots"}],
-//        levels: [{name, y, of: index of its series}], levels_name: of all of them, zone: {name, low, high}}
+//        series: [{name, points: [[x, y]...], draw: "line" | "step" | "dots"}], zone: {name, low, high}}
 import { format } from "d3-format";
 import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
-import { area, curveLinear, curveStepAfter, line } from "d3-shape";
+import { curveLinear, curveStepAfter, line } from "d3-shape";
 
 import { colorOf, drawing, legend, markOf, xAxis, yAxis } from "./frame.js";
 
 const number = format(".3~g");
 const percent = format(".0%");
-const DASHES = ["", "7 3", "14 4", "9 3 2 3", "4 4", "14 3 2 3 2 3"]; // dots are for levels
+const DASHES = ["", "7 3", "14 4", "9 3 2 3", "4 4", "14 3 2 3 2 3"];
 
 function short(value) {
   if (value === 0) return "0";
@@ -60,11 +59,7 @@ function firstOfShares(values) {
 
 // Other linear scales hold 0. The other kind is linear within the radius of the noise and logarithmic outside.
 function yScale(spec, range) {
-  const values = spec.series.flatMap((one) => [
-    ...one.points.map((point) => point[1]),
-    ...(one.spread ?? []).flat(),
-  ]);
-  for (const level of spec.levels ?? []) values.push(level.y);
+  const values = spec.series.flatMap((one) => one.points.map((point) => point[1]));
   if (spec.zone) values.push(spec.zone.low, spec.zone.high);
   if (spec.y.unit === "share") return scaleLinear([firstOfShares(values), 1], range);
   let [low, high] = rangeOf([0, ...values]);
@@ -105,21 +100,13 @@ export function drawLines(plot, spec) {
   yAxis(svg, y, left, right, label, { format: tick, values: yTicks(spec, y) });
   xAxis(svg, x, bottom, spec.x.label, width, { format: short, values: xTicks(spec, x, right - left) });
   if (first <= 0) svg.append("line").attr("class", "zero").attr("x1", left).attr("x2", right).attr("y1", y(0)).attr("y2", y(0));
-  for (const level of spec.levels ?? []) {
-    svg.append("line").attr("class", `level ${colorOf(level.of)}`).attr("x1", left).attr("x2", right).attr("y1", y(level.y)).attr("y2", y(level.y))
-      .append("title").text(`${level.name}: ${tick(level.y)}`);
-  }
   spec.series.forEach((one, index) => drawSeries(svg, one, index, x, y));
-  if (spec.series.length + (spec.levels ?? []).length + (spec.zone ? 1 : 0) > 1) legend(plot, keysOf(spec));
+  if (spec.series.length + (spec.zone ? 1 : 0) > 1) legend(plot, keysOf(spec));
 }
 
 function drawSeries(svg, one, index, x, y) {
   const group = svg.append("g").attr("class", `series ${colorOf(index)}`);
   const curve = one.draw === "step" ? curveStepAfter : curveLinear;
-  if (one.spread) {
-    group.append("path").attr("class", "spread").attr("d",
-      area(([at]) => x(at), (_, i) => y(one.spread[i][0]), (_, i) => y(one.spread[i][1])).curve(curve)(one.points));
-  }
   if (one.draw !== "dots") {
     group.append("path").attr("class", "line").attr("stroke-dasharray", DASHES[index % DASHES.length])
       .attr("d", line(([at]) => x(at), ([, value]) => y(value)).curve(curve)(one.points));
@@ -146,9 +133,6 @@ function keysOf(spec) {
       }
     },
   }));
-  if (spec.levels?.length) {
-    keys.push({ name: spec.levels_name, draw: (key) => key.append("path").attr("class", "level quiet").attr("d", "M0,6H28") });
-  }
   if (spec.zone) {
     keys.push({ name: spec.zone.name, draw: (key) => key.append("rect").attr("class", "zone").attr("width", 28).attr("height", 12) });
   }

@@ -5,7 +5,6 @@
 // lines: {series: [{name, column, draw}], zone: {name}, from}
 //     over the number in the first column, or, with `from`, over the number of the row, beginning with [0, from]; the row
 //     that has no number there holds the radius of the zone
-// groups: {levels_name}                         of sweeps: name, x, _, median, least, most; without a number x, a level
 const textOf = (cell) => cell.textContent;
 const numberOf = (cell) => {
   const text = cell.querySelector("data")?.value ?? cell.textContent;
@@ -29,28 +28,10 @@ function linesOf(spec, rows) {
   return values;
 }
 
-function groupsOf(spec, rows) {
-  const series = [];
-  const levels = [];
-  for (const cells of rows) {
-    const name = textOf(cells[0]);
-    const [at, , middle, low, high] = [...cells].slice(1).map(numberOf);
-    if (series.at(-1)?.name !== name) series.push({ name, points: [], spread: [], draw: "line" });
-    if (at === null) {
-      levels.push({ name: `${name}, without noise`, y: middle, of: series.length - 1 });
-    } else {
-      series.at(-1).points.push([at, middle]);
-      series.at(-1).spread.push([low, high]);
-    }
-  }
-  return { series, levels };
-}
-
 export function valuesOf(spec, table) {
   const rows = [...table.tBodies[0].rows].map((row) => row.cells);
   switch (spec.chart) {
     case "lines": return linesOf(spec, rows);
-    case "groups": return groupsOf(spec, rows);
     case "matrix": return { names: rows.map((cells) => textOf(cells[0])), counts: rows.map((cells) => [...cells].slice(1).map(numberOf)) };
     default: return { bars: rows.map((cells) => ({ name: textOf(cells[0]), value: numberOf(cells[spec.column]) })) };
   }
