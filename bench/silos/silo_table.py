@@ -57,8 +57,8 @@ class Row:
     wire_bytes_per_silo: float = 0.0  # over a network, TLS included
 
 
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
+def run(command, environment=None):
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise Failed(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}", done.returncode)
     return done.stdout
@@ -77,7 +77,7 @@ class Federation:
 
     def __init__(self, arguments, name, folder):
         self.arguments, self.name, self.folder = arguments, name, folder
-        self.program = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
+        self.program = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
         options = ["--x", self.data("train_x"), "--y", self.data("train_y"), "--classes", str(arguments.classes), "--silos",
                  str(arguments.silos), "--first-silo", str(int(arguments.secure)), "--seed", str(arguments.seed), "--out", folder]
         run([self.program, "synth", "partition", *options, *partition_options(name, arguments.classes, arguments.silos)])
@@ -116,7 +116,8 @@ class Federation:
     def over_silos(self, options):
         """A silo a rank, each with files of its own."""
         ranks = self.arguments.silos + int(self.arguments.secure)
-        return json.loads(run([os.path.join(ROOT, "launch/local"), str(ranks), *options]))
+        with_faults = {"DPREDUCE": os.path.join(os.path.dirname(self.program), "tests/attacks/dpreduce_attacks")} if "--fault" in options else {}
+        return json.loads(run([os.path.join(ROOT, "launch/local"), str(ranks), *options], {**os.environ, **with_faults}))
 
     def fit(self, method):
         """The report, and the bytes of a silo: counted among silos that mask, whose lines delay them, else planned."""

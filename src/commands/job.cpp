@@ -20,8 +20,6 @@
 #include "common/masking/neighbor_graph.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/relay.hpp"
-#include "common/ranks/silo_job.hpp"
-#include "common/silos/faulty_wire.hpp"
 #include "common/silos/line.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/resolved_fit.hpp"
@@ -63,13 +61,7 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
 
 namespace {
 
-// Whether the fault that is simulated is a foreign key: this party then uses an identity that nobody expects.
-bool has_foreign_identity(const std::optional<Fault>& fault) {
-  return fault && fault->kind == FaultKind::kWrongKey &&
-         (fault->at == FrameKind::kHello || fault->at == FrameKind::kOffer);
-}
-
-SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::optional<Fault>& fault) {
+SiloEntry entry_of(const SiloOptions& options, int rank, int size) {
   std::optional<Roster> roster;
   const SiloTerms terms = terms_of(options, size);
   if (!options.roster.empty()) {
@@ -79,11 +71,9 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
                                    size, terms.silos));
     }
   }
-  Identity identity = roster && !has_foreign_identity(fault)
-                          ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
-                          : Identity::generate();
-  if (roster && !has_foreign_identity(fault) &&
-      identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
+  Identity identity = roster ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
+                             : Identity::generate();
+  if (roster && identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
     throw BadInput(fmt::format("--identity {}: is not that of \"{}\", rank {} of the roster",
                                with_rank(options.identity, static_cast<std::size_t>(rank)),
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
@@ -154,7 +144,7 @@ FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& a
 SiloEntry entry_on_roster(const SiloOptions& options, int rank) {
   const auto parties = static_cast<int>(read_roster(options.roster).members.size());
   if (rank >= parties) throw UsageError(fmt::format("--roster {}: names no silo {}", options.roster, rank));
-  return entry_of(options, rank, parties, std::nullopt);
+  return entry_of(options, rank, parties);
 }
 
 bool has_coordinator_ended(Wire& wire) {
@@ -162,11 +152,10 @@ bool has_coordinator_ended(Wire& wire) {
   return message && message->from == 0 && message->is_farewell;
 }
 
-SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log) : logged_(wire, log) {
-  std::optional<Fault> fault;
-  if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);
-  if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();
-  SiloEntry entry = entry_of(options.silos, rank, size, fault);
+SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log,
+                     const SessionMaker& maker)
+    : logged_(wire, log) {
+  SiloEntry entry = entry_of(options.silos, rank, size);
   entry.log = &log;
   wire.set_send_timeout(rank == 0 ? entry.timeout : SiloSession::kPatience * entry.timeout);
   log.line(role_of(entry, rank));
@@ -177,8 +166,6 @@ SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, 
     log.line(fmt::format("line: round trip {:g} ms, {:g} Mbit/s: a simulation", line.round_trip * kMilliseconds,
                          bytes_per_second(line) / kBytesPerMegabit));
   }
-  entry.fault = fault;
-  if (fault) faulty_ = std::make_unique<FaultyWire>(logged_, *fault, harm_of_this_process());
   const auto report_lost = [&log](const LostSilo& lost, std::size_t left) {
     const std::string message =
         fmt::format("{} is lost, waiting for \"{}\": {}; {} left", lost.name, lost.phase, lost.reason, left);
@@ -186,7 +173,7 @@ SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, 
     log.line(message);
   };
   ranks_.emplace(Communicator::among_silos(
-      std::make_unique<SiloJob>(faulty_ ? *faulty_ : logged_, rank, std::move(entry), report_lost), rank, size));
+      std::make_unique<SiloJob>(logged_, rank, std::move(entry), report_lost, maker), rank, size));
 }
 
 SiloParty::~SiloParty() = default;
@@ -245,7 +232,7 @@ int run_job(const CommandEntry& root, const std::vector<std::string>& arguments,
   }
 }
 
-int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size) {
+int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size, const SessionMaker& maker) {
   PartyLog log;
   bool has_entered = false;
   const auto end = [&](ExitCode code, const std::string& how) {
@@ -263,7 +250,7 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
           "--dry-run with --secure-aggregation: a silo's is started by itself, without mpirun, with its --silo-config");
     }
     log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
-    SiloParty party(wire, rank, size, fit.options, log);
+    SiloParty party(wire, rank, size, fit.options, log, maker);
     has_entered = true;
     fit(party.ranks());
     return end(ExitCode::kDone, "done");
@@ -283,7 +270,7 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
   }
 }
 
-int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments) {
+int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker) {
   if (named_command(commands(), arguments).command->role != PartyRole::kNone) {
     const auto run_alone = [&] {
       Communicator alone = Communicator::alone();
@@ -293,7 +280,7 @@ int run_program(CommandEntry (*commands)(), const std::vector<std::string>& argu
   }
   const AskedJob asked = asked_job(commands(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
-    return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
+    return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size, maker); },
                           AtomicFile::remove_unfinished);
   }
   if (asked.is_preview) return run_guarded([&] { return run_preview(arguments); }, AtomicFile::remove_unfinished);

@@ -1,7 +1,6 @@
 // One rank of a job, or one party among silos, from its arguments to its exit code.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,9 +9,9 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/ranks/silo_job.hpp"
 #include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
-#include "common/silos/silo_session.hpp"
 #include "common/silos/wire.hpp"
 #include "methods/options/fit_options.hpp"
 
@@ -44,13 +43,12 @@ bool has_coordinator_ended(Wire& wire);
 /// silos on standard error as they are lost. Both outlive it.
 class SiloParty {
  public:
-  SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log);
+  SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log, const SessionMaker& maker = {});
   ~SiloParty();
   Communicator& ranks() { return *ranks_; }
 
  private:
   LoggedWire logged_;
-  std::unique_ptr<Wire> faulty_;  // before the job, which it outlives
   std::optional<Communicator> ranks_;
 };
 
@@ -63,11 +61,12 @@ int run_job(const CommandEntry& root, const std::vector<std::string>& arguments,
 
 /// A program with these commands: joins the ranks of the job that this process was started in, as one of them or as a
 /// silo's relay, runs what the arguments ask for, and returns the exit code. Each call of `commands` makes tables of
-/// its own. Call it before MPI, threads or files.
-int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments);
+/// its own; `maker` makes the sessions of its silos and coordinators. Call it before MPI, threads or files.
+int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker = {});
 
 /// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
 /// silo knows only what the coordinator sends it.
-int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size);
+int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size,
+              const SessionMaker& maker = {});
 
 }  // namespace dpreduce

@@ -39,7 +39,6 @@ struct Refused {
 constexpr std::array kRefusedOverNetwork{
     Refused{"--seed", "whoever knows the seed can take the noise off"},
     Refused{"--non-private", "silos would send exact sums"},
-    Refused{"--fault", "it is for simulations, under mpirun"},
     Refused{"--round-trip", "the line is a real one"},
     Refused{"--bandwidth", "the line is a real one"},
     Refused{"--packet-loss", "the line is a real one"},
@@ -118,11 +117,11 @@ class NetworkRun {
                     roster_.members[self_].name);
   }
 
-  void run() {
+  void run(const SessionMaker& maker) {
     try {
       wait();
       health_->set_state("running");
-      SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_);
+      SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker);
       const bool trains = party_.fit.evaluation.files.empty();
       FitCommand{party_.fit, trains ? fit_and_write : evaluate_and_write}(party.ranks());
     } catch (const Error& error) {
@@ -238,7 +237,7 @@ FitOptions before_anybody_is_called(FitOptions asked) {
 
 }  // namespace
 
-void NetworkParty::operator()(Communicator&) const {
+void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
   if (launched_by_mpi()) {
     throw UsageError(fmt::format("{}: a party over a network is one process; start it without mpirun",
                                  role == PartyRole::kCoordinator ? "coordinator" : "silo"));
@@ -249,7 +248,7 @@ void NetworkParty::operator()(Communicator&) const {
     log.line(fmt::format("end: exit code {}: {}", static_cast<int>(code), how));
   };
   try {
-    NetworkRun(*this, log).run();
+    NetworkRun(*this, log).run(maker);
     end(ExitCode::kDone, "done");
   } catch (const PeerFailed& failure) {
     const std::string how = failure.rank == 0

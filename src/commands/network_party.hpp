@@ -9,6 +9,7 @@
 
 #include "commands/command_line/command_entry.hpp"
 #include "common/ranks/communicator.hpp"
+#include "common/ranks/silo_job.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
@@ -27,9 +28,9 @@ struct NetworkParty {
   FitOptions fit;  ///< validated; of an evaluation as it was asked, with the bytes of its models
   NetworkOptions network;
 
-  /// Takes part in one run, from the first call to the farewell. Throws what the run ends with, which stands in the
-  /// party's log as well.
-  void operator()(Communicator& alone) const;
+  /// Takes part in one run, from the first call to the farewell, in a session of `maker`. Throws what the run ends
+  /// with, which stands in the party's log as well.
+  void operator()(Communicator& alone, const SessionMaker& maker = {}) const;
 };
 
 /// The command of that role, with all of its options.

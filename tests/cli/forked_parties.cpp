@@ -15,6 +15,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/party_process.hpp"
 #include "common/ranks/socket_wire.hpp"
+#include "tests/attacks/lying_sessions.hpp"
 #include "tests/cli/program_run.hpp"
 
 namespace dpreduce {
@@ -88,7 +89,9 @@ int run_forked_parties(const std::vector<std::vector<std::string>>& arguments) {
     if (*child == 0) {
       ::close(sockets[0]);
       SocketWire wire(sockets[1]);
-      return run_party(arguments[static_cast<std::size_t>(rank)], wire, rank, size);
+      std::vector<std::string> words = arguments[static_cast<std::size_t>(rank)];
+      const LyingSessions maker(take_fault(words));
+      return run_party(words, wire, rank, size, maker);
     }
     ::close(sockets[1]);
     exchange.add(sockets[0], *child);

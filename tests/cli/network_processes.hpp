@@ -10,6 +10,7 @@
 #include "common/files/atomic_file.hpp"
 #include "common/masking/identity.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "tests/attacks/lying_sessions.hpp"
 #include "tests/cli/silo_test.hpp"
 
 namespace dpreduce {
@@ -134,9 +135,8 @@ class NetworkProcesses : public AmongSilosTest {
       try {
         NetworkParty party = *parse_command_line(dpreduce_command(), words).target<NetworkParty>();
         party.fit.privacy.seed = kSeed;
-        party.fit.silos.fault = fault;
         Communicator alone = Communicator::alone();
-        party(alone);
+        party(alone, LyingSessions(fault.empty() ? std::nullopt : std::optional(parse_fault(fault))));
         return 0;
       } catch (const Error& error) {
         return static_cast<int>(error.code());

@@ -346,7 +346,6 @@ TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
   const std::vector<std::pair<std::string, std::string>> refused{
       {"--seed 7", "--seed: is refused by dpreduce"},
       {"--non-private", "--non-private: is refused by dpreduce"},
-      {"--fault 1:kill@masked", "--fault: is refused by dpreduce"},
       {"--round-trip 40", "--round-trip: is refused by dpreduce"},
       {"--bandwidth 100", "--bandwidth: is refused by dpreduce"},
       {"--packet-loss 1", "--packet-loss: is refused by dpreduce"},

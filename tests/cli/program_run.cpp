@@ -27,6 +27,7 @@
 #include "common/base/standard_output.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "tests/attacks/lying_sessions.hpp"
 #include "tests/cli/forked_parties.hpp"
 #include "tests/cli/process_watch.hpp"
 
@@ -75,6 +76,10 @@ std::vector<std::string> overwriting(std::vector<std::string> arguments) {
   return arguments;
 }
 
+const char* other_program() {
+  return std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
+}
+
 std::vector<std::string> command_line(const std::vector<std::string>& arguments, const RunOptions& options) {
   std::vector<std::string> line;
   if (options.ranks > 0) {
@@ -86,13 +91,10 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
                              "[ $OMPI_COMM_WORLD_RANK -ne 0 ] || sleep " +
                                  std::to_string(options.first_rank_late_seconds) + "; exec \"$0\" \"$@\""});
   }
-  line.push_back(program_path());
+  const bool has_fault = std::ranges::find(arguments, "--fault") != arguments.end();
+  line.push_back(has_fault && other_program() == nullptr ? DPREDUCE_ATTACKS : program_path());
   line.insert(line.end(), arguments.begin(), arguments.end());
   return line;
-}
-
-const char* other_program() {
-  return std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
 }
 
 // What the ranks of a run are.
@@ -104,8 +106,9 @@ Ranks ranks_of(const std::vector<std::string>& arguments, const RunOptions& opti
   }
   if (options.ranks == 0) return Ranks::kThreads;
   if (!options.launcher_options.empty() || options.first_rank_late_seconds > 0.0) return Ranks::kProcesses;
-  const auto parties = arguments_of_parties(arguments, options.ranks);
+  auto parties = arguments_of_parties(arguments, options.ranks);
   if (parties.empty()) return Ranks::kProcesses;  // another program takes part
+  take_fault(parties.front());
   if (asked_job(dpreduce_command(), parties.front()).is_of_silos) return Ranks::kForkedParties;
   const bool has_hdf5 =
       std::ranges::any_of(arguments, [](const std::string& word) { return word.find(".h5") != std::string::npos; });

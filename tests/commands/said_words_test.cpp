@@ -107,7 +107,7 @@ std::vector<std::string> lines_of_all_options() {
           names,
       "inspect --train-x a.npy --train-y b.npy" + names,
       "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --threshold 5 --noise "
-      "distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --fault 3:kill@masked --round-trip 3 --bandwidth 40 "
+      "distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --round-trip 3 --bandwidth 40 "
       "--packet-loss 0.5",
       "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --roster r.toml --identity "
       "i{rank}",
@@ -131,7 +131,7 @@ std::vector<std::string> lines_of_all_options() {
       release + " --rho 0.02 --delta 1e-7 --public-x p.npy --center public",
       "release --statistics gram --train-x a.npy --train-y c.npy --mu 0.3" + names,
       among_silos +
-          " --threshold 5 --noise distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --fault 3:kill@masked "
+          " --threshold 5 --noise distributed --colluding 1 --silo-timeout 4.5 --log l{rank} "
           "--round-trip 3 --bandwidth 40 --packet-loss 0.5",
       among_silos + " --roster r.toml --identity i{rank}",
       among_silos + " --train-person s{rank}/p --rows-per-person 2 --silos-per-person 3",
@@ -214,7 +214,7 @@ std::vector<std::string> lines_of_all_options() {
       "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2 "
       "--score-threshold 0.5",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 "
-      "--noise distributed --colluding 1 --silo-timeout 5 --roster r --identity i --log l --fault 1:kill@masked "
+      "--noise distributed --colluding 1 --silo-timeout 5 --roster r --identity i --log l "
       "--round-trip 1 --bandwidth 1 --packet-loss 1 --silos-per-person 2",
       "keygen --out k --name n --format json",
   };

@@ -82,25 +82,24 @@ class StoryRun {
   }
 
  private:
-  // The party's part on its wire, with the fault that it may have.
-  void on_wire(NetworkWire& wire, std::uint32_t party, const std::function<void(Wire&, SiloEntry)>& part) {
+  // What the party enters with.
+  SiloEntry entry_on(NetworkWire& wire) const {
     SiloEntry entry = simulated_entry(story_.plan);
     wire.set_send_timeout(entry.timeout);
-    if (party == 0 && story_.overrules) {
-      entry.fault = Fault{.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
-    }
-    if (!story_.plan.fault || story_.plan.fault->party != party) return part(wire, std::move(entry));
-    FaultyWire faulty(wire, *story_.plan.fault, kDies);
-    part(faulty, std::move(entry));
+    return entry;
+  }
+
+  // Sessions with the fault that one party may have.
+  LyingSessions sessions() const {
+    const Fault overrules{.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
+    return LyingSessions(story_.overrules ? std::optional(overrules) : story_.plan.fault, kDies);
   }
 
   void take_part(std::uint32_t silo) {
     const auto wire = parties_.silo(silo, silo == story_.silo ? proxy_.port() : 0);
     try {
       wire->wait_for_run([](const std::string&) {});
-      on_wire(*wire, silo, [&](Wire& own, SiloEntry entry) {
-        take_silos_part(own, silo, story_.plan, std::move(entry), outcome_.told.at(silo));
-      });
+      take_silos_part(*wire, silo, story_.plan, entry_on(*wire), outcome_.told.at(silo), sessions());
     } catch (const Killed&) {
       return;
     } catch (const Error& error) {
@@ -113,13 +112,12 @@ class StoryRun {
   void lead() {
     try {
       parties_.begin();
-      on_wire(parties_.coordinator(), 0, [&](Wire& own, SiloEntry entry) {
-        SiloRunResult led;
-        take_coordinators_part(own, story_.plan, std::move(entry), led);
-        const std::lock_guard guard(lock_);
-        led.silo_refusals = std::move(outcome_.run.silo_refusals);
-        outcome_.run = std::move(led);
-      });
+      SiloRunResult led;
+      NetworkWire& wire = parties_.coordinator();
+      take_coordinators_part(wire, story_.plan, entry_on(wire), led, sessions());
+      const std::lock_guard guard(lock_);
+      led.silo_refusals = std::move(outcome_.run.silo_refusals);
+      outcome_.run = std::move(led);
     } catch (const Error& error) {
       outcome_.run.refusal = error.what();
     }

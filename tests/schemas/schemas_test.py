@@ -128,7 +128,8 @@ def program(folder, line, ranks=0, check=True):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
     launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
-    done = subprocess.run(launcher + [PROGRAM] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
+    started = os.path.join(os.path.dirname(PROGRAM), "tests/attacks/dpreduce_attacks") if "--fault" in line else PROGRAM
+    done = subprocess.run(launcher + [started] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
     if check and done.returncode != 0:
         raise AssertionError(f"{line}: exit code {done.returncode}\n{done.stderr}")
     return done.stdout

@@ -200,12 +200,6 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .written()
       .of_command_alone(SaidBy::kParty);
   table
-      .text("--fault", silos.fault,
-            "in simulations: one party does something wrong, e.g. 3:kill@masked, or the coordinator tells a silo other "
-            "values than the others: 0:equivocate@broadcast (docs/how-to/simulate-silos.md)")
-      .typed("SILO:KIND@MESSAGE")
-      .of_command_alone(SaidBy::kCommandLine);
-  table
       .number("--round-trip", silos.round_trip_ms,
               "in simulations: of a silo's line; its messages take half of it, either way; default: none")
       .typed("MS")

@@ -26,41 +26,23 @@ bool has(const std::vector<std::uint32_t>& parties, std::uint32_t party) {
   return std::binary_search(parties.begin(), parties.end(), party);
 }
 
-// The list that a coordinator would send to one silo in order to open its statistic: that silo and t - 1 others, its
-// neighbors last, so that as few masks as possible are on the statistic. Where the true list has t silos only, one is
-// left out.
-std::vector<std::uint32_t> story_for(std::uint32_t silo, const std::vector<std::uint32_t>& truth,
-                                     const NeighborGraph& graph, std::size_t threshold) {
-  std::vector<std::uint32_t> story = truth;
-  std::rotate(story.begin(), std::find(story.begin(), story.end(), silo), story.end());
-  std::stable_partition(story.begin(), story.end(),
-                        [&](std::uint32_t other) { return !graph.are_neighbors(silo, other); });
-  story.resize(std::min(threshold, truth.size() - 1));
-  std::sort(story.begin(), story.end());
-  return story;
-}
-
 }  // namespace
 
-MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& attempt,
-                                       const Equivocation& equivocation)
-    : roster_(roster), attempt_(attempt), equivocation_(equivocation), sum_(attempt.words, 0) {}
+MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& attempt)
+    : roster_(roster), attempt_(attempt), sum_(attempt.words, 0) {}
 
-// The lists that are sent to that silo.
-SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) const {
-  SumLists lists{graph_->participants(), sharing_, summed_};
-  if (equivocation_.stage != stage) return lists;
-  std::vector<std::uint32_t>& list = stage == ListStage::kSharing ? lists.sharing : lists.summed;
-  list = story_for(silo, list, *graph_, attempt_.threshold);
-  return lists;
+SumLists MaskingCoordinator::lists_for(std::uint32_t, ListStage) const {
+  return {graph_->participants(), sharing_, summed_};
+}
+
+SumAttempt MaskingCoordinator::attempt_of(std::uint32_t) const {
+  return attempt_;
 }
 
 void MaskingCoordinator::take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent) {
   const SumLists lists = lists_for(silo, stage);
   require_turn(has(lists.of(stage), silo) && !consents_[stage].contains(silo));
-  SumAttempt attempt = attempt_;
-  if (silo == equivocation_.misled) attempt.broadcast_digest = equivocation_.broadcast_digest;
-  consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt, stage, lists));
+  consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt_of(silo), stage, lists));
 }
 
 std::vector<std::uint32_t> MaskingCoordinator::consenting(ListStage stage) const {

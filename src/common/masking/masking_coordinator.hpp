@@ -20,17 +20,13 @@
 
 namespace dpreduce {
 
-/// Faults on purpose: the contradictions in what a coordinator sends to the silos of one sum.
-struct Equivocation {
-  std::optional<ListStage> stage = std::nullopt;  ///< at this stage every silo gets another list
-  std::uint32_t misled = 0;                       ///< a silo that has received other public values before; 0: none
-  PublicKey broadcast_digest{};                   ///< the digest of those
-};
-
 class MaskingCoordinator {
  public:
   /// `roster` outlives this. Memory: 8 N bytes.
-  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt, const Equivocation& equivocation = {});
+  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt);
+  virtual ~MaskingCoordinator() = default;
+  MaskingCoordinator(const MaskingCoordinator&) = delete;
+  MaskingCoordinator& operator=(const MaskingCoordinator&) = delete;
 
   /// Each takes one silo's message. Throws AggregationAborted naming what is wrong with it: the caller then drops the
   /// silo.
@@ -62,14 +58,19 @@ class MaskingCoordinator {
   /// has shared out another secret than it advertised.
   void add_sum_to(std::span<std::uint64_t> values);
 
+ protected:
+  /// The lists that are sent to that silo, and the attempt that it must sign with them.
+  virtual SumLists lists_for(std::uint32_t silo, ListStage stage) const;
+  virtual SumAttempt attempt_of(std::uint32_t silo) const;
+  /// Precondition: advertising is closed.
+  const NeighborGraph& graph() const { return *graph_; }
+
  private:
   SecretVector<std::byte> secret_of(std::uint32_t silo) const;
   bool is_summed(std::uint32_t silo) const;
-  SumLists lists_for(std::uint32_t silo, ListStage stage) const;
 
   const Roster& roster_;
   SumAttempt attempt_;
-  Equivocation equivocation_;
   std::map<std::uint32_t, Advertisement> advertisements_;
   std::optional<NeighborGraph> graph_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]

@@ -7,13 +7,22 @@
 
 namespace dpreduce {
 
-SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost)
+std::unique_ptr<CoordinatorSession> SessionMaker::coordinator(Wire& wire, SiloEntry entry,
+                                                              CoordinatorSession::OnLost on_lost) const {
+  return std::make_unique<CoordinatorSession>(wire, std::move(entry), std::move(on_lost));
+}
+
+std::unique_ptr<SiloSession> SessionMaker::silo(Wire& wire, std::uint32_t number, SiloEntry entry) const {
+  return std::make_unique<SiloSession>(wire, number, std::move(entry));
+}
+
+SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker)
     : terms_(entry.terms), roster_(entry.roster), over_network_(entry.over_network), log_(entry.log) {
   if (rank == 0) {
-    coordinator_.emplace(wire, std::move(entry), std::move(on_lost));
+    coordinator_ = maker.coordinator(wire, std::move(entry), std::move(on_lost));
     coordinator_->connect();
   } else {
-    silo_.emplace(wire, static_cast<std::uint32_t>(rank), std::move(entry));
+    silo_ = maker.silo(wire, static_cast<std::uint32_t>(rank), std::move(entry));
     silo_->connect();
   }
 }

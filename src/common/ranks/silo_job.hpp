@@ -5,6 +5,7 @@
 // owners beside the coordinator, sums of doubles.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,10 +15,19 @@
 
 namespace dpreduce {
 
+/// Makes the sessions of a program's parties; `wire` and the entry's log outlive them.
+class SessionMaker {
+ public:
+  virtual ~SessionMaker() = default;
+  virtual std::unique_ptr<CoordinatorSession> coordinator(Wire& wire, SiloEntry entry,
+                                                          CoordinatorSession::OnLost on_lost) const;
+  virtual std::unique_ptr<SiloSession> silo(Wire& wire, std::uint32_t number, SiloEntry entry) const;
+};
+
 class SiloJob final : public Job {
  public:
   /// Connects as rank `rank`. `wire` and the entry's log outlive the job. Throws as the sessions do.
-  SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost);
+  SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker = {});
 
   const SiloTerms& terms() const { return terms_; }
   /// Whom the parties know, and what rows look like; nothing in a simulation without --roster.
@@ -36,7 +46,7 @@ class SiloJob final : public Job {
   /// AggregationAborted as the sessions do.
   void agree_on_plan(const PublicKey& plan);
   /// At the coordinator; null elsewhere.
-  const CoordinatorSession* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
+  const CoordinatorSession* coordinator() const { return coordinator_.get(); }
 
   void announce_failure() override {}  // its status message says so at once
   void check_peers() override;
@@ -58,8 +68,8 @@ class SiloJob final : public Job {
   bool over_network_;
   PartyLog* log_;
   bool has_plan_ = false;
-  std::optional<CoordinatorSession> coordinator_;
-  std::optional<SiloSession> silo_;
+  std::unique_ptr<CoordinatorSession> coordinator_;
+  std::unique_ptr<SiloSession> silo_;
 };
 
 }  // namespace dpreduce

@@ -55,11 +55,6 @@ void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::stri
     channels_.erase(channel);
   }
   if (on_lost_) on_lost_(lost_.back(), left_.size());
-  if (const auto code = overruled_.find(silo); code != overruled_.end()) {
-    throw AggregationAborted(fmt::format(
-        "{} had failed with exit code {}, was told that nobody has (--fault 0:overrule), and has left all the same",
-        name_of(silo), static_cast<int>(code->second)));
-  }
 }
 
 void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload) {
@@ -229,12 +224,7 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
     const Take take = [&](std::uint32_t silo, PayloadReader& payload) {
       const std::int64_t told = told_failure(static_cast<std::int64_t>(payload.u64()), entry_.terms.silos);
       payload.end();
-      if (told == kNobodyFailed) return true;
-      if (is_due(entry_.fault, FaultKind::kOverrule, 1)) {
-        overruled_.emplace(silo, code_of(told));
-      } else {
-        verdict = std::min(verdict, failure_of(silo, code_of(told)));
-      }
+      if (told != kNobodyFailed) verdict = std::min(verdict, failure_told_by(silo, told));
       return true;
     };
     // A failure ends the run: the coordinator waits for no other silo.
@@ -250,15 +240,17 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
   return verdict;
 }
 
-bool CoordinatorSession::equivocates(FrameKind at, std::uint32_t number) const {
-  return is_due(entry_.fault, FaultKind::kEquivocate, number) && entry_.fault->at == at;
+std::int64_t CoordinatorSession::failure_told_by(std::uint32_t silo, std::int64_t told) {
+  return failure_of(silo, code_of(told));
+}
+
+std::unique_ptr<MaskingCoordinator> CoordinatorSession::masking_of(const SumAttempt& attempt) {
+  return std::make_unique<MaskingCoordinator>(roster_, attempt);
 }
 
 bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
-  Equivocation equivocation{std::nullopt, misled_, transcript_of_misled_.digest()};
-  if (equivocates(FrameKind::kDelivery, sums_)) equivocation.stage = ListStage::kSharing;
-  if (equivocates(FrameKind::kUnmask, sums_)) equivocation.stage = ListStage::kSummed;
-  MaskingCoordinator masking(roster_, attempt, equivocation);
+  const std::unique_ptr<MaskingCoordinator> made = masking_of(attempt);
+  MaskingCoordinator& masking = *made;
   const auto is_of_attempt = [&](PayloadReader& payload) { return payload.u32() == attempt.attempt; };
   const auto send_each = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
     for (const std::uint32_t silo : left_of(silos)) {
@@ -336,7 +328,6 @@ void CoordinatorSession::sum(std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(!values.empty() && values.size() <= kMostWords);
   lead([&] {
     ++round_;
-    ++sums_;
     SumAttempt attempt{
         run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()};
     do {
@@ -351,23 +342,11 @@ void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
 
 void CoordinatorSession::send_to_all(std::span<const std::byte> bytes) {
   ++round_;
-  std::vector<std::byte> lie;
-  std::span<const std::byte> for_misled = bytes;
-  if (!bytes.empty() && equivocates(FrameKind::kBroadcast, ++broadcasts_)) {
-    misled_ = left_.front();
-    transcript_of_misled_ = transcript_;
-    lie.assign(bytes.begin(), bytes.end());
-    lie.front() ^= std::byte{1};
-    for_misled = lie;
-  }
   for (std::size_t first = 0; first < bytes.size(); first += SiloSession::kBroadcastPiece) {
     const std::size_t length = std::min(SiloSession::kBroadcastPiece, bytes.size() - first);
-    for (const std::uint32_t silo : left_) {
-      send(silo, FrameKind::kBroadcast, (silo == misled_ ? for_misled : bytes).subspan(first, length));
-    }
+    for (const std::uint32_t silo : left_) send(silo, FrameKind::kBroadcast, bytes.subspan(first, length));
   }
-  transcript_.add(FrameKind::kBroadcast, round_, bytes);
-  if (misled_ != 0) transcript_of_misled_.add(FrameKind::kBroadcast, round_, for_misled);
+  note(FrameKind::kBroadcast, bytes);
 }
 
 void CoordinatorSession::agree_on_plan(const PublicKey& plan) {
@@ -385,8 +364,7 @@ void CoordinatorSession::agree_on_plan(const PublicKey& plan) {
     for (const std::uint32_t silo : left_) writer.bytes(of_silos.at(silo));
     const std::vector<std::byte> payload = writer.take();
     for (const std::uint32_t silo : left_) send(silo, FrameKind::kPlan, payload);
-    transcript_.add(FrameKind::kPlan, round_, payload);
-    if (misled_ != 0) transcript_of_misled_.add(FrameKind::kPlan, round_, payload);
+    note(FrameKind::kPlan, payload);
   });
 }
 
@@ -401,8 +379,7 @@ double CoordinatorSession::largest(double value) {
     require_enough(left_.size());
     const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
     for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
-    transcript_.add(FrameKind::kNumber, round_, payload);
-    if (misled_ != 0) transcript_of_misled_.add(FrameKind::kNumber, round_, payload);
+    note(FrameKind::kNumber, payload);
   });
   return value;
 }

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/error.hpp"
 #include "common/masking/masking_coordinator.hpp"
 #include "common/silos/channel.hpp"
 #include "common/silos/silo_session.hpp"
@@ -47,6 +46,9 @@ class CoordinatorSession {
 
   /// `wire` outlives the session.
   CoordinatorSession(Wire& wire, SiloEntry entry, OnLost on_lost = nullptr);
+  virtual ~CoordinatorSession() = default;
+  CoordinatorSession(const CoordinatorSession&) = delete;
+  CoordinatorSession& operator=(const CoordinatorSession&) = delete;
 
   void connect();
 
@@ -72,6 +74,24 @@ class CoordinatorSession {
   /// What each kind of message has cost, by its name.
   const std::map<std::string, PhaseCost>& costs() const { return costs_; }
 
+ protected:
+  /// Seals a message and sends it to that silo.
+  virtual void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
+  /// Sends public bytes to all that are left, in pieces, in a round of their own.
+  virtual void send_to_all(std::span<const std::byte> bytes);
+  /// Notes what all that are left were sent in this round: later signatures cover it.
+  virtual void note(FrameKind kind, std::span<const std::byte> bytes) { transcript_.add(kind, round_, bytes); }
+  /// The failure that counts of one that a silo has told, or none.
+  virtual std::int64_t failure_told_by(std::uint32_t silo, std::int64_t told);
+  /// Goes on without the silo, and tells it why.
+  virtual void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
+  /// The coordinator's part of one attempt at a sum.
+  virtual std::unique_ptr<MaskingCoordinator> masking_of(const SumAttempt& attempt);
+
+  const Roster& roster() const { return roster_; }
+  const Transcript& transcript() const { return transcript_; }
+  std::uint64_t round() const { return round_; }
+
  private:
   // Takes a silo's message of the kind that is due. Returns whether it was that silo's last message of the phase.
   using Take = std::function<bool(std::uint32_t silo, PayloadReader& payload)>;
@@ -79,7 +99,6 @@ class CoordinatorSession {
   template <typename Step>
   void lead(const Step& step);
   void begin_run();
-  void send_to_all(std::span<const std::byte> bytes);
   // Takes messages until all of them have come, or `is_enough`.
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
               const std::function<bool()>& is_enough = nullptr);
@@ -88,11 +107,8 @@ class CoordinatorSession {
   WireClock::duration patience_left(const std::vector<std::uint32_t>& silos) const;
   void take_stale(std::uint32_t silo);
   void take_message(FrameKind kind, const Message& message, std::vector<std::uint32_t>& awaited, const Take& take);
-  void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
-  void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
   void require_enough(std::size_t silos) const;
   bool try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values);
-  bool equivocates(FrameKind at, std::uint32_t number) const;
   std::vector<std::uint32_t> left_of(const std::vector<std::uint32_t>& silos) const;
 
   Wire& wire_;
@@ -102,15 +118,10 @@ class CoordinatorSession {
   RunId run_{};
   std::uint64_t round_ = 0;
   Transcript transcript_;
-  std::uint32_t sums_ = 0;
-  std::uint32_t broadcasts_ = 0;
-  std::uint32_t misled_ = 0;         // a silo that gets another value, on purpose; 0: none
-  Transcript transcript_of_misled_;  // of what that silo has received
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::uint32_t> left_;
   std::vector<LostSilo> lost_;
   bool is_over_ = false;
-  std::map<std::uint32_t, ExitCode> overruled_;  // silos that had failed and were told, on purpose, that nobody has
   std::vector<std::uint32_t> last_summed_;
   std::map<std::string, PhaseCost> costs_;
   std::map<std::uint32_t, WireClock::duration> waited_for_;  // while t others had answered

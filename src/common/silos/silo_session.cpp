@@ -17,8 +17,6 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kShownOfKeys = 16;  // hex digits
-// In the body of a reveal the shares follow the number of the silo and the kind of its secret.
-constexpr std::size_t kFirstShareAt = 8;
 
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
@@ -213,9 +211,6 @@ void SiloSession::add_to_sum(std::span<const std::uint64_t> values) {
     SiloSum::Due due = sum.take(opened.kind, attempt, reader);
     switch (due.step) {
       case SiloSum::Step::kAnswer:
-        if (due.kind == FrameKind::kReveal && is_due(entry_.fault, FaultKind::kLie, ++reveals_)) {
-          due.body[kFirstShareAt] ^= std::byte{1};
-        }
         send(due.kind, PayloadWriter().u32(attempt).bytes(due.body).take());
         note_present(sum.present());
         break;

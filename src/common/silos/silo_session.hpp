@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "common/silos/channel.hpp"
-#include "common/silos/faulty_wire.hpp"
 #include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/silo_sum.hpp"
@@ -24,9 +23,8 @@ struct SiloEntry {
   SiloTerms terms;
   std::optional<Roster> roster;  ///< none: identities as they come
   Identity identity;
-  std::chrono::milliseconds timeout{};        ///< within which each message of a silo must come
-  PartyLog* log = nullptr;                    ///< of the party; outlives the session
-  std::optional<Fault> fault = std::nullopt;  ///< on purpose, of this party, above its wire: kLie, kEquivocate
+  std::chrono::milliseconds timeout{};  ///< within which each message of a silo must come
+  PartyLog* log = nullptr;              ///< of the party; outlives the session
   /// At the coordinator: for how long, in the whole run, t other silos may wait for a silo. None: without bound.
   std::optional<std::chrono::milliseconds> patience = std::nullopt;
   bool over_network = false;  ///< parties share no machine, as far as they know
@@ -46,6 +44,9 @@ class SiloSession {
 
   /// `wire` outlives the session.
   SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry);
+  virtual ~SiloSession() = default;
+  SiloSession(const SiloSession&) = delete;
+  SiloSession& operator=(const SiloSession&) = delete;
 
   /// The handshake.
   void connect();
@@ -77,6 +78,10 @@ class SiloSession {
   /// The run that the handshake was for.
   const RunId& run() const { return run_; }
 
+ protected:
+  /// Seals a message and sends it to the coordinator.
+  virtual void send(FrameKind kind, std::span<const std::byte> payload);
+
  private:
   // Runs `step`. Where it throws, this silo has ended.
   template <typename Step>
@@ -89,7 +94,6 @@ class SiloSession {
   void begin_run();
   void add_to_sum(std::span<const std::uint64_t> values);
   void refuse_run_end(const OpenedMessage& opened);
-  void send(FrameKind kind, std::span<const std::byte> payload);
   std::string name_of(std::uint32_t party) const;
   void note_present(const std::vector<std::uint32_t>& silos);
   void send_pieces(SiloSum& sum, std::span<const std::uint64_t> values);
@@ -104,7 +108,6 @@ class SiloSession {
   std::optional<Channel> channel_;
   std::optional<std::int64_t> ended_;   // the failure with which it has ended for this silo
   std::vector<std::uint32_t> present_;  // silos of the run, as far as this one knows
-  std::uint32_t reveals_ = 0;
   BeforeMasking before_masking_;
 };
 

@@ -39,7 +39,6 @@ void check(const SiloOptions& silos) {
         {"--identity", !silos.identity.empty()},
         {"--silo-config", !silos.own_options.empty()},
         {"--log", !silos.log.empty()},
-        {"--fault", !silos.fault.empty()},
         {"--round-trip", silos.round_trip_ms.has_value()},
         {"--bandwidth", silos.bandwidth_mbit.has_value()},
         {"--packet-loss", silos.packet_loss_percent.has_value()},

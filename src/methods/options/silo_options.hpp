@@ -26,7 +26,6 @@ struct SiloOptions {
   std::string log{};                     ///< this party's; {rank} is replaced; empty: none
   std::string agreed{};                  ///< the options that all parties must have been told alike, one a line
   double timeout_seconds = 300;          ///< then a silent silo is lost
-  std::string fault{};                   ///< on purpose, in simulations; empty: none
   // A silo's line to the coordinator, in simulations.
   std::optional<double> round_trip_ms{};        ///< empty: 0
   std::optional<double> bandwidth_mbit{};       ///< 10^6 bits a second, each direction; empty: without bound
@@ -43,8 +42,8 @@ struct SiloOptions {
 };
 
 DPREDUCE_ARCHIVE(SiloOptions, secure_aggregation, threshold, colluding, noise, roster, identity, own_options,
-                 rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, fault, round_trip_ms,
-                 bandwidth_mbit, packet_loss_percent, silos_per_person, over_network, patience_seconds, under_engine)
+                 rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, round_trip_ms, bandwidth_mbit,
+                 packet_loss_percent, silos_per_person, over_network, patience_seconds, under_engine)
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const SiloOptions& silos);

@@ -8,7 +8,7 @@
 #include "common/base/error.hpp"
 #include "common/base/verdict.hpp"
 #include "common/silos/coordinator_session.hpp"
-#include "common/silos/faulty_wire.hpp"
+#include "tests/attacks/lying_sessions.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {
@@ -87,18 +87,15 @@ inline std::uint64_t addend(std::uint32_t silo, std::size_t round, std::size_t p
 }
 
 inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
-  return {.terms = plan.terms,
-          .roster = std::nullopt,
-          .identity = Identity::generate(),
-          .timeout = plan.timeout,
-          .fault = std::nullopt};
+  return {.terms = plan.terms, .roster = std::nullopt, .identity = Identity::generate(), .timeout = plan.timeout};
 }
 
 /// The part of a silo: `told` gets the sums that it is told. All agree on the noise first. Each round is an agreement,
 /// a sum and a broadcast.
 inline void take_silos_part(Wire& wire, std::uint32_t silo, const SiloRunPlan& plan, SiloEntry entry,
-                            std::vector<std::vector<std::uint64_t>>& told) {
-  SiloSession session(wire, silo, std::move(entry));
+                            std::vector<std::vector<std::uint64_t>>& told, const SessionMaker& maker = {}) {
+  const std::unique_ptr<SiloSession> made = maker.silo(wire, silo, std::move(entry));
+  SiloSession& session = *made;
   session.connect();
   session.agree_on_plan(noise_plan_of(plan, silo));
   std::vector<std::uint64_t> values(plan.words);
@@ -118,8 +115,10 @@ inline void take_silos_part(Wire& wire, std::uint32_t silo, const SiloRunPlan& p
 }
 
 /// The part of the coordinator: `result` gets what it comes to.
-inline void take_coordinators_part(Wire& wire, const SiloRunPlan& plan, SiloEntry entry, SiloRunResult& result) {
-  CoordinatorSession session(wire, std::move(entry));
+inline void take_coordinators_part(Wire& wire, const SiloRunPlan& plan, SiloEntry entry, SiloRunResult& result,
+                                   const SessionMaker& maker = {}) {
+  const std::unique_ptr<CoordinatorSession> made = maker.coordinator(wire, std::move(entry), nullptr);
+  CoordinatorSession& session = *made;
   try {
     session.connect();
     session.agree_on_plan(noise_plan_of(plan, 0));
@@ -158,21 +157,16 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
                         run_ends.wait(lock, [&] { return has_ended || silos_ended == plan.terms.silos; });
                         throw Killed();
                       }};
-  const auto wire_of = [&](MemoryWire& wire, std::uint32_t party) -> std::unique_ptr<Wire> {
-    if (!plan.fault || plan.fault->party != party) return nullptr;
-    return std::make_unique<FaultyWire>(wire, *plan.fault, harm);
-  };
+  const LyingSessions maker(plan.fault, harm);
   std::vector<std::thread> silos;
   for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) {
     silos.emplace_back([&, silo] {
       MemoryWire plain(queues, silo);
-      const std::unique_ptr<Wire> faulty = wire_of(plain, silo);
       try {
         SiloEntry entry = simulated_entry(plan);
         entry.timeout = plan.of_silos.value_or(plan.timeout);
-        if (faulty) entry.fault = plan.fault;
         std::vector<std::vector<std::uint64_t>> told;
-        take_silos_part(faulty ? *faulty : plain, silo, plan, std::move(entry), told);
+        take_silos_part(plain, silo, plan, std::move(entry), told, maker);
       } catch (const Killed&) {
       } catch (const Error& error) {
         const std::lock_guard lock(results);
@@ -186,10 +180,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
   }
   {
     MemoryWire plain(queues, 0);
-    const std::unique_ptr<Wire> faulty = wire_of(plain, 0);
-    SiloEntry entry = simulated_entry(plan);
-    if (faulty) entry.fault = plan.fault;
-    take_coordinators_part(faulty ? *faulty : plain, plan, std::move(entry), result);
+    take_coordinators_part(plain, plan, simulated_entry(plan), result, maker);
   }
   {
     const std::lock_guard lock(hang_mutex);

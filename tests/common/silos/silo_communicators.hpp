@@ -15,14 +15,11 @@ inline void run_among_silos(const SiloTerms& terms, const std::optional<Fault>& 
   const SiloRunPlan plan{.terms = terms, .timeout = std::chrono::milliseconds(20000)};
   const auto take_part = [&](std::uint32_t rank) {
     MemoryWire plain(queues, rank);
-    std::unique_ptr<Wire> faulty;
-    if (fault && fault->party == rank) {
-      faulty = std::make_unique<FaultyWire>(plain, *fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
-    }
+    const LyingSessions maker(fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
     try {
       party(rank, [&] {
         Communicator ranks = Communicator::among_silos(
-            std::make_unique<SiloJob>(faulty ? *faulty : plain, static_cast<int>(rank), simulated_entry(plan), nullptr),
+            std::make_unique<SiloJob>(plain, static_cast<int>(rank), simulated_entry(plan), nullptr, maker),
             static_cast<int>(rank), static_cast<int>(terms.silos) + 1);
         ranks.silos()->agree_on_plan({});
         return ranks;

@@ -50,8 +50,7 @@ class SiloSessionTest : public testing::Test {
                           {.terms = terms_,
                            .roster = std::nullopt,
                            .identity = Identity::generate(),
-                           .timeout = std::chrono::milliseconds(20000),
-                           .fault = std::nullopt});
+                           .timeout = std::chrono::milliseconds(20000)});
       session.set_before_masking([&](std::span<const std::uint64_t> values) {
         EXPECT_EQ(values.size(), kWords);
         EXPECT_EQ(values[0], silo) << "not masked yet";

@@ -15,7 +15,6 @@ TEST(SiloOptions, NothingOfSilosGoesWithoutThem) {
                                                        {"--silo-config", {.own_options = "s.toml"}},
                                                        {"--log", {.log = "a.log"}},
                                                        {"--silo-timeout", {.timeout_seconds = 5}},
-                                                       {"--fault", {.fault = "1:kill@masked"}},
                                                        {"--round-trip", {.round_trip_ms = 40}},
                                                        {"--bandwidth", {.bandwidth_mbit = 100}},
                                                        {"--packet-loss", {.packet_loss_percent = 0}}};

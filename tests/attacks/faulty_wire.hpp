@@ -1,4 +1,4 @@
-// Faults on purpose, for simulations and tests: one party does one wrong thing at one message.
+// Faults on purpose: one party does one wrong thing at one message.
 //
 //     SILO:KIND@MESSAGE[#N]      e.g. 3:kill@masked, 2:slow=5@shares#2, 0:corrupt@keys#4
 //     0:overrule                 at every verdict
@@ -28,9 +28,9 @@ enum class FaultKind {
   kReplay,      ///< the message before is sent again instead
   kReflect,     ///< the last message that came is sent back instead
   kWrongKey,    ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
-  kLie,         ///< a silo reveals another share than it was given (SiloEntry); the wire itself is sound
-  kEquivocate,  ///< the coordinator sends contradictory lists or values (SiloEntry); the wire itself is sound
-  kOverrule     ///< the coordinator tells all that nobody has failed, whoever has (SiloEntry); the wire itself is sound
+  kLie,         ///< a silo reveals another share than it was given; the wire itself is sound
+  kEquivocate,  ///< the coordinator sends contradictory lists or values; the wire itself is sound
+  kOverrule     ///< the coordinator tells all that nobody has failed, whoever has; the wire itself is sound
 };
 
 struct Fault {
@@ -45,11 +45,6 @@ struct Fault {
 /// lists or values elsewhere than by the coordinator at "broadcast", "delivery" or "unmask", or somebody else
 /// overrules.
 Fault parse_fault(const std::string& text);
-
-/// Whether it is that fault's turn, the number-th time from 1.
-inline bool is_due(const std::optional<Fault>& fault, FaultKind kind, std::uint32_t number) {
-  return fault && fault->kind == kind && fault->number == number;
-}
 
 /// How a process kills or stops itself; tests have other ways.
 struct SelfHarm {

@@ -1,4 +1,4 @@
-#include "common/silos/faulty_wire.hpp"
+#include "tests/attacks/faulty_wire.hpp"
 
 #include <algorithm>
 #include <array>
@@ -131,7 +131,7 @@ void FaultyWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
       case FaultKind::kLie:
       case FaultKind::kEquivocate:
       case FaultKind::kOverrule:
-        break;
+        break;  // above the wire
     }
   }
   last_sent_ = proper;

@@ -1,0 +1,15 @@
+# cmake -DPROGRAM=<program> -DATTACKS=<program> -P no_attacks.cmake
+# Words of attacks stand in the second program, and none in the first, which refuses the option.
+set(words "equivocate@|0:overrule|LyingSilo|FaultyWire")
+file(STRINGS ${PROGRAM} found REGEX "${words}")
+if(found)
+  message(FATAL_ERROR "${PROGRAM} has: ${found}")
+endif()
+file(STRINGS ${ATTACKS} found REGEX "${words}")
+if(NOT found)
+  message(FATAL_ERROR "${ATTACKS} has none of ${words}: this test would find nothing")
+endif()
+execute_process(COMMAND ${PROGRAM} fit --secure-aggregation --fault 3:kill@masked RESULT_VARIABLE code ERROR_VARIABLE said)
+if(NOT code EQUAL 2 OR NOT said MATCHES "--fault")
+  message(FATAL_ERROR "exit code ${code}: ${said}")
+endif()
