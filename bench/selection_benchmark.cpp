@@ -6,7 +6,6 @@
 
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "common/randomness/permute_and_flip.hpp"
 
 namespace {
 
@@ -55,12 +54,6 @@ void exponential_by_integers(benchmark::State& state) {
   });
 }
 BENCHMARK(exponential_by_integers)->Unit(benchmark::kMillisecond);
-
-void flip(benchmark::State& state) {
-  run(state, kCandidates,
-      [](RandomStream& stream, const auto& utilities) { return permute_and_flip(stream, utilities, kRate); });
-}
-BENCHMARK(flip)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

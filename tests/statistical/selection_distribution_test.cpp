@@ -15,7 +15,6 @@
 
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "common/randomness/permute_and_flip.hpp"
 
 namespace dpreduce {
 namespace selection_distribution_test {
@@ -115,37 +114,6 @@ TEST(SelectWeighted, HasTheExactProbabilitiesOfSubsets) {
         3, probabilities,
         [&](RandomStream& stream) { return select_exponential_weighted(stream, utilities, multiplicities, rate); },
         "subsets, gamma = " + std::to_string(gamma_of(rate)));
-  }
-}
-
-// With the worse one's p = exp(-gamma gap): it has p/2.
-TEST(PermuteAndFlip, OfTwoHasItsClosedForm) {
-  for (const std::int64_t gap : {0, 1, 2, 5}) {
-    const double p = std::exp(-0.5 * static_cast<double>(gap));
-    const Utilities utilities{7 - gap, 7};
-    expect_fits(
-        4, {p / 2, 1 - p / 2},
-        [&](RandomStream& stream) {
-          return permute_and_flip(stream, utilities, {1, 2, 0});
-        },
-        "gap " + std::to_string(gap));
-  }
-}
-
-// P(i) = p_i * integral over [0, 1] of (1 - p_j x) (1 - p_k x) dx = p_i (1 - (p_j + p_k) / 2 + p_j p_k / 3)
-TEST(PermuteAndFlip, OfThreeHasItsClosedForm) {
-  for (const Utilities& utilities : {Utilities{0, 0, 0}, Utilities{0, 1, 3}, Utilities{9, 4, 9}, Utilities{2, 1, 0}}) {
-    const SelectionRate rate{1, 3, 0};
-    const Probabilities p = decays(utilities, rate);
-    Probabilities probabilities;
-    for (std::size_t one = 0; one < 3; ++one) {
-      const double other = p[(one + 1) % 3];
-      const double third = p[(one + 2) % 3];
-      probabilities.push_back(p[one] * (1 - (other + third) / 2 + other * third / 3));
-    }
-    expect_fits(
-        5, probabilities, [&](RandomStream& stream) { return permute_and_flip(stream, utilities, rate); },
-        "utilities " + std::to_string(utilities[0]) + std::to_string(utilities[1]) + std::to_string(utilities[2]));
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include "common/base/error.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
-#include "common/randomness/permute_and_flip.hpp"
 
 namespace dpreduce {
 namespace {
@@ -41,6 +40,7 @@ SecretVector<std::uint64_t> uniform_subset(RandomStream& stream, std::uint64_t b
 
 SelectionRate rate_of(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums) {
   if (const std::string fault = fault_of(terms); !fault.empty()) throw UsageError("selection: " + fault);
+  DPREDUCE_ASSERT(terms.mechanism == SelectionMechanism::kExponential);  // with_selections plans no other
   const bool is_monotone = adjacency == Adjacency::kAddRemove && sums == UtilitySums::kOfTrustedRanks;
   return selection_rate(terms.epsilon, terms.sensitivity, is_monotone ? ScoreChange::kMonotone : ScoreChange::kGeneral);
 }
@@ -54,7 +54,6 @@ SelectionSampler::SelectionSampler(const SelectionTerms& terms, Adjacency adjace
 
 std::vector<std::uint64_t> SelectionSampler::draw(RandomStream& stream, std::span<const std::int64_t> utilities) const {
   DPREDUCE_ASSERT(utilities.size() == terms_.candidates);
-  if (terms_.mechanism == SelectionMechanism::kPermuteAndFlip) return {permute_and_flip(stream, utilities, rate_)};
   if (!sets_by_worst_) return {select_exponential(stream, utilities, rate_)};
 
   const SecretVector<std::uint64_t> candidates = by_rank(utilities);

@@ -5,7 +5,6 @@
 //
 //     exponential, K = 1      P[i] ~ exp(gamma u_i)
 //     exponential, K > 1      P[S] ~ exp(gamma min over i in S of u_i),   S of K candidates
-//     permute-and-flip        as permute_and_flip.hpp
 //
 // A set S has one worst member, when equal utilities are put in the order of their indices: C(y, K - 1) sets have the
 // candidate of rank y (from 0) as theirs. So y is drawn with those multiplicities, and the others of S uniformly among
@@ -35,7 +34,7 @@ enum class UtilitySums {
 
 class SelectionSampler {
  public:
-  /// Throws UsageError unless fault_of(terms) is empty.
+  /// Precondition (asserted): the exponential mechanism. Throws UsageError unless fault_of(terms) is empty.
   SelectionSampler(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums);
 
   /// K candidates, in rising order: the order says nothing of their utilities. One call for one group, each with a

@@ -5,7 +5,6 @@
 //   epsilon-DP and epsilon-bounded range, which is less: epsilon^2/8-zCDP, not epsilon^2/2.
 //
 // Under replace-one, or with a utility that is not monotone, the same mechanism has range 2 epsilon: pass that.
-// Permute-and-flip is epsilon-DP but not epsilon-bounded range: charge it as a PureMechanism, not here.
 // Beside Gaussian releases it can be charged as one: epsilon-bounded range is mu-GDP for mu = 2 Phi^-1(1 / (1 +
 // e^(-epsilon/2))). The worst such mechanism puts out one bit, with probability p on one data set and q on the other,
 // logit q - logit p = epsilon for every p; Phi^-1(q) - Phi^-1(p) is largest where p = 1 - q, since dPhi^-1/dlogit =
@@ -67,14 +66,15 @@ struct SelectionTerms {
 
 /// Why there is no such selection, naming the number and its value; empty if there is. It must have
 /// kSmallestPureEpsilon <= epsilon <= kLargestPureEpsilon; sensitivity, candidates, groups >= 1, candidates x groups
-/// <= 2^40; 1 <= chosen <= candidates; chosen = 1 with permute-and-flip.
+/// <= 2^40; 1 <= chosen <= candidates; chosen = 1 unless the mechanism is the exponential one.
 std::string fault_of(const SelectionTerms& terms);
 
-/// What the accountants take it for: ExponentialMechanism (a range of epsilon), or for permute-and-flip, which has no
-/// such range, PureMechanism.
+/// Mechanism that the accountants compute with: ExponentialMechanism (a range of epsilon), or PureMechanism for a
+/// permute-and-flip line of an earlier version, which is epsilon-DP without such a range.
 Mechanism loss_of(const SelectionTerms& terms);
 
-/// Its zCDP parameter: epsilon^2 / 8, or for permute-and-flip epsilon^2 / 2; to the nearest double.
+/// Its zCDP parameter to the nearest double: epsilon^2 / 8 of an ExponentialMechanism, epsilon^2 / 2 of a
+/// PureMechanism.
 double rho_of(const SelectionTerms& terms);
 
 }  // namespace dpreduce

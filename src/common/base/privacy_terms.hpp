@@ -34,7 +34,10 @@ inline constexpr std::array spellings<NoiseSource>{
     std::pair{std::string_view{"distributed"}, NoiseSource::kDistributed}};
 
 /// How one of several candidates is chosen privately. Ledger lines name it.
-enum class SelectionMechanism { kExponential, kPermuteAndFlip };
+enum class SelectionMechanism {
+  kExponential,
+  kPermuteAndFlip  ///< only on lines of earlier versions, which count as pure epsilon-DP; no run draws it
+};
 template <>
 inline constexpr std::array spellings<SelectionMechanism>{
     std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},

@@ -16,7 +16,7 @@
 //   SELECTION  "mechanism":...,"epsilon":...,"sensitivity":...,"candidates":...,"groups":...,"chosen":...
 //
 // The charge of a private selection has "blocks":[] and, behind it, "selection":{SELECTION}; its mu is null, and its
-// rho epsilon^2 / 8 for the exponential mechanism, epsilon^2 / 2 for permute-and-flip. Other charges have no such key.
+// rho epsilon^2 / 8 for the exponential mechanism, epsilon^2 / 2 for another. Other charges have no such key.
 //
 // The charge of a round on a Poisson sample has "sampling_rate":q, 0 < q < 1. Its mu and rho are those of a row that is
 // drawn: true without the gain from sampling, which composition knows (spending.hpp). Under replace-one they are of two

@@ -289,6 +289,9 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
     if (const std::string fault = fault_of(selection.terms); !fault.empty()) {
       throw UsageError("selection " + selection.name + ": " + fault);
     }
+    if (selection.terms.mechanism != SelectionMechanism::kExponential) {
+      throw UsageError("selection " + selection.name + ": only the exponential mechanism is drawn");
+    }
     plan.selections.push_back(std::move(selection));
   }
   return plan;

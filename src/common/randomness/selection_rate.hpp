@@ -12,8 +12,6 @@
 
 #include <cstdint>
 
-#include "common/base/privacy_terms.hpp"
-
 namespace dpreduce {
 
 /// gamma = numerator / (denominator * 2^scale_bits), exactly. Need not be in lowest terms.
@@ -28,18 +26,6 @@ inline constexpr double kSmallestSelectionEpsilon = 0x1p-60;
 inline constexpr double kLargestSelectionEpsilon = 0x1p20;
 
 enum class ScoreChange { kMonotone, kGeneral };
-
-/// Which guarantees an epsilon spent on a selection buys. Both kinds are epsilon-DP.
-///
-/// kBoundedRange: the privacy loss of all outcomes lies in one interval of length epsilon [dong2020], hence also
-/// epsilon^2/8-zCDP. kPureOnly: losses fill [-epsilon, epsilon]; whoever accounts in zCDP may take epsilon^2/2 and no
-/// less.
-enum class SelectionGuarantee { kBoundedRange, kPureOnly };
-
-constexpr SelectionGuarantee selection_guarantee(SelectionMechanism mechanism) {
-  return mechanism == SelectionMechanism::kExponential ? SelectionGuarantee::kBoundedRange
-                                                       : SelectionGuarantee::kPureOnly;
-}
 
 /// gamma = epsilon / Delta (kMonotone) or epsilon / (2 Delta) (kGeneral): the double is taken for the rational number
 /// that it is, nothing is rounded.

@@ -5,7 +5,6 @@
 #include "common/base/error.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "common/randomness/permute_and_flip.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::selection_sampler_test {
@@ -52,18 +51,6 @@ TEST(SelectionSampler, HasHalfTheRateAmongSilosAsUnderReplaceOne) {
   for (int draw = 0; draw < 2000; ++draw) EXPECT_EQ(of_silos.draw(ours, utilities), general.draw(theirs, utilities));
 }
 
-TEST(SelectionSampler, IsPermuteAndFlipWhereThatIsAskedFor) {
-  const Utilities utilities{5, 0, 3, 9, 7};
-  SelectionTerms terms = terms_of(0.5, 3, 5);
-  terms.mechanism = SelectionMechanism::kPermuteAndFlip;
-  const SelectionSampler sampler(terms, Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks);
-  RandomStream ours = test_stream(2);
-  RandomStream theirs = test_stream(2);
-  for (int draw = 0; draw < 2000; ++draw) {
-    ASSERT_EQ(sampler.draw(ours, utilities), Chosen{permute_and_flip(theirs, utilities, {1, 6, 0})});
-  }
-}
-
 // P[S] ~ exp(gamma min u), ties included. False alarm: 1e-9 each.
 TEST(SelectionSampler, SetsHaveTheProbabilityOfTheirWorstMember) {
   const Utilities utilities{2, 7, 4, 4, 0, 6};
@@ -104,13 +91,9 @@ TEST(SelectionSampler, NeverTakesACandidateThatIsWorseByTwoToTheForty) {
   const std::vector<Utilities> cases{
       {0, kGap, 2 * kGap}, {kLeast, kMost - kGap, kMost}, {kLeast, kLeast, kLeast + kGap}, {kLeast, 0, kMost}};
   for (const Utilities& utilities : cases) {
-    for (const SelectionMechanism mechanism : {SelectionMechanism::kExponential, SelectionMechanism::kPermuteAndFlip}) {
-      SelectionTerms terms = terms_of(0.01, 1, 3);
-      terms.mechanism = mechanism;
-      const SelectionSampler sampler(terms, Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks);
-      RandomStream stream = test_stream(9);
-      for (int draw = 0; draw < 500; ++draw) ASSERT_EQ(sampler.draw(stream, utilities), Chosen{2});
-    }
+    const SelectionSampler sampler(terms_of(0.01, 1, 3), Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks);
+    RandomStream stream = test_stream(9);
+    for (int draw = 0; draw < 500; ++draw) ASSERT_EQ(sampler.draw(stream, utilities), Chosen{2});
     EXPECT_EQ(best_candidates(utilities, 1), Chosen{2});
   }
   const SelectionSampler pairs(terms_of(0.01, 1, 4, 2), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks);

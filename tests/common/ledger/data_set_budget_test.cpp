@@ -55,6 +55,33 @@ TEST(DataSetBudget, LinesWithNamesOfDataSetsAreReadAndCountedForAll) {
   EXPECT_THROW(needs(std::sqrt(0.25)), BudgetRefused);
 }
 
+// Written by a build that drew by permute-and-flip: a choice of epsilon 0.5 and a release of mu 0.25 are charged, a
+// choice of epsilon 0.3 is reserved. Totals are those that build told.
+TEST(DataSetBudget, LinesOfPermuteAndFlipAreVerifiedAndCountedAsPureDp) {
+  const char* const path = DPREDUCE_TEST_DATA "/reference/ledger_with_permute_and_flip.jsonl";
+  const LedgerState state = Ledger::read(path);
+  ASSERT_EQ(state.charges().size(), 2U);
+  EXPECT_EQ(state.charges()[0].entry.selection->mechanism, SelectionMechanism::kPermuteAndFlip);
+  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  ASSERT_EQ(spent.selections.size(), 1U);
+  EXPECT_EQ(std::get<PureMechanism>(spent.selections[0].mechanism).epsilon, 0.5);
+  EXPECT_NEAR(spent.mu, 0.25, 1e-15);
+  EXPECT_NEAR(rho_of(spent), 0.15625, 1e-15);
+  EXPECT_NEAR(epsilon_of(spent, kDelta), 1.534260960199745, 1e-9);
+  const Spending all = spending_of_all(state, Adjacency::kAddRemove);
+  ASSERT_EQ(all.selections.size(), 2U);
+  EXPECT_NEAR(rho_of(all), 0.15625 + 0.045, 1e-14);
+  EXPECT_EQ(
+      std::get<PureMechanism>(spending_of(state.charges(), Adjacency::kReplaceOne).selections[0].mechanism).epsilon,
+      1.0);
+
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const char* edited : {"exponential", "permute-and-flap"}) {
+    EXPECT_THROW(LedgerState::of(replaced(text, "permute-and-flip", edited), path), LedgerCorrupt) << edited;
+  }
+}
+
 TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
   const LedgerState state =
       charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", SelectionMechanism::kExponential, 2),

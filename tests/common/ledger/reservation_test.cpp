@@ -11,7 +11,7 @@ TEST(Reservation, OfAPlanHasAllThatThePlanMayCharge) {
       {{.name = "gradient", .share = 3, .rounds = 7, .blocks = {{"sum", 3, 1}}, .profiles = {{"row", {4}}}},
        {.name = "mean", .share = 1, .blocks = {{"sum", 5, 1}}, .profiles = {{"row", {9}}}}});
   plan.releases[1].sampling_rate = 0.5;
-  const SelectionTerms terms{.mechanism = SelectionMechanism::kPermuteAndFlip, .epsilon = 0.5, .candidates = 9};
+  const SelectionTerms terms{.epsilon = 0.5, .candidates = 9};
   plan = with_selections(plan, {{.name = "choice", .terms = terms, .fraction_bits = 8}});
   const Reservation reservation = reservation_of(plan, "run-1", sample_terms());
   EXPECT_EQ(fault_of(reservation), "");

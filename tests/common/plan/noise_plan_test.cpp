@@ -362,6 +362,9 @@ TEST(NoisePlanSelections, HaveNamesOfTheirOwnAndValidTerms) {
   EXPECT_THROW(with_selections(plan, {{"choice", terms}, {"choice", terms}}), std::logic_error);
   EXPECT_THROW(with_selections(plan, {{"", terms}}), std::logic_error);
   EXPECT_THROW(with_selections(plan, {{"choice", {.epsilon = 0, .candidates = 4}}}), UsageError);
+  SelectionTerms undrawn = terms;
+  undrawn.mechanism = SelectionMechanism::kPermuteAndFlip;
+  EXPECT_THROW(with_selections(plan, {{"choice", undrawn}}), UsageError);
   EXPECT_EQ(with_selections(plan, {{"choice", terms}}).mu, plan.mu);
 }
 

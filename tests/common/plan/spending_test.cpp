@@ -37,11 +37,11 @@ TEST(Spending, MixedIsTheBoundOfThePrivacyLossDistribution) {
   EXPECT_NEAR(epsilon, bounds.upper, 1e-6 * bounds.upper);
 }
 
-TEST(Spending, PermuteAndFlipCostsMoreThanTheExponentialMechanism) {
+TEST(Spending, PureDpCostsMoreThanTheExponentialMechanism) {
   const double exponential =
       epsilon_of({.mu = 0.1, .selections = {{ExponentialMechanism{0.1}, 100}}}, kDeltaOfSpending);
-  const double flip = epsilon_of({.mu = 0.1, .selections = {{PureMechanism{0.1}, 100}}}, kDeltaOfSpending);
-  EXPECT_GT(flip, 1.5 * exponential);
+  const double pure = epsilon_of({.mu = 0.1, .selections = {{PureMechanism{0.1}, 100}}}, kDeltaOfSpending);
+  EXPECT_GT(pure, 1.5 * exponential);
 }
 
 TEST(Spending, TheLastDigitsOfMuDoNotCountBesideSelections) {
@@ -78,13 +78,13 @@ TEST(Spending, ComposedIsTheSumOfBoth) {
 }
 
 TEST(Spending, OfAPlanIsItsMuAndItsSelections) {
-  const SelectionTerms terms{.mechanism = SelectionMechanism::kPermuteAndFlip, .epsilon = 0.5, .candidates = 9};
+  const SelectionTerms terms{.epsilon = 0.5, .candidates = 9};
   NoisePlan plan = make_noise_plan(0.4, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
   plan = with_selections(plan, {{"choice", terms}});
   const Spending planned = spending_of(plan);
   EXPECT_EQ(planned.mu, plan.mu);
   ASSERT_EQ(planned.selections.size(), 1u);
-  EXPECT_EQ(std::get<PureMechanism>(planned.selections[0].mechanism).epsilon, 0.5);
+  EXPECT_EQ(std::get<ExponentialMechanism>(planned.selections[0].mechanism).epsilon, 0.5);
 }
 
 TEST(Spending, SampledRoundsBeyondTheRangesAreInfinite) {

@@ -58,9 +58,4 @@ TEST(SelectionRate, InvalidRatesAreRefused) {
   EXPECT_NO_THROW(require_valid({1, 1, kMostRateScaleBits}));
 }
 
-TEST(SelectionGuarantee, OnlyTheExponentialMechanismHasBoundedRange) {
-  EXPECT_EQ(selection_guarantee(SelectionMechanism::kExponential), SelectionGuarantee::kBoundedRange);
-  EXPECT_EQ(selection_guarantee(SelectionMechanism::kPermuteAndFlip), SelectionGuarantee::kPureOnly);
-}
-
 }  // namespace dpreduce::selection_rate_test
