@@ -46,12 +46,12 @@ FEW, NARROW, CONTEXT = 8, 16, 6  # ranks whose computation is measured with whol
 RECORDED = (2 * 1024, 64 * 1024)  # rows of the two records, from which follows what a row takes: about as few a rank as thousands of ranks have, and many
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
 FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine", "build"]
-# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), two halves of an eigenproblem (tridiagonal_spectrum.hpp), fc's eigenvectors
-# and regressions of ls in groups (row_groups.cpp).
+# What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), fc's eigenvectors and regressions of ls in groups
+# (row_groups.cpp), once all have the coordinator's spectrum (gram_spectrum.cpp).
 GROUPS = lambda rows: 1 if rows <= 192 else 2 * -(-rows // 384)
-FORM, HALVES = ("B", f"B{8 * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}"), f"A{8 * (DIM + (DIM // 2) ** 2 + (DIM - DIM // 2) ** 2)}"
-SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), FORM: 2, (HALVES, "A", "A", f"B{8 * DIM}"): GROUPS(DIM),
-          (f"B{8 * CLASSES * DIM}", "A", *FORM, "A", HALVES, "A"): GROUPS(CLASSES)}
+SPECTRUM = ("B", f"B{8 * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}", f"B{8 * DIM * DIM}")
+SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (*SPECTRUM, "A", f"B{8 * DIM}"): GROUPS(DIM),
+          (f"B{8 * CLASSES * DIM}", "A", *SPECTRUM): GROUPS(CLASSES)}
 SILO_ROWS, SILO_DIM, SILO_CLASSES = 1000, 256, 10
 RATES, LATENCY = {"100g": 12.5e9, "25g": 3.125e9, "dragonfly": 25e9}, 2e-6
 

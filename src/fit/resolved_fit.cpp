@@ -84,9 +84,9 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
 }
 
 // The coordinator holds the sum, its released copy and the model's weights at once. A Gram matrix is summed as a
-// square; once it is released, its eigenvectors are factors of two and a half squares (gram_spectrum.hpp).
+// square; once it is released, its eigenvectors are found in three squares (gram_spectrum.hpp).
 constexpr std::size_t kCopies = 4;
-constexpr std::size_t kCopiesOfGram = 6;
+constexpr std::size_t kCopiesOfGram = 7;
 // In a release in parts, one matrix is solved at a time, and a few are summed; what is released beside them is copied
 // to every rank.
 constexpr std::size_t kCopiesOfPart = 7 + 2 * kGramsAtOnce;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include <cblas.h>
 #include <lapacke.h>
 
 #include "aggregator/solvers/blas.hpp"
@@ -78,11 +79,6 @@ double sigma_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   return gram.sigma() / (lattice.scale() * lattice.scale());
 }
 
-TridiagonalSpectrum alone(const std::vector<double>& diagonal, const std::vector<double>& beside_diagonal) {
-  Communicator ranks = Communicator::alone();
-  return {ranks, diagonal, beside_diagonal};
-}
-
 // rows <- rows of Q ('N') or Q^T ('T') times each of them.
 void multiply(const Reflections& reflections, char transposed, std::span<double> rows) {
   const std::size_t dim = reflections.factors.size() + 1;
@@ -98,6 +94,17 @@ void multiply(const Reflections& reflections, char transposed, std::span<double>
       LAPACK_COL_MAJOR, 'L', 'L', transposed, order, static_cast<lapack_int>(count), reflections.vectors.data(), order,
       reflections.factors.data(), rows.data(), order, work.data(), static_cast<lapack_int>(work.size()));
   DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
+}
+
+// rows A or rows A^T, A of d x d.
+std::vector<double> product(std::span<const double> rows, const std::vector<double>& square, CBLAS_TRANSPOSE transposed,
+                            std::size_t dim) {
+  const auto order = static_cast<int>(dim);
+  std::vector<double> result(rows.size());
+  use_one_blas_thread();
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed, static_cast<int>(rows.size() / dim), order, order, 1.0,
+              rows.data(), order, square.data(), order, 0.0, result.data(), order);
+  return result;
 }
 
 }  // namespace
@@ -134,69 +141,58 @@ void Reflections::apply_inverse(std::span<double> rows) const {
   multiply(*this, 'T', rows);
 }
 
-GramSpectrum::Form GramSpectrum::form_of(std::vector<double> matrix, double sigma) {
+GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) {
   const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(matrix.size()))));
   DPREDUCE_ASSERT(dim > 0 && matrix.size() == dim * dim);
   use_one_blas_thread();
   const auto order = static_cast<lapack_int>(dim);
-  Form form{.noise_radius = sigma * std::sqrt(static_cast<double>(dim) / 2.0),
-            .diagonal = std::vector<double>(dim),
-            .beside_diagonal = std::vector<double>(dim - 1),
-            .reflections = {std::move(matrix), std::vector<double>(dim - 1)}};
-  require_lapack(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, form.reflections.vectors.data(), order,
-                                form.diagonal.data(), form.beside_diagonal.data(), form.reflections.factors.data()));
-  return form;
+  std::vector<double> beside_diagonal(dim - 1);
+  released_.resize(dim);
+  tridiagonal_.resize(dim * dim);
+  reflections_ = {std::move(matrix), std::vector<double>(dim - 1)};
+  require_lapack(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, reflections_.vectors.data(), order, released_.data(),
+                                beside_diagonal.data(), reflections_.factors.data()));
+  trace_and_radius_ = {std::accumulate(released_.begin(), released_.end(), 0.0),
+                       sigma * std::sqrt(static_cast<double>(dim) / 2.0)};
+  require_lapack(LAPACKE_dstedc(LAPACK_COL_MAJOR, 'I', order, released_.data(), beside_diagonal.data(),
+                                tridiagonal_.data(), order));
+  find_eigenvalues();
 }
-
-GramSpectrum::GramSpectrum(Form&& form, TridiagonalSpectrum spectrum)
-    : noise_radius_(form.noise_radius),
-      trace_(std::accumulate(form.diagonal.begin(), form.diagonal.end(), 0.0)),
-      spectrum_(std::move(spectrum)),
-      eigenvalues_(signed_eigenvalues()),
-      reflections_(std::move(form.reflections)) {
-  for (double& value : eigenvalues_) value = std::max(value, 0.0);
-}
-
-GramSpectrum::GramSpectrum(Form&& form) : GramSpectrum(std::move(form), alone(form.diagonal, form.beside_diagonal)) {}
-
-GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma)
-    : GramSpectrum(form_of(std::move(matrix), sigma)) {}
 
 GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
     : GramSpectrum(gram_in_units(gram, lattice), sigma_in_units(gram, lattice)) {
-  leave_eigenvalues_with(gram);
+  gram.known_eigenvalues() = released_;
 }
 
 std::optional<GramSpectrum> GramSpectrum::of_owners(Communicator& ranks, const ReleasedBlock* gram,
                                                     const Lattice& lattice) {
   std::optional<GramSpectrum> spectrum;
-  Form form;
   ranks.together([&] {
-    if (gram == nullptr) return;
-    if (ranks.owners() == 1) return static_cast<void>(spectrum.emplace(*gram, lattice));
-    form = form_of(gram_in_units(*gram, lattice), sigma_in_units(*gram, lattice));
+    if (gram != nullptr) spectrum.emplace(*gram, lattice);
   });
   if (ranks.owners() == 1) return spectrum;
+  GramSpectrum& shared = spectrum ? *spectrum : spectrum.emplace(GramSpectrum());
   const std::size_t dim = lattice.dim;
-  form.diagonal.resize(dim);
-  form.beside_diagonal.resize(dim - 1);
-  form.reflections.factors.resize(dim - 1);
-  form.reflections.vectors.resize(dim * dim);
-  ranks.broadcast(std::span(&form.noise_radius, 1));
-  for (auto* values : {&form.diagonal, &form.beside_diagonal, &form.reflections.factors, &form.reflections.vectors}) {
+  shared.released_.resize(dim);
+  shared.tridiagonal_.resize(dim * dim);
+  shared.reflections_.factors.resize(dim - 1);
+  shared.reflections_.vectors.resize(dim * dim);
+  ranks.broadcast(shared.trace_and_radius_);
+  for (auto* values :
+       {&shared.released_, &shared.reflections_.factors, &shared.reflections_.vectors, &shared.tridiagonal_}) {
     ranks.broadcast(*values);
   }
-  spectrum = GramSpectrum(std::move(form), {ranks, form.diagonal, form.beside_diagonal});
-  if (gram != nullptr) spectrum->leave_eigenvalues_with(*gram);
+  if (gram == nullptr) shared.find_eigenvalues();
   return spectrum;
 }
 
-std::vector<double> GramSpectrum::signed_eigenvalues() const {
-  return cleaned(spectrum_.eigenvalues(), 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim()));
+void GramSpectrum::find_eigenvalues() {
+  eigenvalues_ = signed_eigenvalues();
+  for (double& value : eigenvalues_) value = std::max(value, 0.0);
 }
 
-void GramSpectrum::leave_eigenvalues_with(const ReleasedBlock& gram) const {
-  gram.known_eigenvalues().assign(spectrum_.eigenvalues().begin(), spectrum_.eigenvalues().end());
+std::vector<double> GramSpectrum::signed_eigenvalues() const {
+  return cleaned(released_, 2.0 * noise_radius() * noise_radius() / static_cast<double>(dim()));
 }
 
 std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
@@ -211,7 +207,8 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
 
 void GramSpectrum::make_eigenvectors(std::size_t first, std::span<const double> factors,
                                      std::span<double> vectors) const {
-  spectrum_.make_eigenvectors(first, factors, vectors);
+  DPREDUCE_ASSERT(first + factors.size() <= dim() && vectors.size() == factors.size() * dim());
+  for (std::size_t e = 0; e < vectors.size(); ++e) vectors[e] = factors[e / dim()] * tridiagonal_[first * dim() + e];
   reflections_.apply(vectors);
 }
 
@@ -219,13 +216,13 @@ std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) cons
   DPREDUCE_ASSERT(rows.size() % dim() == 0);
   std::vector<double> turned(rows.begin(), rows.end());
   reflections_.apply_inverse(turned);
-  return spectrum_.coordinates(turned);
+  return product(turned, tridiagonal_, CblasTrans, dim());
 }
 
 std::vector<double> GramSpectrum::rows_of(std::vector<double> coordinates, std::span<const double> factors) const {
   DPREDUCE_ASSERT(factors.size() == dim() && coordinates.size() % dim() == 0);
   for (std::size_t e = 0; e < coordinates.size(); ++e) coordinates[e] *= factors[e % dim()];
-  std::vector<double> rows = spectrum_.rows_of(coordinates);
+  std::vector<double> rows = product(coordinates, tridiagonal_, CblasNoTrans, dim());
   reflections_.apply(rows);
   return rows;
 }

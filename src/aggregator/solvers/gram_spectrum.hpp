@@ -15,12 +15,12 @@
 // the v. For large d it is the estimator of [bun2016a].
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "aggregator/solvers/tridiagonal_spectrum.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/released_block.hpp"
 #include "common/ranks/communicator.hpp"
@@ -50,22 +50,23 @@ struct Reflections {
   void apply_inverse(std::span<double> rows) const;
 };
 
-/// V = Z Q^T: Z's rows are the eigenvectors where G + N is tridiagonal, and are factors themselves
-/// (tridiagonal_spectrum.hpp). Few rows are multiplied by all of them for less than V costs, which is 3 d^3 flops.
+/// V = Z Q^T: Z's rows are the eigenvectors of the tridiagonal matrix Q^T (G + N) Q. Few rows are multiplied by both
+/// for less than V costs, which is 2 d^3 flops more.
 class GramSpectrum {
  public:
-  /// Of a released upper triangle; leaves the l_i with it. Cost: about 3 d^3 flops, on one thread. Throws
-  /// std::runtime_error where LAPACK does not converge.
+  /// Of a released upper triangle; leaves the l_i with it. Cost: up to 4 d^3 flops, on one thread; 3 d^2 doubles, of
+  /// which 2 d^2 stay. Throws std::runtime_error where LAPACK does not converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
   /// Of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its diagonal.
   GramSpectrum(std::vector<double> matrix, double sigma);
-  /// That of the coordinator's released `gram`, which is null on other ranks. All owners (Communicator::owners) find it
-  /// together, and have it with the bits that one rank finds; ranks that are no owners get none. Collective.
+  /// That of the coordinator's released `gram`, which is null on other ranks. The coordinator finds it, since BLAS
+  /// rounds by the processor, and all owners (Communicator::owners) get its bits; ranks that are no owners get none.
+  /// Collective.
   static std::optional<GramSpectrum> of_owners(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice);
 
-  std::size_t dim() const { return spectrum_.size(); }
+  std::size_t dim() const { return released_.size(); }
   /// w, in units of feature^2.
-  double noise_radius() const { return noise_radius_; }
+  double noise_radius() const { return trace_and_radius_[1]; }
   /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
@@ -73,7 +74,7 @@ class GramSpectrum {
   std::vector<double> signed_eigenvalues() const;
 
   /// vectors <- orthonormal eigenvectors from number `first` on, ascending, one for each of `factors`, times that.
-  /// Shape: count x d, row-major (asserted). Bits may depend on which are made together. Cost: 3 d^2 flops each.
+  /// Shape: count x d, row-major (asserted). Bits may depend on which are made together. Cost: 2 d^2 flops each.
   void make_eigenvectors(std::size_t first, std::span<const double> factors, std::span<double> vectors) const;
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
@@ -82,20 +83,20 @@ class GramSpectrum {
   std::vector<double> top_eigenvectors(std::size_t count) const;
 
   /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
-  double trace() const { return trace_; }
+  double trace() const { return trace_and_radius_[0]; }
 
-  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 5 K d^2 flops.
+  /// rows V^T: each row's coordinates along the eigenvectors, which are V's rows. Cost: 4 K d^2 flops.
   std::vector<double> coordinates(std::span<const double> rows) const;
 
   /// From such coordinates to rows again, each times factors[j] along eigenvector j. Shapes: K x d, row-major; factors
-  /// d, as eigenvalues(). Cost: 5 K d^2 flops.
+  /// d, as eigenvalues(). Cost: 4 K d^2 flops.
   std::vector<double> rows_of(std::vector<double> coordinates, std::span<const double> factors) const;
 
   /// 1 / (g_j + ridge); with `components` so many largest eigenvalues have that, and others 0. Preconditions
   /// (asserted): ridge > 0; components <= d.
   std::vector<double> inverse_factors(double ridge, std::size_t components = 0) const;
 
-  /// rows <- rows (G + ridge I)^-1, K x d. Cost: 10 K d^2 flops. Precondition (asserted): ridge > 0.
+  /// rows <- rows (G + ridge I)^-1, K x d. Cost: 8 K d^2 flops. Precondition (asserted): ridge > 0.
   void solve(std::span<double> rows, double ridge) const;
 
   /// (g_j + ridge)^(-1/2): rows x of second moment G + ridge I become rows M x of second moment I, where M's rows are
@@ -103,23 +104,13 @@ class GramSpectrum {
   std::vector<double> whitening_factors(double ridge) const;
 
  private:
-  // Q^T (G + N) Q, which is tridiagonal, of d >= 1 dimensions.
-  struct Form {
-    double noise_radius = 0.0;
-    std::vector<double> diagonal{};
-    std::vector<double> beside_diagonal{};
-    Reflections reflections{};
-  };
+  GramSpectrum() = default;
+  void find_eigenvalues();
 
-  static Form form_of(std::vector<double> matrix, double sigma);
-  explicit GramSpectrum(Form&& form);
-  GramSpectrum(Form&& form, TridiagonalSpectrum spectrum);
-  void leave_eigenvalues_with(const ReleasedBlock& gram) const;
-
-  double noise_radius_;
-  double trace_;
-  TridiagonalSpectrum spectrum_;
-  std::vector<double> eigenvalues_;
+  std::array<double, 2> trace_and_radius_{};
+  std::vector<double> released_;     // l
+  std::vector<double> tridiagonal_;  // Z, d x d
+  std::vector<double> eigenvalues_;  // g
   Reflections reflections_;
 };
 

@@ -44,7 +44,7 @@ struct SpectralRidges {
     }
   }
 
-  // The coordinator's, known to every rank, which find the spectrum together.
+  // The coordinator's, known to every rank.
   void share(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice, std::size_t classes) {
     class_sums.resize(classes * lattice.dim);
     ranks.broadcast(class_sums);

@@ -197,4 +197,46 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
   }
 }
 
+std::vector<double> eigenvectors_of(const GramSpectrum& spectrum, std::size_t first,
+                                    const std::vector<double>& factors) {
+  std::vector<double> vectors(factors.size() * spectrum.dim());
+  spectrum.make_eigenvectors(first, factors, vectors);
+  return vectors;
+}
+
+TEST(GramSpectrum, SomeEigenvectorsAreThoseOfAllTimesTheirFactors) {
+  std::mt19937 engine(11);
+  const GramSpectrum spectrum(released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5), kSpectrumLattice);
+  const std::vector<double> all = eigenvectors_of(spectrum, 0, std::vector<double>(kSpectrumDim, 1.0));
+  const std::vector<double> some = eigenvectors_of(spectrum, 5, std::vector{2.0, -3.0});
+  for (std::size_t i = 0; i < kSpectrumDim; ++i) {
+    EXPECT_NEAR(some[i], 2.0 * all[5 * kSpectrumDim + i], 1e-14);
+    EXPECT_NEAR(some[kSpectrumDim + i], -3.0 * all[6 * kSpectrumDim + i], 1e-14);
+  }
+  EXPECT_THROW(eigenvectors_of(spectrum, kSpectrumDim - 1, std::vector{1.0, 1.0}), std::logic_error);
+}
+
+TEST(GramSpectrum, OwnersHaveTheBitsOfOne) {
+  std::mt19937 engine(12);
+  const ReleasedBlock gram = released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5);
+  const auto of = [&](Communicator& ranks) {
+    const auto spectrum =
+        GramSpectrum::of_owners(ranks, ranks.is_coordinator() ? &gram : nullptr, kSpectrumLattice).value();
+    std::vector<double> all = eigenvectors_of(spectrum, 0, std::vector<double>(kSpectrumDim, 1.0));
+    all.insert(all.end(), spectrum.eigenvalues().begin(), spectrum.eigenvalues().end());
+    for (const double value : spectrum.signed_eigenvalues()) all.push_back(value);
+    all.insert(all.end(), {spectrum.trace(), spectrum.noise_radius()});
+    return all;
+  };
+  Communicator alone = Communicator::alone();
+  const std::vector<double> expected = of(alone);
+  for (const int size : {2, 3, 7}) {
+    Communicator::on_threads(size, [&](Communicator& ranks) { EXPECT_EQ(of(ranks), expected) << size; });
+  }
+}
+
+TEST(GramSpectrum, WhatDoesNotConvergeIsAnError) {
+  EXPECT_THROW(GramSpectrum(std::vector<double>(9, std::numeric_limits<double>::quiet_NaN()), 1.0), std::runtime_error);
+}
+
 }  // namespace dpreduce::gram_spectrum_test
