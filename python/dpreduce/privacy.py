@@ -35,8 +35,7 @@ def convert(**options: typing.Any) -> dict[str, typing.Any]:
 def compose(**options: typing.Any) -> dict[str, typing.Any]:
     """What several mechanisms on the same data cost together: {"epsilon", "mu", "rho", "epsilon_pld", ...}.
 
-    Keywords: gaussian, subsampled, exponential, laplace, pure (a word as "10:50", or a list of them); delta, adjacency,
-    group."""
+    Keywords: gaussian, subsampled, exponential (a word as "10:50", or a list of them); delta, adjacency, group."""
     return _result("compose", options)
 
 

@@ -51,10 +51,7 @@ constexpr MechanismOption kMechanisms[] = {
      of_rate},
     {"exponential", "E", "E the epsilon",
      "exponential mechanism with a monotone utility: log probabilities within a range of E",
-     of_one<ExponentialMechanism>},
-    {"laplace", "E", "E the epsilon", "Laplace noise of scale L1 sensitivity / E on one number",
-     of_one<LaplaceMechanism>},
-    {"pure", "E", "E the epsilon", "any E-DP mechanism", of_one<PureMechanism>}};
+     of_one<ExponentialMechanism>}};
 
 // A mechanism of the run, with the option that named it.
 struct ComposedPart {
@@ -102,8 +99,7 @@ void declare_mechanism(OptionTable& table, const MechanismOption& option, std::v
 
 ComposeOptions validated(ComposeOptions options) {
   if (options.run.empty()) {
-    throw UsageError(
-        "nothing to compose: give at least one --gaussian, --subsampled, --exponential, --laplace or --pure");
+    throw UsageError("nothing to compose: give at least one --gaussian, --subsampled or --exponential");
   }
   if (options.group == 0) throw UsageError("--group 0: must be at least 1");
   return options;

@@ -160,7 +160,7 @@ std::vector<std::string> lines_of_all_options() {
       "privacy convert --rho 0.5",
       "privacy convert --mu 0.5",
       "privacy convert --sigma 2.5",
-      "privacy compose --gaussian 1:2 --subsampled 5:0.5:6 --exponential 0.1:3 --laplace 0.2 --pure 0.3 --delta 1e-6 "
+      "privacy compose --gaussian 1:2 --subsampled 5:0.5:6 --exponential 0.1:3 --delta 1e-6 "
       "--adjacency replace-one --format json",
       "privacy compose --gaussian 1:2 --delta 1e-6 --group 2",
       "privacy split --block a:1:768 b:2 --epsilon 2 --delta 1e-6 --accountant zcdp --format json",

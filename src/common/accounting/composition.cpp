@@ -35,7 +35,6 @@ struct Scaled {
                      "more than one; ask for a group of one");
   }
   Mechanism operator()(const ExponentialMechanism& m) const { return ExponentialMechanism{larger(m.epsilon)}; }
-  Mechanism operator()(const LaplaceMechanism& m) const { return LaplaceMechanism{larger(m.epsilon)}; }
   Mechanism operator()(const PureMechanism& m) const { return PureMechanism{larger(m.epsilon)}; }
 };
 
@@ -58,9 +57,6 @@ struct Rho {
   }
   std::optional<HighPrecision> operator()(const ExponentialMechanism& m) const {
     return HighPrecision(m.epsilon) * m.epsilon / 8;
-  }
-  std::optional<HighPrecision> operator()(const LaplaceMechanism& m) const {
-    return HighPrecision(m.epsilon) * m.epsilon / 2;
   }
   std::optional<HighPrecision> operator()(const PureMechanism& m) const {
     return HighPrecision(m.epsilon) * m.epsilon / 2;

@@ -5,8 +5,8 @@
 //                 moves it by less (one class sum of clipped rows: sqrt(2) C, or 2 C) has a sensitivity of its own:
 //                 state the noise multiplier against that one, and add-remove here
 //                 A round on a Poisson sample has a pair of its own there (loss_law.hpp)
-//   group of r    sensitivities grow to r D at most: mu -> r mu, epsilon -> r epsilon for Laplace, pure DP and, since
-//                 ranges of log probabilities add, bounded range. A Poisson sample holds a random number of the
+//   group of r    sensitivities grow to r D at most: mu -> r mu, epsilon -> r epsilon for pure DP and, since ranges
+//                 of log probabilities add, bounded range. A Poisson sample holds a random number of the
 //                 group's records: no accountant here covers that, so it is refused
 //
 // Every number below except pld_lower is an upper bound of the run's epsilon at delta, so the least of them is one too.
@@ -43,7 +43,7 @@ struct ComposedEpsilon {
 /// UsageError naming the mechanism and the argument.
 std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors);
 
-/// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty
+/// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (pure DP), rounded up; empty
 /// if a Gaussian is sampled. Precondition: require_run. Throws UsageError.
 std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run);
 

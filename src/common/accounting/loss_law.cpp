@@ -152,13 +152,6 @@ LossLaw randomized_response(double epsilon) {
   return law;
 }
 
-LossLaw laplace_law(double epsilon) {
-  LossLaw law;
-  law.smooth = std::make_unique<HalfExponential>(epsilon, std::exp(-epsilon / 2) / 4);
-  law.atoms = {{-epsilon, std::exp(-epsilon) / 2}, {epsilon, 0.5}};
-  return law;
-}
-
 LossLaw bounded_range_law(double epsilon) {
   LossLaw law;
   law.smooth = std::make_unique<HalfExponential>(epsilon, 1 / (4 * std::sinh(epsilon / 2)));
@@ -185,7 +178,6 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
       return gaussian_law(1 / m.noise_multiplier, m.sampling_rate, direction, tail);
     }
     LossLaw operator()(const ExponentialMechanism& m) const { return bounded_range_law(m.epsilon); }
-    LossLaw operator()(const LaplaceMechanism& m) const { return laplace_law(m.epsilon); }
     LossLaw operator()(const PureMechanism& m) const { return randomized_response(m.epsilon); }
   };
   return std::visit(Law{direction, tail}, mechanism);
@@ -213,7 +205,6 @@ LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double t
       const double node = std::clamp(std::round(t / step), 1.0, cells);
       return cells < 2 ? no_loss() : two_point_law(epsilon, std::min(node, cells - 1) * step);
     }
-    LossLaw operator()(const LaplaceMechanism&) const { return laplace_law(epsilon); }
     LossLaw operator()(const PureMechanism&) const { return randomized_response(epsilon); }
   };
   return std::visit(Law{epsilon, step, tilt, cells}, mechanism);
@@ -224,7 +215,6 @@ double atom_loss(const Mechanism& mechanism) {
     double operator()(const GaussianMechanism&) const { return 0; }
     double operator()(const SubsampledGaussian&) const { return 0; }
     double operator()(const ExponentialMechanism& m) const { return m.epsilon; }
-    double operator()(const LaplaceMechanism& m) const { return m.epsilon; }
     double operator()(const PureMechanism& m) const { return m.epsilon; }
   };
   return std::visit(AtomLoss{}, mechanism);

@@ -13,7 +13,7 @@
 //       Var G' = |b-a|^2 <= 4 mu^2, Cov = |a|^2 - <a,b> <= 2 mu^2. The mean of a convex function of T grows with each
 //       of the three (Kahane's inequality [kahane1985]), and a = mu, b = -mu on one line has them all. So that pair
 //       dominates; it is its own mirror image, which is the case K < 1
-//   Laplace, pure DP                 their own pair; randomized response for any epsilon-DP mechanism
+//   pure DP                          randomized response, for any epsilon-DP mechanism
 //   exponential mechanism            an E-bounded-range mechanism has H at most the largest over t in [0, E] of the
 //       two-point pairs with losses t and t - E [dong2020]. With P[t] = (e^E - e^t)/(e^E - 1) that is,
 //       at e^t = sqrt(K) e^(E/2), H(K) = (e^(E/2) - sqrt(K))^2 / (e^E - 1) on e^-E <= K <= e^E. It is convex, so it is
@@ -77,7 +77,7 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
 
 /// A pair that the mechanism itself, or an instance of it, dominates, with its atoms on multiples of step.
 ///
-/// Laplace and pure DP are taken at epsilon rounded down to a multiple of step. The exponential mechanism is one with
+/// Pure DP is taken at epsilon rounded down to a multiple of step. The exponential mechanism is one with
 /// two outcomes and losses {t, t - epsilon}, t the worst for the moment E_P[e^(tilt loss)]. Preconditions: as
 /// pessimistic_law; step > 0; tilt >= 0.
 LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt);

@@ -20,7 +20,6 @@ struct Check {
     require_between("sampling rate", m.sampling_rate, kSmallestSamplingRate, 1);
   }
   void operator()(const ExponentialMechanism& m) const { require_pure_epsilon("the exponential mechanism", m.epsilon); }
-  void operator()(const LaplaceMechanism& m) const { require_pure_epsilon("the Laplace mechanism", m.epsilon); }
   void operator()(const PureMechanism& m) const { require_pure_epsilon("the pure-DP mechanism", m.epsilon); }
 };
 
@@ -35,7 +34,6 @@ struct Describe {
   std::string operator()(const ExponentialMechanism& m) const {
     return "exponential mechanism, epsilon = " + print_number(m.epsilon);
   }
-  std::string operator()(const LaplaceMechanism& m) const { return "Laplace, epsilon = " + print_number(m.epsilon); }
   std::string operator()(const PureMechanism& m) const { return "pure DP, epsilon = " + print_number(m.epsilon); }
 };
 

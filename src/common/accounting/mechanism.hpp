@@ -38,20 +38,14 @@ struct ExponentialMechanism {
   bool operator==(const ExponentialMechanism&) const = default;
 };
 
-/// Laplace noise of scale D / epsilon on one number of sensitivity D.
-struct LaplaceMechanism {
-  double epsilon;
-  bool operator==(const LaplaceMechanism&) const = default;
-};
-
-/// Any epsilon-DP mechanism, e.g. permute-and-flip; randomized response is the worst of them.
+/// Any epsilon-DP mechanism, of which randomized response is the worst: lines of earlier versions on selections whose
+/// losses fill [-epsilon, epsilon].
 struct PureMechanism {
   double epsilon;
   bool operator==(const PureMechanism&) const = default;
 };
 
-using Mechanism =
-    std::variant<GaussianMechanism, SubsampledGaussian, ExponentialMechanism, LaplaceMechanism, PureMechanism>;
+using Mechanism = std::variant<GaussianMechanism, SubsampledGaussian, ExponentialMechanism, PureMechanism>;
 
 /// One mechanism, run count times; a run is a sequence of these. Later ones may be chosen by what earlier ones put out,
 /// as long as the list itself was fixed before.

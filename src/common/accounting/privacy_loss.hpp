@@ -2,8 +2,8 @@
 //
 // The upper bound holds for the adaptive composition of the run's mechanisms, in both directions of add/remove. The
 // lower bound is attained by a run of these kinds and parameters: exactly those mechanisms for Gaussian, sampled
-// Gaussian, Laplace and randomized response; one particular exponential mechanism (loss_law.hpp). Hence, for the first
-// four, the best possible guarantee lies in between.
+// Gaussian and randomized response; one particular exponential mechanism (loss_law.hpp). Hence, for the first three,
+// the best possible guarantee lies in between.
 //
 // Losses are discretized with an H that lies above (below) the true one (loss_grid.hpp), their sum is computed by
 // tilted Fourier transforms with error bounds (composed_loss.hpp). The grid is chosen from delta and the run.

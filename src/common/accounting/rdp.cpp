@@ -45,16 +45,6 @@ double log_power_excess(double loss, double alpha) {
   return std::log(std::expm1(alpha * loss) - alpha * y);
 }
 
-// ln(e^x - 1 - x)
-double log_exp_excess(double x) {
-  if (std::abs(x) < 0.5) {
-    double tail = 1;
-    for (double term = 20; term > 2; --term) tail = 1 + x / term * tail;
-    return std::log(tail / 2) + 2 * std::log(std::abs(x));
-  }
-  return x > 40 ? x + std::log1p(-(1 + x) * std::exp(-x)) : std::log(std::expm1(x) - x);
-}
-
 // ln A_alpha for whole alpha: A_alpha - 1 = sum_(k >= 2) C(alpha, k) (1-q)^(alpha-k) q^k (e^((k^2-k) mu^2/2) - 1).
 double log_moment_sum(double mu, double q, double alpha) {
   double log_binomial = std::log(alpha) + std::log((alpha - 1) / 2);
@@ -139,13 +129,6 @@ struct RenyiDivergence {
     const double up = t < range ? std::log(-std::expm1(t - range)) - t + log_power_excess(t, alpha) : kNothing;
     const double down = t > 0 ? std::log(-std::expm1(-t)) + log_power_excess(t - range, alpha) : kNothing;
     return log_one_plus_exp(log_add(up, down) - std::log(-std::expm1(-range))) / theta;
-  }
-
-  // A_alpha - 1 = alpha/(2 alpha-1) f((alpha-1) E) + (alpha-1)/(2 alpha-1) f(-alpha E), f(x) = e^x - 1 - x.
-  double operator()(const LaplaceMechanism& m) const {
-    const double up = std::log(alpha / (2 * alpha - 1)) + log_exp_excess((alpha - 1) * m.epsilon);
-    const double down = std::log((alpha - 1) / (2 * alpha - 1)) + log_exp_excess(-alpha * m.epsilon);
-    return log_one_plus_exp(log_add(up, down)) / (alpha - 1);
   }
 
   // Losses E and -E, with masses 1/(1 + e^E) and 1/(1 + e^-E) under Q.

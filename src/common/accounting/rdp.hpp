@@ -5,7 +5,7 @@
 // RDP composes by addition at every order and any order gives a true (epsilon, delta). It holds for adaptive choices
 // too, but is looser than the privacy loss distribution (privacy_loss.hpp). Values are computed in double and raised by
 // 1e-11 relative, far more than their rounding errors.
-// Sources: [mironov2017] (Gaussian, Laplace, pure DP); [mironov2019] (sampled Gaussian); [dong2020] (bounded range);
+// Sources: [mironov2017] (Gaussian, pure DP); [mironov2019] (sampled Gaussian); [dong2020] (bounded range);
 // [canonne2020], Proposition 12, and [balle2020] (conversion).
 #pragma once
 
@@ -30,7 +30,6 @@ const std::vector<double>& default_rdp_orders();
 ///                 integral. Where that takes more than 1e5 points, an upper bound: the chord of ln A, which is convex
 ///                 in alpha; above order 4096 the Gaussian of all records
 ///   exponential   the largest over all pairs of losses {t, t - E}, 0 <= t <= E
-///   Laplace       A_alpha = alpha/(2 alpha-1) e^((alpha-1) E) + (alpha-1)/(2 alpha-1) e^(-alpha E)
 ///   pure DP       that of randomized response
 ///
 /// All are summed as A_alpha - 1, term by term not negative, so that tiny divergences keep their digits. Preconditions:

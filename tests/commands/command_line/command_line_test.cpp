@@ -334,7 +334,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"sigma_zero", {"privacy", "convert", "--sigma", "0"}, "--sigma 0"},
         BadCommand{"nothing_to_compose", {"privacy", "compose", "--delta", "1e-5"}, "nothing to compose"},
         BadCommand{"compose_without_delta", {"privacy", "compose", "--gaussian", "1"}, "compose needs --delta"},
-        BadCommand{"bad_spec", {"privacy", "compose", "--laplace", "1:x", "--delta", "1e-5"}, "--laplace 1:x"},
+        BadCommand{"bad_spec", {"privacy", "compose", "--exponential", "1:x", "--delta", "1e-5"}, "--exponential 1:x"},
         BadCommand{
             "empty_group", {"privacy", "compose", "--gaussian", "1", "--delta", "1e-5", "--group", "0"}, "--group 0"},
         BadCommand{"no_block", {"privacy", "split", "--mu", "1"}, "split needs --block"},

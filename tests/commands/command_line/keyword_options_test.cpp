@@ -106,8 +106,7 @@ TEST(KeywordOptions, MechanismsHaveTheirParametersAndACountThatIsOneWhereLeftOut
            {"subsampled", "1e1:1e-2:1000", "0.01", 1000},
            {"subsampled", "4:0.5", "0.5", 1},
            {"exponential", ".5:3", "0.5", 3},
-           {"laplace", "0.2:2", "0.2", 2},
-           {"pure", "0.25:1", "0.25", 1}}) {
+           {"exponential", "0.25:1", "0.25", 1}}) {
     const nlohmann::json part = result_of(compose_command(), option, text)["mechanisms"][0];
     EXPECT_THAT(part["mechanism"].get<std::string>(), HasSubstr(described)) << option << " " << text;
     EXPECT_EQ(part["count"], count) << option << " " << text;
@@ -117,9 +116,7 @@ TEST(KeywordOptions, MechanismsHaveTheirParametersAndACountThatIsOneWhereLeftOut
 TEST(KeywordOptions, WhatIsNoMechanismIsRefusedWithItsOptionAndForm) {
   for (const auto& [option, head, form] : {std::tuple<std::string, std::string, std::string>{"gaussian", "1", "Z[:K]"},
                                            {"subsampled", "1:0.5", "Z:Q[:K]"},
-                                           {"exponential", "1", "E[:K]"},
-                                           {"laplace", "1", "E[:K]"},
-                                           {"pure", "1", "E[:K]"}}) {
+                                           {"exponential", "1", "E[:K]"}}) {
     for (const std::string& text :
          {std::string(), std::string(":"), std::string("a"), std::string("nan"), std::string("inf"),
           std::string("1e999"), std::string(" 1"), std::string("1,5"), std::string("0x"), head + ":", head + ":0",

@@ -75,8 +75,6 @@ Mechanism any_mechanism(Draw& draw) {
       return SubsampledGaussian{draw.between(0.3, 100), draw.between(1e-5, 1)};
     case 2:
       return ExponentialMechanism{draw.between(1e-3, 10)};
-    case 3:
-      return LaplaceMechanism{draw.between(1e-3, 10)};
     default:
       return PureMechanism{draw.between(1e-3, 10)};
   }

@@ -36,10 +36,6 @@ inline double selection_delta(double range, double epsilon) {
   return epsilon < range ? gap * gap / -std::expm1(-range) : 0.0;
 }
 
-inline double laplace_delta(double range, double epsilon) {
-  return epsilon < range ? -std::expm1((epsilon - range) / 2) : 0.0;
-}
-
 inline double randomized_response_delta(double range, double epsilon) {
   return epsilon < range ? (std::exp(range) - std::exp(epsilon)) / (1 + std::exp(range)) : 0.0;
 }

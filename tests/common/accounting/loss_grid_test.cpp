@@ -17,23 +17,15 @@ double exact_delta(const Mechanism& mechanism, Direction direction, double epsil
     return sampled_gaussian_delta(m->noise_multiplier, m->sampling_rate, epsilon, direction);
   }
   if (const auto* m = std::get_if<ExponentialMechanism>(&mechanism)) return selection_delta(m->epsilon, epsilon);
-  if (const auto* m = std::get_if<LaplaceMechanism>(&mechanism)) return laplace_delta(m->epsilon, epsilon);
   return randomized_response_delta(std::get<PureMechanism>(mechanism).epsilon, epsilon);
 }
 
-const std::vector<Case> kCases{{GaussianMechanism{0.4}, 0.01},
-                               {GaussianMechanism{0.4}, 0.3},
-                               {GaussianMechanism{50}, 1e-4},
-                               {SubsampledGaussian{1, 0.01}, 1e-3},
-                               {SubsampledGaussian{1, 0.01}, 0.05},
-                               {SubsampledGaussian{0.594, 1.65e-6}, 3.0383e-6},
-                               {SubsampledGaussian{0.3, 1e-6}, 1e-4},
-                               {SubsampledGaussian{0.6, 1e-4}, 3e-5},
-                               {SubsampledGaussian{100, 1e-6}, 1e-9},
-                               {SubsampledGaussian{2, 0.7}, 0.02},
-                               {ExponentialMechanism{1}, 1. / 64},
-                               {LaplaceMechanism{1}, 1. / 64},
-                               {PureMechanism{1}, 1. / 64}};
+const std::vector<Case> kCases{{GaussianMechanism{0.4}, 0.01},        {GaussianMechanism{0.4}, 0.3},
+                               {GaussianMechanism{50}, 1e-4},         {SubsampledGaussian{1, 0.01}, 1e-3},
+                               {SubsampledGaussian{1, 0.01}, 0.05},   {SubsampledGaussian{0.594, 1.65e-6}, 3.0383e-6},
+                               {SubsampledGaussian{0.3, 1e-6}, 1e-4}, {SubsampledGaussian{0.6, 1e-4}, 3e-5},
+                               {SubsampledGaussian{100, 1e-6}, 1e-9}, {SubsampledGaussian{2, 0.7}, 0.02},
+                               {ExponentialMechanism{1}, 1. / 64},    {PureMechanism{1}, 1. / 64}};
 
 TEST(LossGrid, TrueHockeyStickLiesBetweenBothGrids) {
   for (const Case& each : kCases) {

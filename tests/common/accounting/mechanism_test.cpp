@@ -10,7 +10,6 @@ TEST(Mechanism, IsDescribedWithItsParameters) {
   EXPECT_EQ(describe(GaussianMechanism{1.5}), "Gaussian, z = 1.5");
   EXPECT_EQ(describe(SubsampledGaussian{1, 0.01}), "subsampled Gaussian, z = 1, q = 0.01");
   EXPECT_EQ(describe(ExponentialMechanism{0.5}), "exponential mechanism, epsilon = 0.5");
-  EXPECT_EQ(describe(LaplaceMechanism{2}), "Laplace, epsilon = 2");
   EXPECT_EQ(describe(PureMechanism{3}), "pure DP, epsilon = 3");
 }
 
@@ -22,7 +21,6 @@ TEST(Mechanism, EndsOfAllRangesAreAccepted) {
   }
   for (const double epsilon : {kSmallestPureEpsilon, kLargestPureEpsilon}) {
     EXPECT_NO_THROW(require_mechanism(ExponentialMechanism{epsilon}));
-    EXPECT_NO_THROW(require_mechanism(LaplaceMechanism{epsilon}));
     EXPECT_NO_THROW(require_mechanism(PureMechanism{epsilon}));
   }
   const std::vector<RepeatedMechanism> longest{{PureMechanism{1}, kLargestCount - 1}, {GaussianMechanism{1}, 1}};
@@ -38,7 +36,7 @@ TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
       {{{SubsampledGaussian{1, 0}, 1}}, "sampling rate = 0"},
       {{{SubsampledGaussian{1, 1.5}, 1}}, "sampling rate = 1.5"},
       {{{ExponentialMechanism{-1}, 1}}, "exponential mechanism = -1"},
-      {{{LaplaceMechanism{kNan}, 1}}, "Laplace mechanism = nan"},
+      {{{PureMechanism{kNan}, 1}}, "pure-DP mechanism = nan"},
       {{{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
       {{{GaussianMechanism{1}, 0}}, "count = 0"},
       {{{GaussianMechanism{1}, kLargestCount}, {GaussianMechanism{2}, 1}}, "count = 1 of Gaussian, z = 2"}};
