@@ -8,14 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <hdf5.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "common/base/error.hpp"
-#include "common/base/file_descriptor.hpp"
 #include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_written.hpp"
 
@@ -36,17 +33,6 @@ class Hdf5Call {
   ~Hdf5Call() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
   Hdf5Call(const Hdf5Call&) = delete;
   Hdf5Call& operator=(const Hdf5Call&) = delete;
-
-  // What the library says about the failure just seen.
-  static std::string reason() {
-    std::string innermost = "unknown HDF5 error";
-    const auto keep = [](unsigned depth, const H5E_error2_t* error, void* out) -> herr_t {
-      if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
-      return 0;
-    };
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep, &innermost);
-    return innermost;
-  }
 
  private:
   static std::mutex& mutex() {
@@ -144,19 +130,6 @@ std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
   return fill;
 }
 
-bool has_locks(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0 || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return true;
-  return errno == EWOULDBLOCK || errno == EINTR;
-}
-
-// The library locks a file against those that write it. Where the file system has no locks, it is read without.
-Hdf5Handle open_to_read(const std::string& path) {
-  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  if (!has_locks(path)) H5Pset_file_locking(access.get(), 0, 1);
-  return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
-}
-
 // A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
 Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
   Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -204,19 +177,14 @@ struct Hdf5Array::Dataset {
     const Hdf5Call call;
     auto opened = std::make_unique<Dataset>();
     opened->file = open_to_read(path);
-    if (!opened->file.is_valid()) {
-      throw BadInput(
-          fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, Hdf5Call::reason()));
-    }
     require_written(opened->file.get(), dataset_name, name);
     opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened->dataset.is_valid()) {
-      throw BadInput(
-          fmt::format("{}: there is no such dataset: {}; list the file with h5ls -r", name, Hdf5Call::reason()));
+      throw BadInput(fmt::format("{}: there is no such dataset: {}; list the file with h5ls -r", name, hdf5_reason()));
     }
     const Hdf5Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
     const Hdf5Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
-    if (!stored.is_valid() || !space.is_valid()) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
+    if (!stored.is_valid() || !space.is_valid()) throw BadInput(fmt::format("{}: {}", name, hdf5_reason()));
     std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
     opened->has_variable_strings = opened->dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
 
@@ -320,7 +288,7 @@ void Hdf5Array::read_rows(std::uint64_t first_row, std::uint64_t count, void* ou
       H5Dread(dataset_->dataset.get(), dataset_->type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
   if (!read) {
     throw BadInput(fmt::format("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(),
-                               first_row, first_row + count - 1, Hdf5Call::reason(), kForOwnerOnly));
+                               first_row, first_row + count - 1, hdf5_reason(), kForOwnerOnly));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "common/data/hdf5_written.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -9,9 +10,12 @@
 #include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 #include "common/data/array_file.hpp"
 
 namespace dpreduce {
@@ -25,7 +29,40 @@ std::string text_of(ssize_t length, const auto& get) {
   return text;
 }
 
+bool has_locks(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return true;
+  return errno == EWOULDBLOCK || errno == EINTR;
+}
+
 }  // namespace
+
+std::string hdf5_reason() {
+  std::string innermost = "unknown HDF5 error";
+  const auto keep = [](unsigned depth, const H5E_error2_t* error, void* out) -> herr_t {
+    if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep, &innermost);
+  return innermost;
+}
+
+// The library locks a file against those that write it. Where the file system has no locks, it is read without.
+Hdf5Handle open_to_read(const std::string& path) {
+  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  if (!has_locks(path)) H5Pset_file_locking(access.get(), 0, 1);
+  Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  if (file.is_valid()) return file;
+  const std::string reason = hdf5_reason();
+  if (reason.find("unable to lock file") != std::string::npos ||
+      reason.find("already open for write") != std::string::npos) {
+    throw BadInput(
+        fmt::format("{}: is open in a program that writes it; close it there, then run again (a program that crashed "
+                    "may have left the mark of an open file: h5clear -s takes it off)",
+                    path));
+  }
+  throw BadInput(fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, reason));
+}
 
 std::vector<hsize_t> extents_of(hid_t space) {
   const int dimensions = H5Sget_simple_extent_ndims(space);
@@ -44,62 +81,25 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostNested = 16;  // virtual datasets of virtual datasets
+constexpr auto kNoEnd = static_cast<hssize_t>(H5S_UNLIMITED);
 
-// Rows first .. end - 1.
-struct Rows {
-  std::uint64_t first = 0;
-  std::uint64_t end = 0;
-};
+// Why not all of the dataset was ever written; empty where it was.
+std::string missing_of(hid_t dataset, int depth);
 
-// What is missing of a dataset, and why.
-struct Missing {
-  Rows rows;
-  std::string reason;
-};
-
-std::optional<Missing> missing_of(hid_t dataset, const Rows& rows, int depth);
-
-// Where what is selected of the space begins and ends, along each axis.
-struct Bounds {
-  std::vector<hsize_t> first;
-  std::vector<hsize_t> last;
-};
-std::optional<Bounds> bounds_of(hid_t space) {
-  const std::size_t dimensions = extents_of(space).size();
-  Bounds bounds{std::vector<hsize_t>(dimensions), std::vector<hsize_t>(dimensions)};
-  if (dimensions == 0 || H5Sget_select_bounds(space, bounds.first.data(), bounds.last.data()) < 0) return std::nullopt;
-  return bounds;
-}
-
-std::optional<Missing> missing_chunk(hid_t dataset, const Rows& rows, hid_t creation, hid_t space) {
+std::string missing_chunks(hid_t dataset, hid_t creation, hid_t space) {
   const std::vector<hsize_t> extents = extents_of(space);
   std::vector<hsize_t> chunk(extents.size());
   hsize_t written = 0;
   if (H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data()) < 0 ||
       H5Dget_num_chunks(dataset, space, &written) < 0) {
-    return Missing{rows, "its chunks cannot be listed"};
+    return "its chunks cannot be listed";
   }
   long double wanted = 1.0L;
   for (std::size_t axis = 0; axis < chunk.size(); ++axis) {
     wanted *= static_cast<long double>(extents[axis] / chunk[axis] + (extents[axis] % chunk[axis] != 0 ? 1 : 0));
   }
-  if (static_cast<long double>(written) >= wanted) return std::nullopt;
-  std::vector<hsize_t> place(chunk.size(), 0);
-  place[0] = rows.first / chunk[0] * chunk[0];
-  while (place[0] < rows.end) {
-    unsigned filters = 0;
-    haddr_t address = HADDR_UNDEF;
-    hsize_t bytes = 0;
-    if (H5Dget_chunk_info_by_coord(dataset, place.data(), &filters, &address, &bytes) < 0 || address == HADDR_UNDEF) {
-      return Missing{{place[0], std::min<std::uint64_t>(place[0] + chunk[0], rows.end)}, "their chunk is not there"};
-    }
-    for (std::size_t axis = chunk.size(); axis-- > 0;) {
-      place[axis] += chunk[axis];
-      if (axis == 0 || place[axis] < extents[axis]) break;
-      place[axis] = 0;
-    }
-  }
-  return std::nullopt;
+  if (static_cast<long double>(written) >= wanted) return "";
+  return fmt::format("{} of its {:.0f} chunks are there", written, wanted);
 }
 
 // The raw file, found as the library finds it.
@@ -114,8 +114,7 @@ fs::path external_file(const std::string& name, hid_t dataset) {
   return fs::path(folder) / name;
 }
 
-std::optional<Missing> missing_external(hid_t dataset, const Rows& rows, hid_t creation, int files,
-                                        std::uint64_t bytes) {
+std::string missing_external(hid_t dataset, hid_t creation, int files, std::uint64_t bytes) {
   constexpr std::size_t kLongestFileName = 4096;
   std::uint64_t held = 0;
   for (int file = 0; file < files && held < bytes; ++file) {
@@ -123,19 +122,19 @@ std::optional<Missing> missing_external(hid_t dataset, const Rows& rows, hid_t c
     off_t offset = 0;
     hsize_t size = 0;
     if (H5Pget_external(creation, static_cast<unsigned>(file), name.size() - 1, name.data(), &offset, &size) < 0) {
-      return Missing{rows, "a raw file of it cannot be listed"};
+      return "a raw file of it cannot be listed";
     }
     name.resize(name.find('\0'));
     std::error_code error;
     const std::uint64_t there = fs::file_size(external_file(name, dataset), error);
-    if (error) return Missing{rows, fmt::format("the raw file {} is not there", name)};
+    if (error) return fmt::format("the raw file {} is not there", name);
     const std::uint64_t wanted = size == H5F_UNLIMITED ? bytes - held : std::min<std::uint64_t>(size, bytes - held);
     if (there < static_cast<std::uint64_t>(offset) + wanted) {
-      return Missing{rows, fmt::format("the raw file {} is too short", name)};
+      return fmt::format("the raw file {} is too short", name);
     }
     held += wanted;
   }
-  return std::nullopt;
+  return "";
 }
 
 // Where the library looks for the source of a virtual dataset, in this order.
@@ -169,8 +168,7 @@ std::vector<fs::path> places_of_source(const std::string& name, hid_t dataset) {
 Hdf5Handle file_of_source(const std::string& name, hid_t dataset) {
   if (name == ".") return {H5Iget_file_id(dataset), H5Fclose};
   for (const fs::path& place : places_of_source(name, dataset)) {
-    Hdf5Handle file(H5Fopen(place.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-    if (file.is_valid()) return file;
+    if (fs::is_regular_file(place)) return open_to_read(place);
   }
   return {};
 }
@@ -190,118 +188,131 @@ bool goes_on_past_missing(hid_t file, const std::string& dataset) {
   return !until_missing.empty() && until_missing != extents_with(H5P_DEFAULT);
 }
 
-// Why what the mapping takes of its source is not all there; empty where it is.
-std::string source_fault(hid_t dataset, hid_t creation, std::size_t mapping, int depth) {
-  const std::string file =
-      text_of(H5Pget_virtual_filename(creation, mapping, nullptr, 0),
-              [&](char* text, std::size_t size) { return H5Pget_virtual_filename(creation, mapping, text, size); });
-  const std::string object =
-      text_of(H5Pget_virtual_dsetname(creation, mapping, nullptr, 0),
-              [&](char* text, std::size_t size) { return H5Pget_virtual_dsetname(creation, mapping, text, size); });
-  const Hdf5Handle selected(H5Pget_virtual_srcspace(creation, mapping), H5Sclose);
-  const Hdf5Handle source_file = file_of_source(file, dataset);
-  if (!source_file.is_valid()) return fmt::format("the source {} of the virtual dataset is not there", file);
-  if (goes_on_past_missing(source_file.get(), object))
-    return fmt::format("a source of {}:{} ends too early", file, object);
-  const Hdf5Handle source(H5Dopen2(source_file.get(), object.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!source.is_valid()) return fmt::format("the source {}:{} of the virtual dataset is not there", file, object);
+// A source of a virtual dataset, or a pattern of them.
+struct SourceName {
+  std::string file;
+  std::string object;
+
+  bool is_pattern() const { return (file + object).find("%b") != std::string::npos; }
+  std::string text() const { return file + ":" + object; }
+  SourceName of_block(std::size_t block) const { return {filled(file, block), filled(object, block)}; }
+
+ private:
+  // %b stands for the number of the block, %% for a per cent sign.
+  static std::string filled(std::string_view pattern, std::size_t block) {
+    std::string text;
+    for (std::size_t at = 0; at < pattern.size(); ++at) {
+      const std::string_view two = pattern.substr(at, 2);
+      if (two == "%b" || two == "%%") ++at;
+      text += two == "%b" ? std::to_string(block) : std::string(1, two.front());
+    }
+    return text;
+  }
+};
+
+// Why what is taken of a source, `wanted` elements, is not all there: empty where it is, none where there is no source.
+std::optional<std::string> source_fault(hid_t dataset, const SourceName& name, hid_t taken, hssize_t wanted,
+                                        int depth) {
+  const Hdf5Handle file = file_of_source(name.file, dataset);
+  if (!file.is_valid()) return std::nullopt;
+  if (goes_on_past_missing(file.get(), name.object)) return fmt::format("a source of {} ends too early", name.text());
+  const Hdf5Handle source(H5Dopen2(file.get(), name.object.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!source.is_valid()) return std::nullopt;
   const Hdf5Handle space(H5Dget_space(source.get()), H5Sclose);
   const std::vector<hsize_t> extents = extents_of(space.get());
-  const std::optional<Bounds> bounds = bounds_of(selected.get());
-  const bool is_unlimited = H5Sget_select_npoints(selected.get()) == static_cast<hssize_t>(H5S_UNLIMITED);
-  Rows rows{0, extents.empty() ? 0 : extents[0]};
-  if (!is_unlimited) {
-    bool fits = bounds && bounds->last.size() == extents.size();
-    for (std::size_t axis = 0; fits && axis < extents.size(); ++axis) fits = bounds->last[axis] < extents[axis];
-    if (!fits) return fmt::format("the source {}:{} of the virtual dataset is too small", file, object);
-    rows = {bounds->first[0], bounds->last[0] + 1};
+  bool fits = true;
+  if (H5Sget_select_type(taken) == H5S_SEL_ALL) {  // the whole source, whose extents are not in the mapping
+    fits = wanted == kNoEnd || wanted == H5Sget_simple_extent_npoints(space.get());
+  } else if (H5Sget_select_npoints(taken) != kNoEnd) {
+    std::vector<hsize_t> first(extents.size());
+    std::vector<hsize_t> last(extents.size());
+    fits = static_cast<std::size_t>(H5Sget_simple_extent_ndims(taken)) == extents.size() &&
+           H5Sget_select_bounds(taken, first.data(), last.data()) >= 0;
+    for (std::size_t axis = 0; fits && axis < extents.size(); ++axis) fits = last[axis] < extents[axis];
   }
-  const std::optional<Missing> missing = missing_of(source.get(), rows, depth + 1);
-  if (!missing) return "";
-  return fmt::format("in the source {}:{}, rows {} to {}: {}", file, object, missing->rows.first, missing->rows.end - 1,
-                     missing->reason);
+  if (!fits) return fmt::format("the source {} of the virtual dataset has another size", name.text());
+  const std::string missing = missing_of(source.get(), depth + 1);
+  return missing.empty() ? "" : fmt::format("in the source {}: {}", name.text(), missing);
+}
+
+SourceName source_of(hid_t creation, std::size_t mapping) {
+  return {text_of(H5Pget_virtual_filename(creation, mapping, nullptr, 0),
+                  [&](char* text, std::size_t size) { return H5Pget_virtual_filename(creation, mapping, text, size); }),
+          text_of(H5Pget_virtual_dsetname(creation, mapping, nullptr, 0), [&](char* text, std::size_t size) {
+            return H5Pget_virtual_dsetname(creation, mapping, text, size);
+          })};
+}
+
+// The same of all sources of a mapping. How far a pattern goes on is a matter of goes_on_past_missing.
+std::string mapping_fault(hid_t dataset, hid_t creation, std::size_t mapping, hssize_t wanted, int depth) {
+  const SourceName name = source_of(creation, mapping);
+  const Hdf5Handle taken(H5Pget_virtual_srcspace(creation, mapping), H5Sclose);
+  for (std::size_t block = 0;; ++block) {
+    const SourceName own = name.of_block(block);
+    const std::optional<std::string> fault = source_fault(dataset, own, taken.get(), wanted, depth);
+    if (name.is_pattern() && !fault) return "";
+    if (!fault) return fmt::format("the source {} of the virtual dataset is not there", own.text());
+    if (!fault->empty() || !name.is_pattern()) return *fault;
+  }
 }
 
 // Takes what the mapping covers out of `left`.
 bool take_out(hid_t left, hid_t covered) {
-  const std::size_t dimensions = extents_of(left).size();
   if (H5Sget_select_type(covered) == H5S_SEL_ALL) return H5Sselect_none(left) >= 0;
-  const hssize_t blocks = H5Sget_select_hyper_nblocks(covered);
-  if (blocks < 0) return false;
-  std::vector<hsize_t> corners(static_cast<std::size_t>(blocks) * 2 * dimensions);
-  if (blocks > 0 && H5Sget_select_hyper_blocklist(covered, 0, static_cast<hsize_t>(blocks), corners.data()) < 0) {
-    return false;
-  }
-  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks); ++block) {
-    const hsize_t* const first = &corners[block * 2 * dimensions];
-    std::vector<hsize_t> extent(dimensions);
-    for (std::size_t axis = 0; axis < dimensions; ++axis) extent[axis] = first[dimensions + axis] - first[axis] + 1;
-    if (H5Sselect_hyperslab(left, H5S_SELECT_NOTB, first, nullptr, extent.data(), nullptr) < 0) return false;
-  }
-  return true;
+  return H5Sget_select_npoints(left) == 0 || H5Smodify_select(left, H5S_SELECT_NOTB, covered) >= 0;
 }
 
-std::optional<Missing> missing_virtual(hid_t dataset, const Rows& rows, hid_t creation, hid_t space, int depth) {
-  if (depth > kMostNested) return Missing{rows, "its virtual datasets are nested without end"};
-  const std::vector<hsize_t> extents = extents_of(space);
+std::string missing_virtual(hid_t dataset, hid_t creation, hid_t left, int depth) {
+  if (depth > kMostNested) return "its virtual datasets are nested without end";
+  const std::vector<hsize_t> extents = extents_of(left);
   std::vector<hsize_t> first(extents.size(), 0);
-  std::vector<hsize_t> wanted = extents;
-  first[0] = rows.first;
-  wanted[0] = rows.end - rows.first;
   std::size_t mappings = 0;
   if (H5Pget_virtual_count(creation, &mappings) < 0 ||
-      H5Sselect_hyperslab(space, H5S_SELECT_SET, first.data(), nullptr, wanted.data(), nullptr) < 0) {
-    return Missing{rows, "the sources of the virtual dataset cannot be listed"};
+      H5Sselect_hyperslab(left, H5S_SELECT_SET, first.data(), nullptr, extents.data(), nullptr) < 0) {
+    return "the sources of the virtual dataset cannot be listed";
   }
   bool has_end = true;
   for (std::size_t mapping = 0; mapping < mappings; ++mapping) {
     const Hdf5Handle covered(H5Pget_virtual_vspace(creation, mapping), H5Sclose);
-    if (H5Sget_select_npoints(covered.get()) == static_cast<hssize_t>(H5S_UNLIMITED)) {
-      has_end = false;
-      continue;
-    }
-    const std::optional<Bounds> bounds = bounds_of(covered.get());
-    if (!bounds) return Missing{rows, "a source of the virtual dataset cannot be read"};
-    if (bounds->first[0] >= rows.end || bounds->last[0] < rows.first) continue;
-    if (std::string fault = source_fault(dataset, creation, mapping, depth); !fault.empty()) {
-      return Missing{{std::max<std::uint64_t>(bounds->first[0], rows.first),
-                      std::min<std::uint64_t>(bounds->last[0] + 1, rows.end)},
-                     std::move(fault)};
-    }
-    if (!take_out(space, covered.get())) return Missing{rows, "a source of the virtual dataset cannot be read"};
+    const bool is_all = H5Sget_select_type(covered.get()) == H5S_SEL_ALL;
+    const hssize_t wanted = is_all ? H5Sget_simple_extent_npoints(left) : H5Sget_select_npoints(covered.get());
+    if (std::string fault = mapping_fault(dataset, creation, mapping, wanted, depth); !fault.empty()) return fault;
+    has_end = has_end && wanted != kNoEnd;
+    if (wanted != kNoEnd && !take_out(left, covered.get())) return "a source of the virtual dataset cannot be read";
   }
-  if (!has_end) return std::nullopt;  // goes_on_past_missing
-  if (H5Sget_select_npoints(space) == 0) return std::nullopt;
-  const std::optional<Bounds> gap = bounds_of(space);
-  return Missing{gap ? Rows{gap->first[0], gap->last[0] + 1} : rows, "no source of the virtual dataset has them"};
+  if (!has_end || H5Sget_select_npoints(left) == 0) return "";
+  std::vector<hsize_t> last(extents.size());
+  if (H5Sget_select_bounds(left, first.data(), last.data()) < 0)
+    return "no source of the virtual dataset has some rows";
+  return fmt::format("no source of the virtual dataset has rows {} to {}", first[0], last[0]);
 }
 
-std::optional<Missing> missing_of(hid_t dataset, const Rows& rows, int depth) {
+std::string missing_of(hid_t dataset, int depth) {
   const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
   const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
   const hssize_t elements = H5Sget_simple_extent_npoints(space.get());
-  if (!creation.is_valid() || !type.is_valid() || elements < 0) return Missing{rows, "it cannot be looked at"};
-  if (elements == 0 || rows.first >= rows.end) return std::nullopt;
+  if (!creation.is_valid() || !type.is_valid() || elements < 0) return "it cannot be looked at";
+  if (elements == 0) return "";
   switch (H5Pget_layout(creation.get())) {
     case H5D_COMPACT:
-      return std::nullopt;  // written with the header
+      return "";  // written with the header
     case H5D_CHUNKED:
-      return missing_chunk(dataset, rows, creation.get(), space.get());
+      return missing_chunks(dataset, creation.get(), space.get());
     case H5D_VIRTUAL:
-      return missing_virtual(dataset, rows, creation.get(), space.get(), depth);
+      return missing_virtual(dataset, creation.get(), space.get(), depth);
     case H5D_CONTIGUOUS:
       break;
     default:
-      return Missing{rows, "it is stored in a way that is not known"};
+      return "it is stored in a way that is not known";
   }
   if (const int files = H5Pget_external_count(creation.get()); files > 0) {
-    return missing_external(dataset, rows, creation.get(), files,
+    return missing_external(dataset, creation.get(), files,
                             static_cast<std::uint64_t>(elements) * H5Tget_size(type.get()));
   }
   H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
-  if (H5Dget_space_status(dataset, &status) >= 0 && status == H5D_SPACE_STATUS_ALLOCATED) return std::nullopt;
-  return Missing{rows, "the dataset was made, and nothing stored in it"};
+  if (H5Dget_space_status(dataset, &status) >= 0 && status == H5D_SPACE_STATUS_ALLOCATED) return "";
+  return "the dataset was made, and nothing stored in it";
 }
 
 }  // namespace
@@ -311,17 +322,14 @@ void require_written(hid_t file, const std::string& dataset, const std::string& 
   const Hdf5Handle opened(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (!opened.is_valid()) return;
   const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose);
-  const std::vector<hsize_t> extents = extents_of(space.get());
-  if (extents.empty()) return;
-  const Rows rows{0, extents.front()};
-  const std::optional<Missing> missing =
-      ends_early ? Missing{rows, "a source of the virtual dataset ends too early, or is not there"}
-                 : missing_of(opened.get(), rows, 0);
-  if (!missing) return;
-  throw BadInput(fmt::format(
-      "{}: rows {} to {} were never written: {}; HDF5 would read a fill value in their place: write the file again, or "
-      "put what is missing beside it{}",
-      name, missing->rows.first, missing->rows.end - 1, missing->reason, kForOwnerOnly));
+  if (extents_of(space.get()).empty()) return;
+  const std::string missing =
+      ends_early ? "a source of the virtual dataset ends too early, or is not there" : missing_of(opened.get(), 0);
+  if (missing.empty()) return;
+  throw BadInput(
+      fmt::format("{}: some rows were never written: {}; HDF5 would read a fill value in their place: write "
+                  "the file again, or put what is missing beside it{}",
+                  name, missing, kForOwnerOnly));
 }
 
 }  // namespace dpreduce

@@ -1,7 +1,8 @@
 // Whether rows of an HDF5 dataset were ever written. The library reads what was not as a fill value, without a word.
 //
 // Found are: chunks and contiguous space that was never allocated; raw files (external storage) that are missing or too
-// short; of virtual datasets mappings with gaps, and sources that are missing, too small, or not written themselves.
+// short; of virtual datasets mappings with gaps, and sources that are missing, of another size than a mapping, or have
+// such parts themselves, used or not.
 // What this cannot see: rows that were never written in space that was allocated, as in a chunk that others share. They
 // hold the fill value in the file. Where that was chosen, and is not zero, Hdf5Array finds them by it.
 #pragma once
@@ -37,15 +38,22 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
+/// What the library says about the failure just seen.
+std::string hdf5_reason();
+
+/// The file. Throws BadInput where it cannot be opened, as while a program writes it. Call it with the library
+/// silenced.
+Hdf5Handle open_to_read(const std::string& path);
+
 /// The extents of a space; none of a scalar, or where they cannot be told.
 std::vector<hsize_t> extents_of(hid_t space);
 
 /// The path of the file that holds the object; empty where it cannot be told.
 std::string file_name_of(hid_t object);
 
-/// Throws BadInput, beginning with `name`, where rows of that dataset of the file were never written. Does nothing
+/// Throws BadInput, beginning with `name`, where parts of that dataset of the file were never written. Does nothing
 /// where it cannot be opened. Call it with the library silenced, and before the dataset is open: how a virtual one ends
-/// is decided by who opens it first. Cost: the index of chunks is gone through once.
+/// is decided by who opens it first. Cost: the library counts the chunks.
 void require_written(hid_t file, const std::string& dataset, const std::string& name);
 
 }  // namespace dpreduce

@@ -62,7 +62,8 @@ TEST(Hdf5Array, AFileThatIsBeingWrittenIsRefused) {
   write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
   const FileDescriptor writer(::open((folder / "x.h5").c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(::flock(writer.get(), LOCK_EX), 0);
-  expect_refusal<BadInput>([&] { open_array((folder / "x.h5") + ":x"); }, {"cannot be opened as an HDF5 file"});
+  expect_refusal<BadInput>([&] { open_array((folder / "x.h5") + ":x"); },
+                           {"x.h5: is open in a program that writes it"});
 }
 
 TEST(Hdf5Array, FeaturesOfEachStoredTypeAreRead) {
