@@ -29,6 +29,23 @@ def rows_like(expected, where, value, name, need_names=False):
     return array
 
 
+def require_apart(training, others):
+    """Throws BadInput where an object of `others` ({name: value or None}) is one of `training`, or one is a view of the other: what
+    has to be converted is a copy, which nobody finds."""
+    for name, value in others.items():
+        for own_name, own in training.items():
+            if value is not None and own is not None and (_is_view_of(value, own) or _is_view_of(own, value)):
+                raise BadInput(f"{name} and {own_name} are one: training rows are private, and {name.split('_')[0]} rows are not: what is "
+                               "made of them has no noise; give rows that are no secret, and none of these")
+
+
+def _is_view_of(value, whole):
+    import numpy as np
+    while value is not whole and isinstance(value, np.ndarray):
+        value = value.base
+    return value is whole
+
+
 def _as_array(value, name):
     """`value` as a NumPy array, where it lies. `name` begins the message of BadInput."""
     import numpy as np

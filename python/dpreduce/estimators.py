@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from . import _library, privacy
-from .arrays import as_labels, as_persons, as_rows, as_targets, as_weights, indices_of
+from .arrays import as_labels, as_persons, as_rows, as_targets, as_weights, indices_of, require_apart
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays, save_model
 from .evaluation import _Evaluated
@@ -365,6 +365,8 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         found = {}
 
         def arrays():
+            require_apart({"X": X, "y": y, "person": person, "sample_weight": sample_weight},
+                          {"public_x": public_x, "validation_x": validation_x, "validation_y": validation_y})
             rows = self._rows_of(X, public_x, person, sample_weight)
             if y is None:
                 raise BadInput("y: requires y to be passed, but the target y is None; give one label a row")
@@ -516,6 +518,7 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
         anything is charged; BudgetRefused where the ledger has no room."""
         def arrays():
+            require_apart({"X": X, "y": y}, {"public_x": public_x})
             rows = self._rows_of(X, public_x, person, sample_weight)
             if y is None:
                 raise BadInput("y: requires y to be passed, but the target y is None; give one number a row")

@@ -6,7 +6,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons, as_rows, as_targets, as_weights, labels_of, names_of, rows_like, rows_to_score
+from .arrays import as_persons, as_rows, as_targets, as_weights, labels_of, names_of, require_apart, rows_like, rows_to_score
 from .errors import UsageError, in_keywords, warn_of
 from .evaluation import _Evaluated
 from .keywords import words_of
@@ -147,6 +147,8 @@ def fit(X: ArrayLike, y: ArrayLike | None = None, *, targets: ArrayLike | None =
         raise UsageError("y: give labels, or numbers as targets=; one of both")
 
     def arrays():
+        require_apart({"X": X, "y": y, "targets": targets, "person": person, "sample_weight": sample_weight},
+                      {"public_x": public_x, "validation_x": validation_x, "validation_y": validation_y})
         x, columns = as_rows(X, "X")
         rows = {"train_x": x, "feature_names": columns or []}
         rows |= {"train_y": labels_of(y, "y", names)} if targets is None else {"targets": as_targets(targets, "targets")}

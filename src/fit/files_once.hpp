@@ -4,9 +4,9 @@
 //     ranks with files of their own      all names and identities at the coordinator, compared there
 //     ranks that share a list of files   the list must be the same on all: rows are cut by its length
 //     silos                              compared on each machine by the silos themselves (silos/file_claims.hpp)
-//     training rows and public ones      files of all ranks at the coordinator, and on each rank their content: a copy
-//                                        is other rows to the file system. Among silos each party compares its own, and
-//                                        the coordinator with what silos on its machine claim
+//     training rows and public ones      files of all ranks at the coordinator, and on each rank their first and last
+//                                        rows: a copy is another file to the file system. Among silos each party
+//                                        compares its own, and the coordinator with what silos on its machine claim
 #pragma once
 
 #include <memory>

@@ -157,6 +157,15 @@ def test_training_rows_are_no_validation_rows(rows, charged):
             validation_x=x, validation_y=y)
 
 
+def test_an_object_that_is_copied_has_one_role_all_the_same(rows, charged):
+    x, y = rows
+    words = "validation_y and {} are one: training rows are private, and validation rows are not"
+    names = [f"class {label}" for label in y]
+    other = {"method": "ls", "choose": True, "validation_x": x + 1, "class_names": sorted(set(names))}
+    refused(dpreduce.BadInput, words.format("y"), charged, x, names, validation_y=names, **other)
+    refused(dpreduce.BadInput, words.format("person"), charged, x, names, person=names, validation_y=names, **other | {"y": [*names]})
+
+
 def test_a_row_with_more_labels_than_noise_is_made_for_is_refused(rows, charged):
     sets = np.eye(CLASSES, dtype=int)[rows[1]]
     sets[7] = 1

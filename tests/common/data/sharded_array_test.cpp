@@ -60,7 +60,7 @@ TEST_F(FourFiles, RowsAreInPlaceOnlyInsideOneFile) {
   EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()), copy);
 }
 
-TEST_F(FourFiles, AFileOfTheSameRowsIsFoundWhateverItsWidth) {
+TEST_F(FourFiles, AFileOfTheSameRowsAtBothEndsIsFoundWhateverItsWidth) {
   ShardedArray array(paths, ArrayRole::kFeatures);
   write_features(folder / "other.npy", 4, 2, 0.0F);  // as many rows as the last, which begins with 8
   const auto write = [&](const std::string& name, const std::string& type, const auto& entries) {
@@ -74,6 +74,25 @@ TEST_F(FourFiles, AFileOfTheSameRowsIsFoundWhateverItsWidth) {
   EXPECT_EQ(array.files_alike(alike), std::pair(std::size_t{3}, std::size_t{1}));
   array.keep({0, 5});
   EXPECT_TRUE(array.files_alike(alike).has_value()) << "files are compared, and not what is kept of them";
+}
+
+TEST(ShardedArray, FilesAreAlikeWhoseSixteenRowsAtEachEndAreTheSame) {
+  const TemporaryFolder folder;
+  std::vector<float> entries(2 * 100);
+  std::iota(entries.begin(), entries.end(), 0.0F);
+  write_npy(folder / "x.npy", entries, 2);
+  const auto is_alike = [&](std::size_t changed_row, std::size_t rows) {
+    std::vector<float> other(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(2 * rows));
+    if (changed_row < rows) other[2 * changed_row] += 1;
+    write_npy(folder / "other.npy", other, 2);
+    ShardedArray array({folder / "x.npy"}, ArrayRole::kFeatures);
+    ShardedArray compared({folder / "other.npy"}, ArrayRole::kFeatures);
+    return array.files_alike(compared).has_value();
+  };
+  EXPECT_TRUE(is_alike(100, 100));
+  EXPECT_TRUE(is_alike(16, 100)) << "the middle is not read";
+  for (const std::size_t row : {0, 15, 84, 99}) EXPECT_FALSE(is_alike(row, 100)) << row;
+  EXPECT_FALSE(is_alike(100, 99));
 }
 
 TEST_F(FourFiles, FilesOfDifferentWidthAreBothNamed) {
