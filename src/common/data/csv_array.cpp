@@ -76,13 +76,21 @@ class CsvReader {
       line = without_space(line.substr(comma + 1));
     }
     if (columns_ == 0) columns_ = cells.size();
-    if (cells.size() != columns_) {
-      refuse(fmt::format("has {} cells where the first line has {}; write it again", cells.size(), columns_));
-    }
-    return true;
+    if (cells.size() == columns_) return true;
+    if (columns_ == 1 && cells.size() == 2) refuse_comma(cells);
+    refuse(fmt::format("has {} cells where the first line has {}; write it again", cells.size(), columns_));
   }
 
   std::size_t columns() const { return columns_; }
+
+  // The cells of the line that was read last may be one number.
+  [[noreturn]] void refuse_comma(const std::vector<std::string_view>& cells) const {
+    const std::string number = fmt::format("{},{}", cells[0], cells[1]);
+    refuse(
+        fmt::format("has {}, two cells, or one number with a decimal comma; write {}.{}, or name both columns in a "
+                    "first line",
+                    in_quotes(number), cells[0], cells[1]));
+  }
 
   // About the line that was read last.
   [[noreturn]] void refuse(const std::string& fault) const {
@@ -99,6 +107,22 @@ class CsvReader {
   std::size_t line_ = 0;
   std::size_t columns_ = 0;
 };
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Refuses lines of two whole numbers without a line of names where one number a row is usual: each may be one.
+void refuse_decimal_commas(std::span<const std::byte> text, const std::string& path) {
+  CsvReader reader(text, path);
+  std::vector<std::string_view> last;
+  for (std::vector<std::string_view> cells; reader.next(cells); last = cells) {
+    if (cells.size() != 2) return;
+    const std::size_t sign = cells[0].starts_with('-') || cells[0].starts_with('+') ? 1 : 0;
+    if (!is_digits(cells[0].substr(sign)) || !is_digits(cells[1])) return;
+  }
+  if (!last.empty()) reader.refuse_comma(last);
+}
 
 // All rows of the table as numbers, row-major; nothing where a row has a cell that is none, and `cell` is that cell.
 template <typename Number, typename Read>
@@ -176,6 +200,7 @@ std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const s
 std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role) {
   CsvReader reader(file.bytes(), path);
   std::string bad_cell;
+  if (role == ArrayRole::kTargets || role == ArrayRole::kWeights) refuse_decimal_commas(file.bytes(), path);
   if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) {
     const std::vector<float> features = numbers_of<float>(reader, read_feature, bad_cell);
     if (!bad_cell.empty()) {

@@ -17,7 +17,8 @@
 namespace dpreduce {
 
 /// Throws BadInput with the line and the cell that is not as above, and where lines have different numbers of cells,
-/// there is no row, or the first column has no name, as an index of pandas.
+/// there is no row, the first column has no name, as an index of pandas, or a number may have a decimal comma: 10,744
+/// under one name, or as target or weight where all lines are two whole numbers without a line of names.
 std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role);
 
 }  // namespace dpreduce

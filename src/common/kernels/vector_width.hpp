@@ -163,7 +163,7 @@ template <typename Work>
 /// Calls work(Doubles<width>) as compiled for that width. Only what is inlined gains: loops of the lambda, and
 /// functions whose bodies its file has. Preconditions: `width` is one of vector_widths().
 template <typename Work>
-void run_at_width(std::size_t width, const Work& work) {
+void run_at_width([[maybe_unused]] std::size_t width, const Work& work) {
 #if defined(__x86_64__)
   if (width == 8) return vector_width::run_avx512(work);
   if (width == 4) return vector_width::run_avx2(work);

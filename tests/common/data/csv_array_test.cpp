@@ -127,6 +127,20 @@ TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
   refused(std::string(2000, 'a') + "\n", kLabels, "has a name of more than 1024 bytes");
 }
 
+TEST_F(CsvArray, ANumberWithADecimalCommaIsRefusedByNameAndNeverReadAsTwo) {
+  using enum ArrayRole;
+  const std::string unquoted = "has \"10,744\", two cells, or one number with a decimal comma; write 10.744";
+  for (const ArrayRole role : {kFeatures, kTargets, kWeights}) {
+    refused("price\n10,744\n", role, "line 2 " + unquoted);
+    refused("price\n9.5\n10,744\n", role, "line 3 " + unquoted);
+    refused("7\n10,744\n", role, "line 2 " + unquoted);
+    refused("price\n\"10,744\"\n", role, "line 2 has the cell \"10,744\", which is no number");
+  }
+  for (const ArrayRole role : {kTargets, kWeights}) refused("-3,25\n10,744\n", role, "line 2 " + unquoted);
+  EXPECT_EQ(opened("a,b\n10,744\n", kTargets)->columns(), 2U);
+  EXPECT_EQ(opened("10,744\n1.5,2\n", kTargets)->columns(), 2U);
+}
+
 TEST_F(CsvArray, ATableOfFeaturesStandsBesideOtherFiles) {
   write_bytes(path_, "0,1\n2,3\n");
   write_features(folder_ / "x.npy", 2, 2, 4.0F);
