@@ -96,7 +96,13 @@ TEST(SiloTerms, EachTermPassesAndRefusesByItsName) {
 // B and s bound nothing where the unit is a row: a promise about persons is not kept by it.
 // Of one that may be evaluated and one that may not: the digest alone decides.
 TEST(SiloTerms, ModelsAreKnownByTheirDigests) {
-  ClassifierParts parts{.method = "mean", .preprocessing = {.input_dim = kDim, .center = {}}, .classes = 3};
+  ClassifierParts parts{.method = "mean",
+                        .privacy = {},
+                        .preprocessing = {.input_dim = kDim, .center = {}},
+                        .classes = 3,
+                        .weights = {},
+                        .bias = {},
+                        .cosine_head = {}};
   parts.weights.assign(3 * kDim, 1.0);
   parts.bias.assign(3, 0.0);
   const std::vector<std::byte> bytes = to_bytes(Classifier(std::move(parts)));
