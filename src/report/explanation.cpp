@@ -51,6 +51,34 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
   return result;
 }
 
+// Whom the guarantee protects, and what it takes for true of the data.
+std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
+  if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
+  std::vector<std::string> sentences{fmt::format(
+      "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
+      unit_bound_text(g.rows_per_person))};
+  if (g.silos_per_person) {
+    sentences.push_back(
+        fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
+                    "holds a person to its share of these rows: nobody can check this, since silos compare no "
+                    "persons; who is in more is a group of persons",
+                    *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+  }
+  return sentences;
+}
+
+// Which data sets are neighbors, and what holds for any two of them.
+std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
+  const std::string factor = guarantee.epsilon <= kLargeEpsilon
+                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon)))
+                                 : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
+  return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
+                     to_string(guarantee.adjacency),
+                     guarantee.unit == PrivacyUnit::kPerson ? "person, and all rows of theirs," : "record",
+                     guarantee.adjacency == Adjacency::kAddRemove ? "more or less" : "exchanged", factor,
+                     guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
+}
+
 std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   if (!run.guarantee) {
     if (run.is_of_model && run.forfeits.empty()) return {"none: it was trained without noise, or with a seed"};
@@ -188,6 +216,16 @@ std::string noise_sentence(const ReportedRun& run, std::span<const ReportedBlock
       block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : "");
 }
 
+// What is computed from the releases alone.
+std::string post_processing_sentence(const ReportedRun& run) {
+  if (run.is_evaluation) {
+    return "figures and their intervals are computed from these numbers and public knowledge, and cost nothing more";
+  }
+  return fmt::format(
+      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
+      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : "");
+}
+
 std::vector<std::string> released_sentences(const ReportedRun& run) {
   if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
   if (!run.has_noise()) return {"a model of exact sums of the training rows"};
@@ -266,32 +304,6 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
 
 }  // namespace
 
-std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
-  if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
-  std::vector<std::string> sentences{fmt::format(
-      "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
-      unit_bound_text(g.rows_per_person))};
-  if (g.silos_per_person) {
-    sentences.push_back(
-        fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
-                    "holds a person to its share of these rows: nobody can check this, since silos compare no "
-                    "persons; who is in more is a group of persons",
-                    *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
-  }
-  return sentences;
-}
-
-std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
-  const std::string factor = guarantee.epsilon <= kLargeEpsilon
-                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon)))
-                                 : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
-  return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
-                     to_string(guarantee.adjacency),
-                     guarantee.unit == PrivacyUnit::kPerson ? "person, and all rows of theirs," : "record",
-                     guarantee.adjacency == Adjacency::kAddRemove ? "more or less" : "exchanged", factor,
-                     guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
-}
-
 std::string other_releases_sentence(const ReportedRun& run) {
   const std::string same =
       fmt::format("other releases about the same {}: they add up",
@@ -300,15 +312,6 @@ std::string other_releases_sentence(const ReportedRun& run) {
   return same +
          "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
          "(dpreduce ledger show)";
-}
-
-std::string post_processing_sentence(const ReportedRun& run) {
-  if (run.is_evaluation) {
-    return "figures and their intervals are computed from these numbers and public knowledge, and cost nothing more";
-  }
-  return fmt::format(
-      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
-      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : "");
 }
 
 double found_at_most(const ReportedGuarantee& guarantee, double false_alarms) {

@@ -17,17 +17,8 @@ namespace dpreduce {
 /// "accountant", "attack", "warning", "groups", "releases", "words": {heading: [sentences]}}.
 nlohmann::json explanation_of(const ReportedRun& run);
 
-/// Whom the guarantee protects, and what it takes for true of the data.
-std::vector<std::string> unit_sentences(const ReportedGuarantee& guarantee);
-
-/// Which data sets are neighbors, and what holds for any two of them.
-std::string neighbors_sentence(const ReportedGuarantee& guarantee);
-
 /// What else about the same records adds to the loss.
 std::string other_releases_sentence(const ReportedRun& run);
-
-/// What is computed from the releases alone.
-std::string post_processing_sentence(const ReportedRun& run);
 
 /// A heading and its sentences.
 using ExplainedSection = std::pair<std::string, std::vector<std::string>>;

@@ -25,8 +25,14 @@
 namespace dpreduce {
 namespace {
 
-// Classes beyond these are counted, not named.
-constexpr std::size_t kMostNamesInCard = 100;
+// Classes beyond these are counted, not named; figures are of the classes with the lowest ones.
+constexpr std::size_t kMostClassesInCard = 100;
+
+// Figures of each class, by the report's names and those of readers.
+constexpr std::pair<const char*, const char*> kClassFigures[] = {{"per_class", "recall"},
+                                                                 {"per_class_average_precision", "average precision"},
+                                                                 {"per_class_precision", "precision"},
+                                                                 {"per_class_f1", "F1"}};
 
 // Figures of a report's "test" that front matter has, by the names that its readers know.
 constexpr std::pair<const char*, const char*> kMetrics[] = {{"accuracy", "accuracy"},
@@ -132,13 +138,80 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
   if (parts.threshold) text += table_row({"threshold of a class", fmt::format("{}", *parts.threshold)});
   text += "\nIt takes features from the same encoder as in training, in the same order.\n\n";
   if (parts.class_names.empty()) return text;
-  const std::size_t shown = std::min(parts.class_names.size(), kMostNamesInCard);
+  const std::size_t shown = std::min(parts.class_names.size(), kMostClassesInCard);
   text += "Classes, from 0:\n\n";
   for (std::size_t k = 0; k < shown; ++k) text += fmt::format("{}. {}\n", k, as_text(parts.class_names[k]));
   if (shown < parts.class_names.size()) {
     text += fmt::format("\n{} more are in the model file.\n", parts.class_names.size() - shown);
   }
   return text + "\n";
+}
+
+std::string accountant_sentence(const ReportedRun& run) {
+  if (run.guarantee->delta == 0.0) return "the run is private choices alone, whose epsilons add up";
+  if (!run.guarantee->accountant) return "the report names the accountant, a model file does not";
+  switch (*run.guarantee->accountant) {
+    case Accountant::kGdp:
+      return "releases add up in Gaussian DP: the squares of their mu, exactly";
+    case Accountant::kZcdp:
+      return "releases add up in zero-concentrated DP, and its epsilon is the one at the best order";
+    case Accountant::kRdp:
+      return "releases add up in Renyi DP, and epsilon is the one at the best order";
+    case Accountant::kPld:
+      return "releases add up as distributions of privacy loss, and epsilon is an upper bound of theirs";
+  }
+  DPREDUCE_ASSERT(false);
+  return {};
+}
+
+// How the run's releases add up, and what others add to them.
+std::vector<std::string> composition_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{accountant_sentence(run) + "; later ones may depend on what earlier ones put out"};
+  if (run.ledger) {
+    sentences.push_back(fmt::format(
+        "each release is a signed line of a ledger (key {}), written before it was made known; dpreduce ledger verify "
+        "--report tells whether a ledger is that of this run, and whole",
+        run.ledger->public_key));
+  }
+  sentences.push_back(other_releases_sentence(run));
+  return sentences;
+}
+
+// How noise and sums keep clear of floating point, and what times tell.
+std::vector<std::string> arithmetic_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{
+      "each row is rounded to integers, and an integer check proves its norm; sums are integers modulo 2^64, so that "
+      "no "
+      "order of rows, ranks or messages changes a bit"};
+  if (!run.blocks.empty()) {
+    sentences.emplace_back(
+        "noise is a real Gaussian that is rounded exactly to an integer: bits are drawn until it is certain to which; "
+        "no "
+        "probability is approximated, and no sum is a floating-point number before it has its noise");
+  }
+  if (!run.selections.empty()) {
+    sentences.emplace_back(
+        "choices are drawn exactly from integer utilities: where rounding could matter, more digits are computed");
+  }
+  sentences.emplace_back(
+      "random bits are AES-256-CTR under keys of a 256-bit secret from OpenSSL: they hold against whoever cannot break "
+      "it");
+  for (const char* const of_times :
+       {"no file of the run for its readers tells how long anything took; times in the ledger are whole minutes",
+        "who watches the run sees how long it takes, and that depends on rows: nobody should who may not see them",
+        "the model is a fixed set of numbers: predictions read no training row, and their times tell nothing of any"}) {
+    sentences.emplace_back(of_times);
+  }
+  return sentences;
+}
+
+// Tries to refute the promise by the method of the run.
+std::string audit_command(const ReportedRun& run) {
+  const ReportedGuarantee& promise = *run.guarantee;
+  return fmt::format(
+      "dpreduce audit --method {} --epsilon {}{} --adjacency {}{}", run.method, print_number(promise.epsilon),
+      promise.delta == 0.0 ? "" : " --delta " + print_number(promise.delta), to_string(promise.adjacency),
+      run.is_of_persons() ? fmt::format(" --rows-per-person {}", promise.rows_per_person) : "");
 }
 
 std::string unit_text(const PrivacyStatement& privacy) {
@@ -175,7 +248,16 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
     text += fmt::format("### {}\n\n", heading);
     text += bullets(sentences) + "\n";
   }
-  return text;
+  if (!run->guarantee) return text;
+  text += "### How releases add up\n\n" + bullets(composition_sentences(*run)) + "\n";
+  text += "### Floating point and times\n\n" + bullets(arithmetic_sentences(*run)) + "\n";
+  return text +
+         fmt::format(
+             "### Test of the promise\n\n"
+             "This command trains by the same method and tries to refute the promise; add the other options of the "
+             "fit:\n\n"
+             "```bash\n{}\n```\n\n",
+             audit_command(*run));
 }
 
 std::string told_section(const ReportedRun& run) {
@@ -184,6 +266,59 @@ std::string told_section(const ReportedRun& run) {
   return text + fmt::format("\nThe test rows' own promise: epsilon {} at delta {}, {}, unit {}.\n\n",
                             upper_figure(run.guarantee->epsilon), upper_figure(run.guarantee->delta),
                             to_string(run.guarantee->adjacency), to_string(run.unit));
+}
+
+std::string figure_text(const nlohmann::json& figure) {
+  return figure.is_number() ? fmt::format("{:.3f}", figure.get<double>()) : "none";
+}
+
+// Lists of one figure a class.
+struct ClassFigures {
+  std::vector<std::string> names;
+  std::vector<std::vector<nlohmann::json>> values;  // of each name, by class
+};
+
+ClassFigures class_figures(const JsonFields& test) {
+  ClassFigures figures;
+  for (const auto& [key, name] : kClassFigures) {
+    if (!test.has(key)) continue;
+    figures.names.emplace_back(name);
+    figures.values.push_back(test.numbers(key));
+    if (figures.values.back().size() != figures.values.front().size()) test.refuse(key, "has not one figure a class");
+  }
+  return figures;
+}
+
+// Classes of the table, in their order.
+std::vector<std::size_t> classes_to_list(const std::vector<nlohmann::json>& figures) {
+  std::vector<std::size_t> classes(figures.size());
+  for (std::size_t c = 0; c < classes.size(); ++c) classes[c] = c;
+  if (classes.size() <= kMostClassesInCard) return classes;
+  const auto rank = [&](std::size_t c) { return figures[c].is_number() ? figures[c].get<double>() : 2.0; };
+  std::ranges::stable_sort(classes, {}, rank);
+  classes.resize(kMostClassesInCard);
+  std::ranges::sort(classes);
+  return classes;
+}
+
+std::string class_table(const JsonFields& test, const std::vector<std::string>& names) {
+  const ClassFigures figures = class_figures(test);
+  if (figures.names.empty()) return {};
+  const std::vector<std::size_t> classes = classes_to_list(figures.values.front());
+  std::string text = "### By class\n\n";
+  if (classes.size() < figures.values.front().size()) {
+    text += fmt::format("The {} of {} classes with the lowest {}:\n\n", classes.size(), figures.values.front().size(),
+                        figures.names.front());
+  }
+  std::vector<std::string> head{"class"};
+  head.insert(head.end(), figures.names.begin(), figures.names.end());
+  text += table_head(head);
+  for (const std::size_t c : classes) {
+    std::vector<std::string> cells{c < names.size() ? as_text(names[c]) : fmt::format("{}", c)};
+    for (const auto& values : figures.values) cells.push_back(figure_text(values[c]));
+    text += table_row(cells);
+  }
+  return text + "\n";
 }
 
 std::string test_section(const TestNumbers& figures, bool are_training_rows) {
@@ -286,7 +421,11 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   text += model_section(parts, run ? run->method_text() : parts.method);
   text += promise_section(parts, run);
   if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
-  text += has_noise ? told_section(*tested) : test_section(figures, run && run->is_tested_on_training_rows);
+  const bool are_training_rows = run && run->is_tested_on_training_rows;
+  text += has_noise ? told_section(*tested) : test_section(figures, are_training_rows);
+  if (!has_noise && !are_training_rows) {
+    text += class_table(JsonFields(content, report_path).object("test"), parts.class_names);
+  }
   return text + loading_section(name, has_numbers(parts) ? "numbers" : "labels");
 }
 

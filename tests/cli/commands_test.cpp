@@ -420,7 +420,6 @@ TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfRepo
   EXPECT_THAT(card, testing::Not(HasSubstr(fmt::format("| accuracy | {} |\n", exact))));
   expect_refused("export model.safetensors --card c.md --evaluation e.json", 3, "e.json: is of another model");
   expect_refused("export m.safetensors --card c.md --evaluation r.json", 3, "give a report of evaluate --private");
-  expect_refused("export e.json --dossier d.md", 3, "is of an evaluation");
   expect_refused("evaluate --model m.safetensors --test-x test_x.npy --test-y test_y.npy --html x.html", 2, "--html");
 }
 

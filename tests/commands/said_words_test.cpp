@@ -172,7 +172,7 @@ std::vector<std::string> lines_of_all_options() {
       "ledger verify --ledger l --report r",
       "ledger release run7 --ledger l",
       "ledger export --ledger l --dp-events --adjacency replace-one --out e --overwrite",
-      "export --model m --card c --report r --dossier d --audit u --registry e --about t --evaluation e --overwrite",
+      "export --model m --card c --report r --evaluation e --overwrite",
       "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
       "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "
       "--max-labels 3 --rows-per-person 6 --seed 8",

@@ -1,7 +1,7 @@
 """JSON Schemas against what the program writes: schemas_test.py DPREDUCE SOURCE
 
 Reports of fits by many methods, lines of their ledgers, what `ledger show --format json` and `ledger export --dp-events`
-print, entries of the registry and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
+print and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
 without an example; and a page for the public is the same without the members that are for the data's owner.
 """
 import copy
@@ -18,12 +18,11 @@ import unittest
 
 import jsonschema
 import numpy
-import yaml
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
            for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics",
-                        "private-evaluation", "refit-intervals", "registry-entry", "sweep", "timings")}
+                        "private-evaluation", "refit-intervals", "sweep", "timings")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
@@ -92,30 +91,6 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc-one-step", "--mu 2 --metrics accuracy --model m3"),
     ("--mu 1 --method adam --max-labels 3 --rounds 3", "--mu 2 --max-labels 3 --threshold 0.25"),
 ]
-ABOUT = """url_slug = "triage"
-[basic]
-name = "Triage: the 2nd"
-data_curators = ["North", "no"]
-intended_use = "Sort referrals."
-data_product_region = "North"
-description = "A classifier.\\n\\nOf letters: # all of them"
-publication_date = "2026-02-28"
-data_product_sector = "Healthcare"
-[privacy_loss]
-privacy_unit = "One referral."
-[deployment_model]
-model_name_details = "yes"
-data_source_type = "Dynamic"
-data_source_type_details = "Each month."
-access_type_details = "1.0"
-[implementation]
-preprocessing_and_hyperparameter_tuning = "Nothing was looked at before."
-justification = "A board chose epsilon."
-[administrative]
-sources = "https://example.org"
-notes = "~"
-registry_authors = "A. Writer"
-"""
 # Models and groups with names, and groups of classes, are evaluated elsewhere; a difference that says nothing as well,
 # and a model whose classes are taken from rows (in Python alone).
 WITHOUT_EXAMPLE = {("private-evaluation", place) for place in (
@@ -170,10 +145,6 @@ def make_documents(folder):
                         f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json --timings r{number}.timings {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
         documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
         documents.append(("timings", options, json.loads((folder / f"r{number}.timings").read_text())))
-        if documents[-2][2]["private"]:
-            (folder / "about.toml").write_text(ABOUT)
-            program(folder, f"export r{number}.json --registry entry.yaml --about about.toml --overwrite")
-            documents.append(("registry-entry", options, yaml.safe_load((folder / "entry.yaml").read_text())))
         if "--non-private" not in options:
             lines = (folder / f"r{number}.metrics").read_text().splitlines()
             documents += [("metrics", options, json.loads(line)) for line in lines]
@@ -196,8 +167,6 @@ def make_documents(folder):
                         f"--report n{number}.json --html n{number}.html")
         documents.append(("fit-report", options, json.loads((folder / f"n{number}.json").read_text())))
         program(folder, f"export n{number} --card n{number}.md --report n{number}.json")
-        program(folder, f"export n{number}.json --registry entry.yaml --about about.toml --overwrite")
-        documents.append(("registry-entry", options, yaml.safe_load((folder / "entry.yaml").read_text())))
         documents.append(("evaluation", options, json.loads(program(
             folder, f"evaluate --model n{number} --test-x one/test_x.npy --test-targets one/test_n.npy --format json"))))
         documents.append(("private-evaluation", options, json.loads(program(

@@ -1,0 +1,96 @@
+// What a card says beside the words of privacy explain; tests/python/models_elsewhere_test.py has the rest.
+#include "report/model_card.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/reported_runs.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string card_of(const json& report) {
+  const auto classes = report["classes"].get<std::size_t>();
+  std::vector<std::string> names = report["class_names"].get<std::vector<std::string>>();
+  if (names.size() != classes) names.clear();
+  const ClassifierParts parts{
+      .method = report["method"],
+      .privacy = PrivacyStatement{2.0, 1e-5, 0.5, 0.125, "add-remove"},
+      .preprocessing = {.input_dim = 3, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}},
+      .classes = classes,
+      .weights = std::vector<double>(3 * classes),
+      .bias = std::vector<double>(classes),
+      .cosine_head = {},
+      .class_names = names};
+  return model_card(Classifier(parts), "m.safetensors", run_of(report), "r.json");
+}
+
+TEST(ModelCard, SaysHowReleasesAddUpAndWhatFloatingPointAndTimesTell) {
+  EXPECT_THAT(card_of(report_of_mean()),
+              AllOf(HasSubstr("### How releases add up\n\n- releases add up in Gaussian DP"),
+                    HasSubstr("other releases about the same records: they add up"),
+                    HasSubstr("### Floating point and times"), HasSubstr("noise is a real Gaussian"),
+                    HasSubstr("times in the ledger are whole minutes"), Not(HasSubstr("drawn exactly"))));
+  EXPECT_THAT(card_of(report_of_choice()),
+              AllOf(HasSubstr("private choices alone, whose epsilons add up"),
+                    HasSubstr("drawn exactly from integer utilities"), Not(HasSubstr("real Gaussian"))));
+}
+
+TEST(ModelCard, HasTheCommandThatTriesToRefuteThePromise) {
+  EXPECT_THAT(card_of(report_of_mean()),
+              HasSubstr("\ndpreduce audit --method mean --epsilon 2 --delta 1e-05 --adjacency add-remove\n"));
+  EXPECT_THAT(card_of(report_of_choice()), HasSubstr("--method public --epsilon 2 --adjacency"));
+  EXPECT_THAT(card_of(report_of_silos()), HasSubstr("--rows-per-person 3\n"));
+  json seeded = report_of_mean();
+  seeded["private"] = false;
+  seeded["privacy"]["forfeited_by"] = {"seed"};
+  EXPECT_THAT(card_of(seeded), AllOf(Not(HasSubstr("dpreduce audit")), Not(HasSubstr("### How releases add up"))));
+}
+
+TEST(ModelCard, HasTheFiguresOfEachClassAndNoCount) {
+  EXPECT_THAT(card_of(report_of_mean()),
+              AllOf(HasSubstr("**Outside of the guarantee**"), HasSubstr("| class | recall | precision |"),
+                    HasSubstr("| well | 0.969 | 0.900 |"), HasSubstr("| ill\\_\\* | none | 0.910 |"),
+                    Not(HasSubstr("3307")), Not(HasSubstr("6400"))));
+}
+
+TEST(ModelCard, OfManyClassesItHasTheWorst) {
+  json report = report_of_mean();
+  report["classes"] = 300;
+  report["class_names"] = json::array();
+  report["test"] = {{"per_class", json::array()}};
+  for (int c = 0; c < 300; ++c) report["test"]["per_class"].push_back(c == 250 ? 0.125 : 0.5 + c / 1000.0);
+  EXPECT_THAT(card_of(report),
+              AllOf(HasSubstr("The 100 of 300 classes with the lowest recall:"), HasSubstr("| 250 | 0.125 |"),
+                    HasSubstr("| 98 | 0.598 |"), Not(HasSubstr("| 99 | "))));
+}
+
+TEST(ModelCard, LeavesOutFiguresOfClassesAboutTrainingRows) {
+  json report = report_of_mean();
+  report["test"]["rows_are_training_rows"] = true;
+  EXPECT_THAT(card_of(report), AllOf(Not(HasSubstr("By class")), Not(HasSubstr("0.969"))));
+}
+
+// Whether data are anonymous, or a law is met, is not for a program to say.
+TEST(ModelCard, ClaimsNothingOfLaws) {
+  for (const json& report : {report_of_mean(), report_of_choice(), report_of_silos()}) {
+    std::string text = card_of(report);
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const char* word : {"anonym", "gdpr", "hipaa", "complian", "legal", "de-identif", "guarantees privacy"}) {
+      EXPECT_THAT(text, Not(HasSubstr(word)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
