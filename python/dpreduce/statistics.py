@@ -1,7 +1,6 @@
 """Released statistics: noised sums in a file, which models are made of at no cost.
 
-    statistics = dpreduce.Statistics.load("statistics.safetensors")     written by `dpreduce release`, or by
-                                                                        `dpreduce fit --keep-statistics`
+    statistics = dpreduce.Statistics.load("statistics.safetensors")     written by `dpreduce release`
     model = statistics.refit(method="ls", shared_gram=True, lambda_=50)
     both = statistics + other                                           of other records, prepared alike
 """

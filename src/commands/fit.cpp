@@ -92,10 +92,6 @@ struct Outputs {
 
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
     model.reserve(options.statistics.empty() ? model_bytes(options, plan) : statistics_bytes(plan));
-    if (!options.output.statistics.empty()) {
-      statistics.emplace(options.output.statistics, existing);
-      statistics->reserve(statistics_bytes(plan));
-    }
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
     if (!options.output.timings.empty()) timings.emplace(options.output.timings, existing, Readers::kOwnerOnly);
@@ -105,7 +101,6 @@ struct Outputs {
     }
   }
   AtomicFile model;  // or, of `dpreduce release`, statistics
-  std::optional<AtomicFile> statistics;
   std::optional<AtomicFile> report;
   std::optional<AtomicFile> html;
   std::optional<AtomicFile> timings;
@@ -116,10 +111,9 @@ struct Outputs {
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
-  const std::array outputs{
-      NamedPath{"--out", options.output.out},         NamedPath{"--report", options.output.report},
-      NamedPath{"--html", options.output.html},       NamedPath{"--metrics", options.output.metrics},
-      NamedPath{"--timings", options.output.timings}, NamedPath{"--keep-statistics", options.output.statistics}};
+  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
+                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
+                           NamedPath{"--timings", options.output.timings}};
   require_not_read(outputs, open.training);
   if (!open.training.is_none()) {  // the coordinator of silos has none
     for (const auto* files : {&options.data.train.person, &options.data.train.weight, &options.data.test.person}) {
@@ -176,7 +170,7 @@ class FitSteps {
   const FitOptions& options() const { return open_.fit->options(); }
   const FitPlan& plan() const { return open_.fit->plan(); }
 
-  bool keeps_statistics() const { return !options().statistics.empty() || !options().output.statistics.empty(); }
+  bool keeps_statistics() const { return !options().statistics.empty(); }
 
   OpenFit opened() {
     ranks_.together([&] { require_silos(asked_, ranks_); });
@@ -283,12 +277,8 @@ class FitSteps {
     // What has been paid for is kept, whatever becomes of the test.
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
-      const std::vector<std::byte> kept =
-          keeps_statistics() ? to_bytes(keeper_.taken(*open_.fit)) : std::vector<std::byte>{};
-      outputs_->write_model(options(), options().statistics.empty() ? to_bytes(run.classifier) : kept, goes_on_);
-      if (!outputs_->statistics) return;
-      outputs_->statistics->write(kept);
-      outputs_->statistics->commit();
+      outputs_->write_model(
+          options(), keeps_statistics() ? to_bytes(keeper_.taken(*open_.fit)) : to_bytes(run.classifier), goes_on_);
     });
     run.timings.end_phase("write");
     const std::optional<TestFigures> test = tested(run);

@@ -120,8 +120,7 @@ CommandEntry refit_command() {
   const auto options = std::make_shared<RefitCommandOptions>();
   CommandEntry command{.name = "refit", .help = "models of kept statistics: no rows, no budget, in no time"};
   OptionTable& table = command.options;
-  table.file("--statistics,statistics", options->statistics, "written by release, or by fit --keep-statistics")
-      .required();
+  table.file("--statistics,statistics", options->statistics, "written by release").required();
   declare_refit(table, options->asked);
   table.file("--out", options->out, "the model").written();
   table

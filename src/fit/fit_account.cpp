@@ -113,10 +113,7 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.data.public_x.empty();
   binding["noise of the releases"] = {to_hex(sha256(message_of("noise plan", *plan.noise)))};
-  if (plan.makes_class_grams()) {  // each is recorded
-    binding["candidates"] = make_method(options)->candidates();
-    binding["keep statistics"] = !options.output.statistics.empty();
-  }
+  if (plan.makes_class_grams()) binding["candidates"] = make_method(options)->candidates();  // each is recorded
   if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
   binding["models"] = digests_of_models(options.evaluation);

@@ -230,9 +230,6 @@ void take_evaluation(FitOptions& options) {
 
 void require_public_outputs(const FitOptions& options) {
   if (!options.privacy.budget.non_private) return;
-  if (!options.output.statistics.empty()) {
-    throw UsageError("--keep-statistics with --non-private: sums without noise are exact, and are not kept");
-  }
   if (options.output.metrics.empty()) return;
   throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
 }

@@ -37,7 +37,7 @@ const MethodEntry& fisher_method() {
   static const MethodEntry entry{
       .name = "fisher",
       .help = "class means over variances, feature by feature",
-      .takes = {{"--select-by t"}, {"--keep-statistics"}},
+      .takes = {{"--select-by t"}},
       .refuses = {{"--max-labels above 1", "variances within classes need rows of one class"},
                   {"--select-share", "features are selected from what it releases, at no charge"}},
       .make = make_of<FisherMethod>,

@@ -66,7 +66,7 @@ void KeptClassGrams::append(std::size_t label, const ReleasedBlock& gram, std::v
   numbers.insert(numbers.end(), {gram.sigma(), sums.sigma(), sigma_of_gram});
 }
 
-Release KeptClassGrams::whole(std::span<const double> numbers, std::size_t stride, std::size_t first) const {
+Release KeptClassGrams::whole(std::span<const double> numbers) const {
   std::vector<std::int64_t> grams;
   std::vector<std::int64_t> sums;
   std::vector<std::int64_t> gram;
@@ -76,12 +76,12 @@ Release KeptClassGrams::whole(std::span<const double> numbers, std::size_t strid
                            [](double bits) { return std::bit_cast<std::int64_t>(bits); });
   };
   for (std::size_t label = 0; label < classes_; ++label) {
-    const std::span<const double> own = numbers.subspan(label * stride + first, width());
+    const std::span<const double> own = numbers.subspan(label * width(), width());
     take(own.first(triangle_), grams);
     take(own.subspan(triangle_, dim_), sums);
     take(own.subspan(triangle_ + dim_, part_), gram);
   }
-  const std::span<const double> sigmas = numbers.subspan(first + width() - 3, 3);
+  const std::span<const double> sigmas = numbers.subspan(width() - 3, 3);
   std::vector<ReleasedBlock> blocks{{"class_grams", std::move(grams), sigmas[0]},
                                     {"class_sums", std::move(sums), sigmas[1]}};
   gram.resize(part_ > 0 ? triangle_ : 0);

@@ -35,8 +35,8 @@ class KeptClassGrams {
   void set_sums(const Release& sums) { sums_ = sums; }
   /// Appends the numbers of class `label`. Precondition: set_sums.
   void append(std::size_t label, const ReleasedBlock& gram, std::vector<double>& numbers) const;
-  /// The release of `numbers`, K x stride, of which those of a class begin at `first`.
-  Release whole(std::span<const double> numbers, std::size_t stride, std::size_t first) const;
+  /// The release of `numbers`, K x width().
+  Release whole(std::span<const double> numbers) const;
 
  private:
   std::size_t classes_;

@@ -93,7 +93,6 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         intercept_(least_squares_intercept(options)),
         alpha_(options.method.alpha ? *options.method.alpha : usual_alpha(options)),
         lambda_(options.method.lambda),
-        is_kept_(!options.output.statistics.empty()),
         ridges_(ridges_to_try(alpha_, lambda_, options.method.choose)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
@@ -118,12 +117,10 @@ class ClassLeastSquaresMethod : public TrainingMethod {
     std::optional<ReleasedBlock> gram;
     std::vector<ClassLeastSquares> problems;
     std::vector<std::int64_t> class_sums;
-    KeptClassGrams kept(run.rows().classes(), dim, alpha_ > 0.0);
-    const std::size_t width = ridges_.size() * dim + (is_kept_ ? kept.width() : 0);
+    const std::size_t width = ridges_.size() * dim;
     const std::vector<double> solutions = run.release_class_grams(
         "class_least_squares", width,
         [&](const Release& sums) {
-          if (is_kept_) kept.set_sums(sums);
           if (alpha_ > 0.0) gram = sums.block("gram");
           for (const ClassRidge& ridge : ridges_)
             problems.emplace_back(ridge, run.rows().lattice(), gram ? &*gram : nullptr);
@@ -136,10 +133,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
             const auto theta = problem.solve(class_gram, std::span(class_sums).subspan(label * dim, dim));
             thetas.insert(thetas.end(), theta.begin(), theta.end());
           }
-          if (is_kept_) kept.append(label, class_gram, thetas);
           return thetas;
         });
-    if (is_kept_) run.show_class_grams([&] { return kept.whole(solutions, width, ridges_.size() * dim); });
     std::vector<Candidate> candidates(ridges_.size());
     for (std::size_t m = 0; m < candidates.size(); ++m) {
       for (auto theta = solutions.begin(); theta != solutions.end(); theta += static_cast<std::ptrdiff_t>(width)) {
@@ -162,7 +157,6 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   double intercept_;
   double alpha_;
   std::optional<double> lambda_;
-  bool is_kept_;
   std::vector<ClassRidge> ridges_;
 };
 
@@ -196,7 +190,6 @@ const MethodEntry& ls_method() {
                 {"--choose"},
                 {"--choose-share"},
                 {"--center moments"},
-                {"--keep-statistics"},
                 {"--targets"}},
       .check = require_valid_least_squares,
       .make = make_least_squares,

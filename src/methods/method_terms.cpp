@@ -116,14 +116,12 @@ constexpr std::array kFitTerms{
     FitTerm{"--select-share", [](const FitOptions& fit) { return fit.rows.select_share.has_value(); }},
     FitTerm{"--checkpoint", [](const FitOptions& fit) { return !fit.output.checkpoint.empty(); }},
     FitTerm{"--targets", [](const FitOptions& fit) { return fit.data.has_targets(); }},
-    FitTerm{"--keep-statistics", [](const FitOptions& fit) { return !fit.output.statistics.empty(); }},
     FitTerm{"--secure-aggregation", [](const FitOptions& fit) { return fit.silos.secure_aggregation; }},
 };
 
 // The terms that a method accepts only if it names them in `takes`. Any other term is accepted by every method that
 // does not name it in `refuses`.
-constexpr std::array<std::string_view, 4> kTermsOfFew{"--center moments", "--select-by t", "--keep-statistics",
-                                                      "--targets"};
+constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--targets"};
 
 bool is_given(std::string_view option, const FitOptions& options) {
   for (const MethodOption& own : kMethodOptions) {

@@ -86,7 +86,7 @@ class ReleaseMethod : public TrainingMethod {
           kept.append(label, gram, own);
           return own;
         });
-    run.show_class_grams([&] { return kept.whole(numbers, kept.width(), 0); });
+    run.show_class_grams([&] { return kept.whole(numbers); });
   }
 
   FitOptions options_;

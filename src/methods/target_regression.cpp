@@ -183,8 +183,7 @@ void require_no_options_of_classes(const FitOptions& options) {
         std::pair{method.iterate.has_value(), "--iterate"}, std::pair{method.warm_start, "--warm-start"},
         std::pair{method.objective == Objective::kBalanced, "--objective balanced"},
         std::pair{method.loss.value_or(Loss::kSquare) != Loss::kSquare, "--loss other than square"},
-        std::pair{options.rows.center == Centering::kMoments, "--center moments"},
-        std::pair{!options.output.statistics.empty(), "--keep-statistics"}}) {
+        std::pair{options.rows.center == Centering::kMoments, "--center moments"}}) {
     if (!is_given) continue;
     throw UsageError(fmt::format(
         "--targets with {}: numbers have one Gram matrix, of rows and targets, and a square loss; leave it out",

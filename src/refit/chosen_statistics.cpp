@@ -174,14 +174,6 @@ ReleasedBlock ChosenStatistics::class_gram(std::size_t place, const Indices& col
 }
 
 ReleasedBlock ChosenStatistics::second_moments() const {
-  if (statistics_.has("second_moments")) {
-    if (!options_.classes.empty()) {
-      throw UsageError(
-          "--classes-kept with --method fisher: second moments are of all classes; keep all, or release "
-          "class_grams");
-    }
-    return picked(statistics_.block("second_moments"), {0}, features_, statistics_.lattice().dim);
-  }
   if (!options_.classes.empty() && !has_class_grams()) statistics_.block("class_grams");  // throws
   const ReleasedBlock matrix = gram(features_);
   std::vector<std::int64_t> diagonal;

@@ -25,8 +25,7 @@ constexpr std::string_view kFormat = "dpreduce-statistics";
 constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::size_t kMostFeatures = std::size_t{1} << 24;  // as Classifier's
 
-constexpr std::array<std::string_view, 5> kBlocks{"gram", "class_sums", "class_counts", "second_moments",
-                                                  "class_grams"};
+constexpr std::array<std::string_view, 4> kBlocks{"gram", "class_sums", "class_counts", "class_grams"};
 // Room for what refits add to values: noise of 16 sigma, or as large a value.
 constexpr std::int64_t kMostValue = std::int64_t{1} << 62;
 constexpr double kMostSigma = 0x1p57;
@@ -35,15 +34,14 @@ bool are_within(std::span<const std::int64_t> values) {
   return std::ranges::all_of(values, [](std::int64_t value) { return value > -kMostValue && value < kMostValue; });
 }
 
-// Releases of the methods that keep statistics. What prepares rows has blocks of the same names, of other rows.
-constexpr std::array<std::string_view, 7> kReleases{"gram",          "class_means",         "class_sizes", "fisher",
+// Releases that are kept. What prepares rows has blocks of the same names, of other rows.
+constexpr std::array<std::string_view, 6> kReleases{"gram",          "class_means",         "class_sizes",
                                                     "least_squares", "class_least_squares", "class_grams"};
 
 std::vector<std::uint64_t> shape_of(std::string_view block, std::uint64_t classes, std::uint64_t dim) {
   if (block == "gram") return {triangle_elements(dim)};
   if (block == "class_sums") return {classes, dim};
   if (block == "class_counts") return {classes};
-  if (block == "second_moments") return {dim};
   return {classes, triangle_elements(dim)};
 }
 

@@ -6,7 +6,6 @@
 //     gram [d (d + 1) / 2]               sum q q^T, the upper triangle row after row
 //     class_sums [K, d]                  sum of q over the rows of each class
 //     class_counts [K]                   rows of each class
-//     second_moments [d]                 sum of q_a^2
 //     class_grams [K, d (d + 1) / 2]     sum q q^T over the rows of each class
 //
 // Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), most_labels, settings (JSON,

@@ -67,7 +67,6 @@ std::vector<std::string> lines_of_all_options() {
           "replace-one --seed 9 --ledger l --resume --out m --report r --html h --metrics j --timings t --overwrite "
           "--quiet "
           "--dry-run",
-      fit + " --method ls --keep-statistics k",
       fit + " --test-x t.npy --test-y u.npy --evaluate-share 0.1 --train-person p.npy --test-person q.npy",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "

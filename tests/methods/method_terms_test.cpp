@@ -6,8 +6,7 @@
 namespace dpreduce::method_terms_test {
 
 // Terms that a method takes only if it says so.
-constexpr std::array<std::string_view, 4> kTermsOfFew{"--center moments", "--select-by t", "--keep-statistics",
-                                                      "--targets"};
+constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--targets"};
 
 using Give = std::function<void(FitOptions&)>;
 
@@ -48,7 +47,6 @@ const std::map<std::string_view, Give>& given() {
       {"--select-by t", [](auto& fit) { fit.rows.select = 3, fit.rows.select_by = SelectBy::kT; }},
       {"--select-share", [](auto& fit) { fit.rows.select = 3, fit.rows.select_share = 0.1; }},
       {"--checkpoint", [](auto& fit) { fit.output.checkpoint = "folder"; }},
-      {"--keep-statistics", [](auto& fit) { fit.output.statistics = "statistics.safetensors"; }},
       {"--secure-aggregation", [](auto& fit) { fit.silos.secure_aggregation = true, fit.silos.rows_are_own = true; }},
   };
   return all;

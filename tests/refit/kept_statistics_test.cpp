@@ -5,7 +5,7 @@
 
 #include "common/model/safetensors.hpp"
 #include "common/plan/triangle.hpp"
-#include "tests/refit/kept_fit.hpp"
+#include "tests/refit/released_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -18,7 +18,7 @@ class KeptStatisticsTest : public testing::Test {
     const TemporaryFolder folder;
     FitOptions options = seeded_release(std::move(kinds), folder);
     options.privacy.budget.mu = mu;
-    return kept_fit(options, FittedRows(300, seed)).statistics;
+    return released_by(options, FittedRows(300, seed));
   }
 };
 

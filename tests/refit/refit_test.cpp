@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/refit/kept_fit.hpp"
+#include "tests/refit/released_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -14,11 +14,13 @@ using enum StatisticKind;
 struct SameModelCase {
   std::string name;
   std::function<void(FitOptions&)> fit;
+  std::vector<StatisticKind> released;
   RefitOptions refit{};
 };
 
 class SameModelTest : public testing::TestWithParam<SameModelCase> {};
 
+// A seed gives both the same noise.
 TEST_P(SameModelTest, ARefitHasTheBytesOfTheFit) {
   const TemporaryFolder folder;
   FitOptions options = seeded_fit("ls", folder);
@@ -27,36 +29,42 @@ TEST_P(SameModelTest, ARefitHasTheBytesOfTheFit) {
   if (options.data.classes == 2) {
     for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
   }
-  const KeptFit kept = kept_fit(options, rows);
-  EXPECT_EQ(to_bytes(refit(kept.statistics, GetParam().refit).classifier), kept.model);
+  const std::vector<std::byte> fitted = to_bytes(fitted_by(options, rows));
+  options.method = {.name = std::string(release_method().name)};
+  options.rows.select = 0;
+  options.statistics = GetParam().released;
+  EXPECT_EQ(to_bytes(refit(released_by(options, rows), GetParam().refit).classifier), fitted);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, SameModelTest,
     testing::Values(
-        SameModelCase{"ls_by_class", [](FitOptions&) {}},
-        SameModelCase{"ls_by_class_with_a_ridge", [](FitOptions& fit) { fit.method.lambda = 3.0; }, {.lambda = 3.0}},
-        SameModelCase{"ls_without_all_rows", [](FitOptions& fit) { fit.method.alpha = 0.0; }},
-        SameModelCase{"ls_shared", [](FitOptions& fit) { fit.method.shared_gram = true; }},
-        SameModelCase{"ls_shared_of_two", [](FitOptions& fit) { fit.method.shared_gram = true, fit.data.classes = 2; }},
+        SameModelCase{"ls_by_class", [](FitOptions&) {}, {kGram, kClassGrams}},
+        SameModelCase{"ls_by_class_with_a_ridge",
+                      [](FitOptions& fit) { fit.method.lambda = 3.0; },
+                      {kGram, kClassGrams},
+                      {.lambda = 3.0}},
+        SameModelCase{"ls_without_all_rows", [](FitOptions& fit) { fit.method.alpha = 0.0; }, {kClassGrams}},
+        SameModelCase{"ls_shared", [](FitOptions& fit) { fit.method.shared_gram = true; }, {kGram, kClassSums}},
+        SameModelCase{"ls_shared_of_two",
+                      [](FitOptions& fit) { fit.method.shared_gram = true, fit.data.classes = 2; },
+                      {kGram, kClassSums}},
         SameModelCase{"ls_by_class_of_two_centered",
-                      [](FitOptions& fit) { fit.rows.center = Centering::kDp, fit.data.classes = 2; }},
-        SameModelCase{"ls_projected", [](FitOptions& fit) { fit.method.shared_gram = true, fit.rows.pca = 3; }},
-        SameModelCase{"mean", [](FitOptions& fit) { fit.method.name = "mean"; }, {.method = RefitMethod::kMean}},
+                      [](FitOptions& fit) { fit.rows.center = Centering::kDp, fit.data.classes = 2; },
+                      {kGram, kClassGrams}},
+        SameModelCase{"ls_projected",
+                      [](FitOptions& fit) { fit.method.shared_gram = true, fit.rows.pca = 3; },
+                      {kGram, kClassSums}},
+        SameModelCase{
+            "mean", [](FitOptions& fit) { fit.method.name = "mean"; }, {kClassSums}, {.method = RefitMethod::kMean}},
         SameModelCase{"mean_euclidean_selected",
                       [](FitOptions& fit) {
                         fit.method.name = "mean";
                         fit.method.metric = Metric::kEuclidean;
                         fit.rows.select = 2;
                       },
-                      {.method = RefitMethod::kMean, .metric = Metric::kEuclidean, .select = 2}},
-        SameModelCase{"fisher",
-                      [](FitOptions& fit) {
-                        fit.method.name = "fisher";
-                        fit.rows.select = 4;
-                        fit.rows.select_by = SelectBy::kT;
-                      },
-                      {.method = RefitMethod::kFisher, .select = 4, .select_by = SelectBy::kT}}),
+                      {kClassSums, kClassSizes},
+                      {.method = RefitMethod::kMean, .metric = Metric::kEuclidean, .select = 2}}),
     [](const auto& tested) { return tested.param.name; });
 
 class RefitTest : public testing::Test {
@@ -64,7 +72,7 @@ class RefitTest : public testing::Test {
   KeptStatistics released(std::vector<StatisticKind> kinds, double mu = 2.0) const {
     FitOptions options = seeded_release(std::move(kinds), folder_);
     options.privacy.budget.mu = mu;
-    return kept_fit(options, FittedRows(600, 5)).statistics;
+    return released_by(options, FittedRows(600, 5));
   }
   double accuracy_of(const Classifier& classifier) const {
     const FittedRows rows(600, 6);
@@ -172,15 +180,14 @@ TEST_F(RefitTest, AReleaseOfMatricesIsOfTheRowsOfLeastSquares) {
   FitOptions fit = seeded_fit("ls", folder_);
   fit.method.shared_gram = true;
   fit.data.classes = 2;
-  const KeptStatistics of_fit = kept_fit(fit, rows).statistics;
+  const Classifier fitted = fitted_by(fit, rows);
   FitOptions release = seeded_release({kGram, kClassSums}, folder_);
   release.data.classes = 2;
-  const KeptStatistics of_release = kept_fit(release, rows).statistics;
-  EXPECT_EQ(of_release.of_rows.preprocessing.intercept, of_fit.of_rows.preprocessing.intercept);
+  const KeptStatistics of_release = released_by(release, rows);
   EXPECT_GT(of_release.of_rows.preprocessing.intercept, 0.0);
-  EXPECT_EQ(refit(of_release, {}).classifier.parts().bias, refit(of_fit, {}).classifier.parts().bias);
+  EXPECT_EQ(refit(of_release, {}).classifier.parts().bias, fitted.parts().bias);
   release.statistics = {kClassSums};
-  EXPECT_EQ(kept_fit(release, rows).statistics.of_rows.preprocessing.intercept, 0.0);
+  EXPECT_EQ(released_by(release, rows).of_rows.preprocessing.intercept, 0.0);
 }
 
 // Two classes, and next to no noise: a release of matrices has rows with an intercept, which shortens features.
@@ -198,21 +205,17 @@ class RefitOfTwoClassesTest : public RefitTest {
 };
 
 TEST_F(RefitOfTwoClassesTest, TheFisherRuleIsThatOfTheRowsThemselves) {
-  const KeptStatistics released =
-      kept_fit(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_).statistics;
+  const KeptStatistics released = released_by(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_);
   ASSERT_GT(released.of_rows.preprocessing.intercept, 0.01);
   const ClassifierParts made = refit(released, {.method = RefitMethod::kFisher}).classifier.parts();
-  const KeptStatistics plain = kept_fit(quiet(seeded_fit("fisher", folder_)), rows_).statistics;
-  ASSERT_EQ(plain.of_rows.preprocessing.intercept, 0.0);
-  const ClassifierParts expected = refit(plain, {.method = RefitMethod::kFisher}).classifier.parts();
+  const ClassifierParts expected = fitted_by(quiet(seeded_fit("fisher", folder_)), rows_).parts();
   for (std::size_t e = 0; e < expected.weights.size(); ++e) {
     EXPECT_NEAR(made.weights[e], expected.weights[e], 0.003 * std::abs(expected.weights[0])) << e;
   }
 }
 
 TEST_F(RefitOfTwoClassesTest, IntervalsAreAboutTheWeightsThatAModelHas) {
-  const KeptStatistics released =
-      kept_fit(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_).statistics;
+  const KeptStatistics released = released_by(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_);
   ASSERT_GT(released.of_rows.preprocessing.intercept, 0.01);
   const nlohmann::json told = intervals_json(released, {}, 1.0, 0.95, rows_.x);
   const Classifier model = refit(released, {.lambda = 1.0}).classifier;
@@ -234,7 +237,7 @@ TEST_F(RefitTest, ThePathIsTheSameInUnitsOfTheClipNorm) {
   const auto path_of = [&](double clip_norm) {
     FitOptions options = seeded_release({kGram, kClassSums}, folder_);
     options.rows.clip_norm = clip_norm;
-    return refit(kept_fit(options, FittedRows(600, 5)).statistics, {.chooses_ridge = true}).path;
+    return refit(released_by(options, FittedRows(600, 5)), {.chooses_ridge = true}).path;
   };
   const std::vector<RidgePoint> one = path_of(1.0);
   const std::vector<RidgePoint> three = path_of(3.0);

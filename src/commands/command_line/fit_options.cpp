@@ -128,14 +128,6 @@ void declare_output(OptionTable& table, OutputOptions& output, bool has_model = 
             "JSON lines that grow with the run: phase, round, norm of what is released beside its noise, budget spent")
       .written()
       .of_command_alone(SaidBy::kCoordinator);
-  if (has_model) {
-    table
-        .file(
-            "--keep-statistics", output.statistics,
-            fmt::format("what the method releases, for `dpreduce refit` ({})", methods_that_take("--keep-statistics")))
-        .written()
-        .of_command_alone(SaidBy::kAllOfFiles);
-  }
   table.file("--timings", output.timings, "JSON, readable by its owner alone: the seconds of each phase and rank")
       .written()
       .of_command_alone(SaidBy::kCoordinator);

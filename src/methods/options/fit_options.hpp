@@ -84,7 +84,6 @@ struct OutputOptions {
   std::string report{};           ///< empty: none
   std::string html{};             ///< a page on report and ledger; empty: none
   std::string metrics{};          ///< JSON lines of the run; empty: none
-  std::string statistics{};       ///< what the method released, for refits; empty: none
   std::string timings{};          ///< seconds of the run, for the data's owner; empty: none
   std::string checkpoint{};       ///< folder for what was released so far; empty: none
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
@@ -95,8 +94,8 @@ struct OutputOptions {
   bool operator==(const OutputOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, statistics, timings, checkpoint, checkpoint_every, format,
-                 dry_run, overwrite, quiet)
+DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run,
+                 overwrite, quiet)
 
 /// What a rank may take of its machine.
 struct MachineOptions {

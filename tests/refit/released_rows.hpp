@@ -1,7 +1,7 @@
-// A fit, and the statistics that it released.
+// Statistics that a run released, and fits to compare refits with.
 #pragma once
 
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/model/classifier_file.hpp"
@@ -13,20 +13,21 @@
 
 namespace dpreduce {
 
-struct KeptFit {
-  std::vector<std::byte> model;
-  KeptStatistics statistics;
-};
-
-/// What `options` make of the rows, with statistics as they are read from their file.
-inline KeptFit kept_fit(FitOptions options, const FittedRows& rows) {
-  if (options.statistics.empty()) options.output.statistics = "kept";
+/// What `options` release of the rows, as read from a file.
+inline KeptStatistics released_by(const FitOptions& options, const FittedRows& rows) {
   StatisticsKeeper keeper;
   Communicator alone = Communicator::alone();
   FittedRun run = fit(options, rows.all(), alone, Accounts::kLedger,
                       {.observer = [&](const WatchedRelease& watched) { keeper.add(watched); }});
   run.finish();
-  return {to_bytes(run.classifier), statistics_from_bytes(to_bytes(keeper.taken(*run.fit)), "statistics")};
+  return statistics_from_bytes(to_bytes(keeper.taken(*run.fit)), "statistics");
+}
+
+inline Classifier fitted_by(const FitOptions& options, const FittedRows& rows) {
+  Communicator alone = Communicator::alone();
+  FittedRun run = fit(options, rows.all(), alone);
+  run.finish();
+  return run.classifier;
 }
 
 /// A release, with seeded noise, of those statistics.
