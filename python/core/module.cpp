@@ -1,6 +1,7 @@
 // dpreduce._core: fit, predict, accounts and ledgers for the package's own use.
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +63,19 @@ std::string ledger(const std::string& path, std::optional<double> delta) {
   const Unlocked unlocked;
   if (!is_file(path)) throw BadInput(path + ": no such ledger; check the path");
   return json_text(json_of_ledger(Ledger::read(path), delta));
+}
+
+// Whose account each run of a ledger is that was made among silos, in words.
+std::map<std::string, std::string> ledger_silos(const std::string& path) {
+  const Unlocked unlocked;
+  const LedgerState state = Ledger::read(path);
+  std::map<std::string, std::string> words;
+  const auto add = [&](const std::string& run, const RunTerms& terms) {
+    if (terms.silos) words.emplace(run, silos_text(*terms.silos));
+  };
+  for (const auto& [run, charges] : charges_by_run(state)) add(run, charges.front().entry.terms);
+  for (const auto& [run, open] : state.open_runs()) add(run, open.remains.terms);
+  return words;
 }
 
 // Calls visit(first row, scores of a block) for the rows of `x`, without the interpreter's lock.
@@ -334,6 +348,7 @@ PYBIND11_MODULE(_core, module) {
       },
       py::arg("path"), py::arg("bytes"), py::arg("overwrite"));
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
+  module.def("ledger_silos", &ledger_silos, py::arg("path"));
   module.def(
       "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
   module.def(

@@ -25,6 +25,7 @@ _NAMES = {
     "DPRegressor": "estimators",
     "Privacy": "promise",
     "read_ledger": "ledger",
+    "dp_events": "ledger_events",
     "export_onnx": "commands",
     "export_card": "commands",
     "export_page": "commands",

@@ -25,6 +25,7 @@ from .evaluation import Evaluation as Evaluation
 from .fitting import FittedRun as FittedRun
 from .fitting import fit as fit
 from .ledger import read_ledger as read_ledger
+from .ledger_events import dp_events as dp_events
 from .model import Model as Model
 from .model import load as load
 from .plans import PartialSum as PartialSum

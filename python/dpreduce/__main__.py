@@ -1,8 +1,10 @@
-"""The command `dpreduce`, in Python's process: `python3 -m dpreduce`, and what a wheel installs. It has one more command:
+"""The command `dpreduce`, in Python's process: `python3 -m dpreduce`, and what a wheel installs. It has two more commands:
 
     python3 -m dpreduce onnx MODEL OUT
+    python3 -m dpreduce dp-events LEDGER
 """
 import argparse
+import json
 import os
 import sys
 
@@ -23,7 +25,19 @@ def _onnx(words):
     print(f"wrote {options.out}")
 
 
-_COMMANDS = {"onnx": _onnx}
+def _dp_events(words):
+    parser = argparse.ArgumentParser("dpreduce dp-events", allow_abbrev=False,
+                                     description="Prints what a ledger's runs have charged as event trees of Google's dp_accounting: JSON "
+                                                 "with the class and arguments of each node.")
+    parser.add_argument("ledger", metavar="LEDGER", help="the ledger file")
+    parser.add_argument("--adjacency", choices=["add-remove", "replace-one"],
+                        help="the neighbors that the composition is for; default: the strictest of the lines")
+    options = parser.parse_args(words)
+    from . import ledger_events
+    print(json.dumps(ledger_events.dp_events(options.ledger, options.adjacency), indent=2))
+
+
+_COMMANDS = {"onnx": _onnx, "dp-events": _dp_events}
 
 
 def main():

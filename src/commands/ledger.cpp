@@ -1,4 +1,4 @@
-// dpreduce ledger show, verify, release, export: what runs have charged and reserved, and giving up what a run
+// dpreduce ledger show, verify, release: what runs have charged and reserved, and giving up what a run
 // reserved.
 #include "common/ledger/ledger.hpp"
 
@@ -15,7 +15,6 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
-#include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/run_journal.hpp"
 #include "report/ledger_text.hpp"
@@ -63,10 +62,7 @@ struct LedgerOptions {
   std::optional<double> delta;         // that epsilons are told at; empty: delta_to_tell
   std::string report;                  // of a run on this ledger; empty: none
   std::string run;                     // to be given up
-  bool dp_events = false;              // the form of exports, the one that there is
   std::optional<Adjacency> adjacency;  // the neighbors that the composition is for; empty: strictest_adjacency
-  std::string out;                     // empty: standard output
-  bool overwrite = false;
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -110,25 +106,12 @@ void release(const LedgerOptions& options) {
   fmt::print("its journal is destroyed: nobody can repeat or compute its noise\n");
 }
 
-void export_events(const LedgerOptions& options) {
-  require_file(options.ledger);
-  std::optional<AtomicFile> file;
-  if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
-  const LedgerState state = Ledger::read(options.ledger);
-  const Adjacency adjacency = options.adjacency.value_or(strictest_adjacency(state));
-  const std::string text = json_text(dp_events_of(state, adjacency), 2) + "\n";
-  if (!file) return fmt::print("{}", text);
-  file->write(text);
-  file->commit();
-  fmt::print("wrote {}\n", options.out);
-}
-
 }  // namespace
 
 CommandEntry ledger_command() {
   const auto options = std::make_shared<LedgerOptions>();
   CommandEntry command{.name = "ledger", .help = "what has been released so far", .needs_command = true};
-  command.commands.reserve(4);  // so that each stays where it is
+  command.commands.reserve(3);  // so that each stays where it is
   const auto add = [&](const char* name, const char* help, auto* run) -> CommandEntry& {
     CommandEntry& own = command.commands.emplace_back(CommandEntry{.name = name, .help = help});
     own.chosen = [options, run](const ParsedCommand&) { return by_coordinator(run, *options); };
@@ -168,22 +151,6 @@ CommandEntry ledger_command() {
   released.footer =
       "The run can then be resumed no more: what it needs to repeat its noise is destroyed. A run that is alive is\n"
       "refused.\n\nExamples:\n  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
-
-  CommandEntry& exported = add("export", "what has been released, for another library's accountant", export_events);
-  declare_ledger(exported.options);
-  exported.options.flag("--dp-events", options->dp_events,
-                        "as event trees of Google's dp_accounting: JSON with the class and arguments of each node");
-  exported.options.choice("--adjacency", options->adjacency,
-                          "the neighbors that the composition is for; default: the strictest of the lines");
-  exported.options.file("--out", options->out, "the file; default: standard output").written();
-  exported.options.flag("--overwrite", options->overwrite, "replace a file that is there already");
-  exported.footer =
-      "Examples:\n  dpreduce ledger export ledger.jsonl --dp-events\n  dpreduce ledger export ledger.jsonl --dp-events "
-      "--out events.json";
-  exported.chosen = [options](const ParsedCommand&) {
-    if (!options->dp_events) throw UsageError("ledger export: give --dp-events, the one form that there is");
-    return by_coordinator(export_events, *options);
-  };
   return command;
 }
 

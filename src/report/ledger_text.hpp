@@ -57,9 +57,4 @@ void print_ledger(const LedgerState& state, std::optional<double> delta = std::n
 /// Prints what a run has reserved and not charged.
 void print_remains(const Reservation& remains);
 
-/// What ledger export --dp-events prints (docs/reference/schemas/dp-events.schema.json): what private runs have charged
-/// and, apart from it, what open ones may still charge. Each charge counts as in spending_of for neighbors by
-/// `adjacency` (data_set_budget.hpp): one under add-remove twice where the question is replace-one.
-nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency);
-
 }  // namespace dpreduce

@@ -619,7 +619,7 @@ TEST_F(CommandsTest, EveryHelpHasAnExample) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
   for (const std::string command :
        {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert", "privacy compose", "privacy split",
-        "privacy explain", "ledger show", "ledger verify", "ledger release", "ledger export", "export", "synth",
+        "privacy explain", "ledger show", "ledger verify", "ledger release", "export", "synth",
         "synth sanitize", "synth partition", "inspect", "keygen"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));

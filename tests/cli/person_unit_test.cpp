@@ -45,7 +45,6 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(output_of("ledger show ledger.jsonl"),
               AllOf(HasSubstr("add-remove of one person with any number of rows"),
                     HasSubstr("if all were about the same persons (add-remove)")));
-  EXPECT_THAT(output_of("ledger export ledger.jsonl --dp-events"), HasSubstr("\"person\""));
   EXPECT_THAT(bytes("r.html"),
               AllOf(HasSubstr("a person, with any number of rows"), HasSubstr("<dt>Several persons together</dt>"),
                     Not(HasSubstr("Several records"))));

@@ -170,7 +170,6 @@ std::vector<std::string> lines_of_all_options() {
       "ledger show --ledger l --delta 1e-7 --format json --adjacency replace-one",
       "ledger verify --ledger l --report r",
       "ledger release run7 --ledger l",
-      "ledger export --ledger l --dp-events --adjacency replace-one --out e --overwrite",
       "export --model m --card c --report r --evaluation e --overwrite",
       "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
       "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "

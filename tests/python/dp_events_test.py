@@ -1,4 +1,4 @@
-"""`ledger export --dp-events` against `ledger show`: events are composed here by formulas of their own.
+"""dp_events against `ledger show`: events are composed here by formulas of their own.
 
 Gaussians add up to mu^2 = sum 1 / z^2. With others the privacy loss distribution of all of them is made on a grid,
 losses rounded up, and self-composed by Fourier transforms; delta(epsilon) = E[(1 - e^(epsilon - loss))+].
@@ -15,12 +15,16 @@ import sys
 import time
 import types
 
+import jsonschema
 import numpy
 import pytest
+
+import dpreduce
 
 PROGRAM, SOURCE = os.environ["DPREDUCE"], pathlib.Path(os.environ["DPREDUCE_SOURCE"])
 LEDGERS = SOURCE / "tests/fuzz/corpus/ledger"
 DELTA = 1e-6
+SCHEMA = jsonschema.Draft202012Validator(json.loads((SOURCE / "docs/reference/schemas/dp-events.schema.json").read_text()))
 NORMAL = statistics.NormalDist()
 ARGUMENTS = {  # of dp_accounting.dp_event
     "ComposedDpEvent": {"events"}, "SelfComposedDpEvent": {"event", "count"}, "GaussianDpEvent": {"noise_multiplier"},
@@ -35,7 +39,9 @@ def program(folder, line, code=0):
 
 
 def events_of(folder, ledger, adjacency="add-remove"):
-    return json.loads(program(folder, f"ledger export {ledger} --dp-events --adjacency {adjacency}").stdout)
+    events = dpreduce.dp_events(folder / ledger, adjacency)
+    SCHEMA.validate(events)
+    return events
 
 
 def shown(folder, ledger, adjacency="add-remove"):
@@ -270,19 +276,31 @@ def test_the_reader_of_the_page_rebuilds_the_events(folder, monkeypatch):
     assert plain(names["event_of"](event)) == event
 
 
-def test_what_cannot_be_exported(folder):
-    assert "give --dp-events" in program(folder, "ledger export gaussian", code=2).stderr
-    assert "no such ledger" in program(folder, "ledger export absent --dp-events", code=3).stderr
+def test_an_edited_ledger_is_refused(folder):
     fit(folder, "edited", "--method mean --mu 0.3")
     text = (folder / "edited").read_text()
     (folder / "edited").write_text(text.replace('"mu":0.3', '"mu":0.2', 1) if '"mu":0.3' in text else text[:-5] + text[-4:])
-    program(folder, "ledger export edited --dp-events", code=6)
-    program(folder, "ledger export edited --dp-events --out edited", code=2)
+    with pytest.raises(dpreduce.LedgerCorrupt):
+        dpreduce.dp_events(folder / "edited")
 
 
-def test_the_file_is_what_is_printed_and_is_kept(folder):
-    fit(folder, "written", "--method mean --mu 0.3")
-    program(folder, "ledger export written --dp-events --out events.json")
-    assert json.loads((folder / "events.json").read_text()) == events_of(folder, "written")
-    assert "events.json" in program(folder, "ledger export written --dp-events --out events.json", code=3).stderr
-    program(folder, "ledger export written --dp-events --out events.json --overwrite")
+def test_the_command_prints_what_the_function_returns(folder):
+    def command(*words):
+        return subprocess.run([sys.executable, "-m", "dpreduce", "dp-events", *words], cwd=folder, capture_output=True, text=True)
+    fit(folder, "written", "--method mean --mu 0.3 --train-person data/train_y.npy")
+    assert json.loads(command("written").stdout) == dpreduce.dp_events(folder / "written") == events_of(folder, "written")
+    assert json.loads(command("written", "--adjacency", "replace-one").stdout) == events_of(folder, "written", "replace-one")
+    assert dpreduce.dp_events(folder / "written")["unit"] == "person"
+    refused = command("absent")
+    assert refused.returncode == 3 and refused.stderr == "dpreduce: absent: no such ledger; check the path\n"
+    assert command().returncode == 2
+    with pytest.raises(dpreduce.UsageError, match="add-remove, replace-one"):
+        dpreduce.dp_events(folder / "written", "remove")
+
+
+def test_the_relation_is_the_strictest_of_the_lines(folder):
+    fit(folder, "strict", "--method mean --mu 0.3")
+    assert dpreduce.dp_events(folder / "strict")["adjacency"] == "add-remove"
+    fit(folder, "strict", "--method gd --rounds 2 --batch 0.5 --epsilon 1 --delta 1e-5 --accountant pld --adjacency replace-one")
+    events = dpreduce.dp_events(folder / "strict")
+    assert events["adjacency"] == "replace-one" and events["neighboring_relation"] == "REPLACE_ONE"

@@ -1,7 +1,7 @@
 """JSON Schemas against what the program writes: schemas_test.py DPREDUCE SOURCE
 
-Reports of fits by many methods, lines of their ledgers, what `ledger show --format json` and `ledger export --dp-events`
-print and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
+Reports of fits by many methods, lines of their ledgers, what `ledger show --format json`
+prints and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
 without an example; and a page for the public is the same without the members that are for the data's owner.
 """
 import copy
@@ -21,7 +21,7 @@ import numpy
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
-           for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics",
+           for name in ("dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics",
                         "private-evaluation", "refit-intervals", "sweep", "timings")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
@@ -208,9 +208,6 @@ def make_documents(folder):
         for line in ledger.read_text().splitlines():
             documents.append(("ledger-line", ledger.name, json.loads(line)))
         documents.append(("ledger-show", ledger.name, json.loads(program(folder, f"ledger show {ledger} --format json"))))
-        for adjacency in ("add-remove", "replace-one"):
-            events = program(folder, f"ledger export {ledger} --dp-events --adjacency {adjacency}")
-            documents.append(("dp-events", f"{ledger.name}, {adjacency}", json.loads(events)))
     return documents
 
 
