@@ -2,11 +2,13 @@
 readers of the site look for are pages."""
 
 import pathlib
+import re
 
 import yaml
 from mkdocs.structure.files import File
 
 OF_ROOT = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md", "contributing.md": "CONTRIBUTING.md"}
+LANGUAGES = {".txt": "cmake", ".cpp": "cpp"}
 
 
 def on_files(files, config):
@@ -24,6 +26,17 @@ def on_page_read_source(page, config):
         return (root / "docs/bibliography.md").read_text() + citation(root)
     name = OF_ROOT.get(page.file.src_path)
     return None if name is None else from_docs((root / name).read_text())
+
+
+def on_page_markdown(text, page, config, files):
+    """Shows files of the repository where a page has a line `<!-- show: PATH -->`."""
+    root = pathlib.Path(config["config_file_path"]).parent
+
+    def shown(line):
+        path = root / line[1]
+        return f"`{path.name}`:\n\n```{LANGUAGES[path.suffix]}\n{path.read_text()}```\n"
+
+    return re.sub(r"^<!-- show: (\S+) -->$", shown, text, flags=re.MULTILINE)
 
 
 def from_docs(text):
