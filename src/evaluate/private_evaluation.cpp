@@ -130,8 +130,7 @@ FitOptions evaluation_of(FitOptions options) {
     }
     check(options.method);
   }
-  constexpr double kManyRows = 10000;
-  asked.terms.score_bins = options.method.expected_rows.value_or(0.0) > kManyRows ? 64 : 16;
+  asked.terms.score_bins = score_bins_for(options.method.expected_rows.value_or(0.0));
   require_valid(asked.terms, metrics);
   options.method = MethodOptions{.name = std::string(evaluate_method().name)};
   options.rows.normalize = Normalize::kNone;  // the model prepares rows

@@ -151,6 +151,22 @@ TEST(PrivateFigures, TheNoiseOfTheAreaOfHistogramsIsTheMostThatNoiseMovesIt) {
   }
 }
 
+// Pairs within a bin count half. Log-odds N(1, 1) and N(-1, 1), whose area is .921, in bins without noise.
+TEST(PrivateFigures, BinsOfScoresHideLittleOfTheArea) {
+  for (const auto& [rows, most] : {std::pair{0.0, 1e-3}, {20000.0, 3e-4}}) {
+    const std::size_t bins = score_bins_for(rows);
+    std::vector<double> positives(bins, 0.0);
+    std::vector<double> negatives(bins, 0.0);
+    constexpr double kStep = 1e-3;
+    for (double z = -7.0; z < 7.0; z += kStep) {
+      const std::size_t bin = score_bin(1.0 / (1.0 + std::exp(-z)), bins);
+      positives[bin] += 1e6 * std::exp(-0.5 * (z - 1.0) * (z - 1.0));
+      negatives[bin] += 1e6 * std::exp(-0.5 * (z + 1.0) * (z + 1.0));
+    }
+    EXPECT_NEAR(estimate_auc(positives, negatives, 1e-3, 0.95).value, 0.5 * std::erfc(-1.0), most) << bins;
+  }
+}
+
 // Of a threshold the shares above and below are sums of many bins: no less noise is told than there is.
 TEST(PrivateFigures, TheNoiseOfAPointOfTheCurveIsNoLessThanThatOfItsBins) {
   std::mt19937_64 engine(59);
