@@ -125,7 +125,7 @@ std::string csv_of(const nlohmann::json& results) {
 // The results, as OUT.json has them, at the coordinator. Collective.
 nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
-  const std::string folder = ranks.broadcast_message(own.path().string());
+  const std::string folder = ranks.trusted().broadcast(own.path().string());
   const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
   nlohmann::json results;
   std::vector<FitOptions> fits;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "common/accounting/argument_checks.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
