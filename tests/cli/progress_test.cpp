@@ -48,12 +48,15 @@ TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
       EXPECT_GT(line["spent"]["epsilon"], epsilon * 0.999999);
       epsilon = line["spent"]["epsilon"];
       if (line["phase"] == "end") continue;
+      std::uint64_t numbers = 0;
       for (const json& figures : line["blocks"]) {
         const json& reported = report["privacy"]["releases"][block++];
+        numbers += reported["coordinates"].get<std::uint64_t>();
         EXPECT_EQ(figures["name"], reported["name"]);
         EXPECT_EQ(figures["norm"], reported["norm"]);
         EXPECT_EQ(figures["noise_norm"], reported["noise_norm"]);
       }
+      EXPECT_EQ(line["bytes"], 8 * numbers);
     }
     EXPECT_EQ(block, report["privacy"]["releases"].size());
     EXPECT_EQ(lines[lines.size() - 2]["phase"], "gradient");

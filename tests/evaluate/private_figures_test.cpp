@@ -72,6 +72,20 @@ TEST(PrivateFigures, TheIntervalOfBalancedAccuracyHoldsTheTruth) {
   }
 }
 
+// Of rows that are wrong in the place of right ones the mean recall is the rest to 1, and so are the ends.
+TEST(PrivateFigures, TheIntervalOfBalancedAccuracyIsMirroredWithItsRows) {
+  const EvaluationTerms terms{.metrics = {M::kRecall}, .classes = 2};
+  const auto balanced = [&](std::vector<std::int64_t> by_class) {
+    return *private_figures(release_of({{"by_class", std::move(by_class)}}, 2.0), terms, 0.95).balanced_accuracy;
+  };
+  const Estimate one = balanced({18, 4, 150, 30});
+  const Estimate other = balanced({4, 18, 30, 150});
+  ASSERT_GT(one.high - one.low, 0.15);
+  EXPECT_NEAR(other.value, 1.0 - one.value, 1e-6);
+  EXPECT_NEAR(other.low, 1.0 - one.high, 1e-6);
+  EXPECT_NEAR(other.high, 1.0 - one.low, 1e-6);
+}
+
 // Twenty rows a class, and noise of a quarter of that: each recall has a bias, and those of ten do not cancel out. By
 // variances alone 78 % held.
 TEST(PrivateFigures, BiasesOfManyRecallsAddUp) {
@@ -112,6 +126,19 @@ TEST(PrivateFigures, TheIntervalOfADifferenceHoldsTheTruth) {
     }
     EXPECT_NEAR(held / 2000.0, 0.95, 0.015) << sigma;
   }
+}
+
+// One row in a hundred tells two models apart. Where chance shows k of them among 100 rows, the interval holds .01 for
+// all but few k; by a share of k / 100 it would be a point for k = 0, in 37 of 100 runs.
+TEST(PrivateFigures, TheIntervalOfADifferenceHoldsTheTruthOfModelsThatSeemAlike) {
+  double held = 0.0;
+  for (int k = 0; k <= 100; ++k) {
+    const double chance = std::exp(std::lgamma(101.0) - std::lgamma(k + 1.0) - std::lgamma(101.0 - k) +
+                                   k * std::log(0.01) + (100 - k) * std::log(0.99));
+    const Estimate difference = estimate_difference({100.0 - k, static_cast<double>(k), 0.0, 0.0}, 0.0, 0.95);
+    if (difference.low <= 0.01 && 0.01 <= difference.high) held += chance;
+  }
+  EXPECT_GE(held, 0.95);
 }
 
 TEST(PrivateFigures, OfGroupsTheLargestGapHasAnIntervalThatAllOfThemAllow) {
@@ -160,6 +187,16 @@ TEST(PrivateFigures, TheAreaUnderTheCurveOfHistogramsCountsTiesHalf) {
 }
 
 // Few positives: noise is that of sums over them, not of bins.
+// Positives that noise hides are taken to be as many as it may hide: its standard deviation in all bins, and one.
+TEST(PrivateFigures, TheNoiseOfAnAreaIsThatOfAsManyPositivesAsNoiseHides) {
+  const std::vector<double> negatives{250.0, 250.0, 250.0, 250.0};
+  const double hidden = 10.0 * 2.0 + 1.0;
+  for (const double positive : {-8.0, 0.0, 4.0}) {
+    const Estimate area = estimate_auc(std::vector<double>(4, positive), negatives, 10.0, 0.95);
+    EXPECT_NEAR(area.noise, 10.0 * std::sqrt(4.0 / 3.0) * std::hypot(1.0 / hidden, 1.0 / 1000.0), 1e-12);
+  }
+}
+
 TEST(PrivateFigures, TheAreaUnderTheCurveOfRarePositivesIsAShareOfTheirSums) {
   const Estimate some = estimate_auc(NoisedCounts{40, 10, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95);
   EXPECT_NEAR(some.value, 0.8, 1e-12);

@@ -134,6 +134,9 @@ TEST_F(KeptStatisticsTest, StatisticsOfRowsThatAreNotAlikeAreRefused) {
   other.of_rows.preprocessing.center = std::vector<double>(FittedRows::kDim, 0.1);
   EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("how rows were prepared"));
   EXPECT_THAT(refusal<UsageError>([&] { one + released({kGram}); }), HasSubstr("the statistics that they hold"));
+  other = one;
+  other.most_labels = 2;
+  EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("how many classes a row may have"));
 }
 
 TEST_F(KeptStatisticsTest, SettingsOfASumAreThoseOfBoth) {

@@ -171,6 +171,19 @@ TEST_F(RefitTest, UnequalWeightsAreThoseOfCopiesOfRows) {
   }
 }
 
+// Half the weights and half the ridge are the same system, but for rounding.
+TEST_F(RefitTest, WeightsNeedNotBeWhole) {
+  const KeptStatistics statistics = released({kClassGrams});
+  const auto weights = [&](double lambda, std::vector<double> of_classes) {
+    return refit(statistics, {.shared_gram = true, .lambda = lambda, .class_weights = std::move(of_classes)})
+        .classifier.parts()
+        .weights;
+  };
+  const std::vector<double> whole = weights(4.0, {3, 1, 5});
+  const std::vector<double> halves = weights(2.0, {1.5, 0.5, 2.5});
+  for (std::size_t e = 0; e < whole.size(); ++e) EXPECT_NEAR(halves[e], whole[e], 1e-4 * std::abs(whole[e]) + 1e-6);
+}
+
 // A released Gram matrix is of the rows that least squares trains on: with an intercept where that has one. Sums alone
 // are of class means, which have none.
 TEST_F(RefitTest, AReleaseOfMatricesIsOfTheRowsOfLeastSquares) {

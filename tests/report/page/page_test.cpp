@@ -98,6 +98,14 @@ TEST(Page, HoldsEveryFigureOfAReportExactly) {
   }
 }
 
+// They would be one bar, of rounds that are not alike.
+TEST(Page, RoundsWithOtherNoiseStandApart) {
+  json report = small_report();
+  EXPECT_TRUE(has(page_of_one(fit_of(report)), "gradient, 2 rounds"));
+  report["privacy"]["releases"][2]["sigma"] = 43.0;
+  EXPECT_FALSE(has(page_of_one(fit_of(report)), "gradient, 2 rounds"));
+}
+
 TEST(Page, HoldsEverySectionOfAFit) {
   const std::string page = page_of_one(fit_of(small_report()));
   for (const char* heading :
