@@ -163,7 +163,7 @@ def test_an_object_that_is_copied_has_one_role_all_the_same(rows, charged):
     names = [f"class {label}" for label in y]
     other = {"method": "ls", "choose": True, "validation_x": x + 1, "class_names": sorted(set(names))}
     refused(dpreduce.BadInput, words.format("y"), charged, x, names, validation_y=names, **other)
-    refused(dpreduce.BadInput, words.format("person"), charged, x, names, person=names, validation_y=names, **other | {"y": [*names]})
+    refused(dpreduce.BadInput, words.format("person"), charged, x, [*names], person=names, validation_y=names, **other)
 
 
 def test_a_row_with_more_labels_than_noise_is_made_for_is_refused(rows, charged):
