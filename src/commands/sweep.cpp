@@ -16,6 +16,7 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/run_progress.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
@@ -145,8 +146,13 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);
   });
+  const bool is_told = ranks.is_coordinator() && !sweep.quiet;
+  ProgressLine progress(is_told ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone);
+  const auto start = ProgressLine::Clock::now();
   for (std::size_t place = 0; place < fits.size(); ++place) {
     FitOptions& fit = fits[place];
+    const double done = static_cast<double>(place) / static_cast<double>(fits.size());
+    progress.show(fmt::format("run {} of {}", place + 1, fits.size()), done, start);
     fit.output.out = fmt::format("{}/{}.model", folder, place);
     fit.output.report = fmt::format("{}/{}.json", folder, place);
     fit.privacy.ledger = fmt::format("{}/{}.jsonl", folder, place);
@@ -158,8 +164,8 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     run["trained_by"] = report["method"];
     run["test"] = report["test"];
     run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    if (!sweep.quiet) fmt::print(stderr, "run {} of {}: {}\n", place + 1, fits.size(), json_text(run["method"]));
   }
+  progress.end();
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     files[0]->write(csv_of(results));
@@ -179,7 +185,11 @@ CommandEntry sweep_command() {
                        .help = "many fits on the same rows, into one table: an experiment, not private"};
   OptionTable& table = command.options;
   const auto fit = std::make_shared<CommandEntry>(fit_command());  // what its options are read into
-  for (const char* name : kOfFit) table.add(*fit->options.find(name)).in_group("").first_help.clear();
+  for (const char* name : kOfFit) {
+    Option& option = table.add(*fit->options.find(name)).in_group("");
+    option.first_help.clear();
+    option.is_of_command_alone = false;  // Python gives files, of memory
+  }
   for (const char* name : {"--test-x", "--test-y"}) table.find(name)->required();
   table.files("--methods", options->methods, "each what would follow --method of fit, with options of its own")
       .typed("TEXT,...")

@@ -66,7 +66,7 @@ std::vector<ProcessEntry> processes_with(const std::string& mark) {
 
 std::optional<pid_t> worker_of_rank(const std::string& mark, int rank) {
   for (const ProcessEntry& process : processes_with(mark)) {
-    if (process.rank == rank && process.name == "dpreduce" && name_of(process.parent) == "dpreduce-guard") {
+    if (process.rank == rank && process.name.starts_with("dpreduce") && name_of(process.parent) == "dpreduce-guard") {
       return process.pid;
     }
   }

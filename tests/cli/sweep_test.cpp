@@ -77,7 +77,7 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedAndNothingIsWritten) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"mean,median --epsilons 1", "median"},
       {"mean,public --epsilons 1", "--public-x"},
-      {"mean --epsilons 1,0", "--epsilon 0"},
+      {"mean --epsilons 1,0", "--epsilon = 0"},
       {"mean --epsilons 1 --imbalance 0.5", "--imbalance-ratio 0.5"},
       {"mean --epsilons 1 --seeds 0", "--seeds 0"},
       {"mean~--dry-run --epsilons 1", "--methods mean --dry-run: only what says how to train may follow a method"},

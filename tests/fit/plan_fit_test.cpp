@@ -199,9 +199,9 @@ TEST(PlanFit, MemoryIsThatOfTheLargestReleaseAndOfTheProjection) {
   public_pca.data.public_x = {"u.npy"};
   for (const auto& [options, words, projection] : {std::tuple{options_of("mean"), 4 * 3 * kDim, std::size_t{0}},
                                                    {options_of("gd"), 4 * 3 * (kDim + 1), 0},
-                                                   {pca, 6 * kTriangle, 5 * kDim},
-                                                   {public_pca, 6 * kTriangle, 5 * kDim},
-                                                   {options_of("fc"), 6 * kTriangle, kDim * kDim}}) {
+                                                   {pca, 7 * kTriangle, 5 * kDim},
+                                                   {public_pca, 7 * kTriangle, 5 * kDim},
+                                                   {options_of("fc"), 7 * kTriangle, kDim * kDim}}) {
     SCOPED_TRACE(options.method.name);
     const FitOptions with_defaults = resolved(options, kDim);
     const FitPlan plan = make_fit_plan(with_defaults, kDim, 0);

@@ -89,7 +89,7 @@ class StoryRun {
     return entry;
   }
 
-  // Sessions with the fault that one party may have.
+  // Sessions with the fault that one party may have. One that overrules has it in its wire.
   LyingSessions sessions() const {
     const Fault overrules{.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
     return LyingSessions(story_.overrules ? std::optional(overrules) : story_.plan.fault, kDies);
@@ -114,7 +114,11 @@ class StoryRun {
       parties_.begin();
       SiloRunResult led;
       NetworkWire& wire = parties_.coordinator();
-      take_coordinators_part(wire, story_.plan, entry_on(wire), led, sessions());
+      std::optional<FaultyWire> faulty;
+      if (story_.overrules && story_.plan.fault && story_.plan.fault->party == 0)
+        faulty.emplace(wire, *story_.plan.fault, kDies);
+      Wire& used = faulty ? static_cast<Wire&>(*faulty) : wire;
+      take_coordinators_part(used, story_.plan, entry_on(wire), led, sessions());
       const std::lock_guard guard(lock_);
       led.silo_refusals = std::move(outcome_.run.silo_refusals);
       outcome_.run = std::move(led);

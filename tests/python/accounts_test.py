@@ -11,7 +11,7 @@ RUNS = {
     "calibrate": [{"epsilon": 1, "delta": 1e-6}, {"rho": 0.1, "delta": 1e-6, "sensitivity": 2 ** 0.5},
                   {"epsilon": 2, "delta": 1e-6, "steps": 100, "sampling_rate": 0.01}],
     "convert": [{"mu": 0.5, "delta": 1e-6}, {"sigma": 4, "delta": 1e-6}],
-    "compose": [{"gaussian": ["10:50", "4"], "delta": 1e-6}, {"exponential": "0.1:5", "pure": 0.2, "delta": 1e-6, "group": 2}],
+    "compose": [{"gaussian": ["10:50", "4"], "delta": 1e-6}, {"exponential": ["0.1:5", "0.2"], "delta": 1e-6, "group": 2}],
     "split": [{"block": ["sum:1:768", "count:1:1"], "epsilon": 1, "delta": 1e-5}],
 }
 

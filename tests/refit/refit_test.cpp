@@ -50,7 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
                       [](FitOptions& fit) { fit.method.shared_gram = true, fit.data.classes = 2; },
                       {kGram, kClassSums}},
         SameModelCase{"ls_by_class_of_two_centered",
-                      [](FitOptions& fit) { fit.rows.center = Centering::kDp, fit.data.classes = 2; },
+                      [](FitOptions& fit) {
+                        fit.rows.center = Centering::kDp, fit.rows.center_share = 0.05, fit.data.classes = 2;
+                      },
                       {kGram, kClassGrams}},
         SameModelCase{"ls_projected",
                       [](FitOptions& fit) { fit.method.shared_gram = true, fit.rows.pca = 3; },
