@@ -1,6 +1,7 @@
 #include "tests/cli/process_watch.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -76,11 +77,15 @@ std::optional<pid_t> worker_of_rank(const std::string& mark, int rank) {
 std::size_t bytes_read_of(pid_t process, const std::string& file) {
   std::istringstream maps(text_of("/proc/" + std::to_string(process) + "/smaps"));
   bool in_file = false;
+  std::size_t most = 0;  // it may be mapped twice
   for (std::string line; std::getline(maps, line);) {
-    if (line.ends_with(" " + file)) in_file = true;
-    if (in_file && line.starts_with("Rss:")) return std::strtoull(line.c_str() + 4, nullptr, 10) << 10;
+    const bool is_of_mapping = !line.empty() && std::isupper(static_cast<unsigned char>(line.front())) == 0;
+    if (is_of_mapping) in_file = line.ends_with(" " + file);
+    if (in_file && line.starts_with("Rss:")) {
+      most = std::max(most, std::size_t{std::strtoull(line.c_str() + 4, nullptr, 10)} << 10);
+    }
   }
-  return 0;
+  return most;
 }
 
 bool all_gone(const std::string& mark, double seconds) {
