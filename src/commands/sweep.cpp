@@ -16,7 +16,6 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
-#include "commands/run_progress.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_checks.hpp"
@@ -104,23 +103,21 @@ FitOptions fit_of(const SweepOptions& sweep, const nlohmann::json& run) {
   return fit->options;
 }
 
-// A line for each run; figures that there are not are left empty.
-std::string csv_of(const nlohmann::json& results) {
-  constexpr std::array kColumns{
-      "method",   "trained_by",        "epsilon",           "delta",  "imbalance_ratio", "seed",
-      "accuracy", "balanced_accuracy", "minority_accuracy", "seconds"};
-  std::string csv = fmt::format("{}\n", fmt::join(kColumns, ","));
-  for (const nlohmann::json& run : results["runs"]) {
-    nlohmann::json figures = run["test"];
-    figures.update(run);
-    if (!run["epsilon"].is_null()) figures["delta"] = results["delta"];
-    for (const char* column : kColumns) {
-      const nlohmann::json cell = figures.value(column, nlohmann::json(""));
-      csv += cell.is_string() ? cell.get<std::string>() : cell.is_null() ? "" : json_text(cell);
-      csv += column == kColumns.back() ? '\n' : ',';
-    }
+constexpr std::array kColumns{"method",   "trained_by",        "epsilon",           "delta",  "imbalance_ratio", "seed",
+                              "accuracy", "balanced_accuracy", "minority_accuracy", "seconds"};
+
+// The line of a run in the table; figures that there are not are left empty.
+std::string line_of(const nlohmann::json& run, double delta) {
+  nlohmann::json figures = run["test"];
+  figures.update(run);
+  if (!run["epsilon"].is_null()) figures["delta"] = delta;
+  std::string line;
+  for (const char* column : kColumns) {
+    const nlohmann::json cell = figures.value(column, nlohmann::json(""));
+    line += cell.is_string() ? cell.get<std::string>() : cell.is_null() ? "" : json_text(cell);
+    line += column == kColumns.back() ? '\n' : ',';
   }
-  return csv;
+  return line;
 }
 
 // The results, as OUT.json has them, at the coordinator. Collective.
@@ -128,6 +125,7 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
   const std::string folder = ranks.trusted().broadcast(own.path().string());
   const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
+  std::string csv = fmt::format("{}\n", fmt::join(kColumns, ","));
   nlohmann::json results;
   std::vector<FitOptions> fits;
   std::optional<AtomicFile> files[2];
@@ -146,13 +144,8 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);
   });
-  const bool is_told = ranks.is_coordinator() && !sweep.quiet;
-  ProgressLine progress(is_told ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone);
-  const auto start = ProgressLine::Clock::now();
   for (std::size_t place = 0; place < fits.size(); ++place) {
     FitOptions& fit = fits[place];
-    const double done = static_cast<double>(place) / static_cast<double>(fits.size());
-    progress.show(fmt::format("run {} of {}", place + 1, fits.size()), done, start);
     fit.output.out = fmt::format("{}/{}.model", folder, place);
     fit.output.report = fmt::format("{}/{}.json", folder, place);
     fit.privacy.ledger = fmt::format("{}/{}.jsonl", folder, place);
@@ -164,15 +157,16 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     run["trained_by"] = report["method"];
     run["test"] = report["test"];
     run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const std::size_t shown = place == 0 ? 0 : csv.size();
+    csv += line_of(run, sweep.delta);
+    if (!sweep.quiet) fmt::print("{}", csv.substr(shown));
   }
-  progress.end();
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    files[0]->write(csv_of(results));
+    files[0]->write(csv);
     files[1]->write(json_text(results, 2) + "\n");
     for (auto& file : files) file->commit();
-    if (!sweep.quiet)
-      fmt::print("{}{} runs, none of them private: {}\n", csv_of(results), fits.size(), outputs[1].path);
+    if (!sweep.quiet) fmt::print("{} runs, none of them private: {}\n", fits.size(), outputs[1].path);
   });
   return results;
 }
@@ -202,7 +196,7 @@ CommandEntry sweep_command() {
   table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
   table.file("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
-  table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");
+  table.flag("--quiet", options->quiet, "print no table; warnings and errors stay");
   declare_config(table);
   command.footer =
       "Examples:\n"
