@@ -1,6 +1,7 @@
 // How often intervals of refits hold (aggregator/solvers/weight_intervals.hpp): docs/experiments/intervals.md.
 //
-//     refit_coverage PAGE [SEEDS [THREADS]]     writes PAGE; bench/page_part.py docs/experiments/intervals.md bench/refit_coverage <PAGE
+//     refit_coverage PAGE [SEEDS [THREADS]]     writes PAGE; bench/page_part.py docs/experiments/intervals.md
+//     bench/refit_coverage <PAGE
 #include <algorithm>
 #include <array>
 #include <atomic>

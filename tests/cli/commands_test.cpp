@@ -619,8 +619,8 @@ TEST_F(CommandsTest, EveryHelpHasAnExample) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
   for (const std::string command :
        {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert", "privacy compose", "privacy split",
-        "privacy explain", "ledger show", "ledger verify", "ledger release", "export", "synth",
-        "synth sanitize", "synth partition", "inspect", "keygen"}) {
+        "privacy explain", "ledger show", "ledger verify", "ledger release", "export", "synth", "synth sanitize",
+        "synth partition", "inspect", "keygen"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));
     EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));

@@ -17,8 +17,8 @@ FitOptions options_of(double epsilon, double ratio, double expected_rows, std::s
   return options;
 }
 
-// Where the two were measured (docs/explanation/methods/sums-and-prototypes.md): ten classes of 768 features, 20,000 public
-// rows.
+// Where the two were measured (docs/explanation/methods/sums-and-prototypes.md): ten classes of 768 features, 20,000
+// public rows.
 TEST(PrototypeChoice, IsTheBetterOneWhereBothWereMeasured) {
   constexpr std::size_t kDim = 768;
   constexpr std::uint64_t kPublic = 20'000;

@@ -23,7 +23,8 @@ std::string refusal_of_file(const std::string& text) {
 
 TEST(DocumentOfFile, IsToldByContents) {
   EXPECT_THAT(refusal_of_file(R"({"method":"ls","privacy":{}})"), testing::HasSubstr("'private' is missing"));
-  EXPECT_THAT(refusal_of_file("{\n\"runs\": [], \"methods\": [], \"epsilons\": []}"), testing::HasSubstr("this is neither"));
+  EXPECT_THAT(refusal_of_file("{\n\"runs\": [], \"methods\": [], \"epsilons\": []}"),
+              testing::HasSubstr("this is neither"));
   EXPECT_THAT(refusal_of_file("{\"schema\":2,\"kind\":\"ledger\"}\n{\"schema\":2}"),
               testing::HasSubstr("some.file:1: not a ledger line"));
 }
