@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -120,12 +121,39 @@ std::string line_of(const nlohmann::json& run, double delta) {
   return line;
 }
 
+using Outputs = std::array<NamedPath, 2>;
+
+void require_not_read(const SweepOptions& sweep, const Outputs& outputs, const Communicator& ranks) {
+  for (const auto& [name, patterns] : sweep.of_fit) {
+    if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
+    for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
+      dpreduce::require_not_read(outputs, split_array_path(path).file);
+    }
+  }
+}
+
+// Makes a fit, whose files begin with `stem`, and notes at the coordinator what the run has come to. Collective.
+void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communicator& ranks) {
+  fit.output.out = stem + ".model";
+  fit.output.report = stem + ".json";
+  fit.privacy.ledger = stem + ".jsonl";
+  const auto began = std::chrono::steady_clock::now();
+  fit_and_write(fit, ranks);
+  if (!ranks.is_coordinator()) return;
+  const nlohmann::json report = nlohmann::json::parse(std::ifstream(fit.output.report));
+  run["trained_by"] = report["method"];
+  run["test"] = report["test"];
+  run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
 // The results, as OUT.json has them, at the coordinator. Collective.
 nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
   const std::string folder = ranks.trusted().broadcast(own.path().string());
-  const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
-  std::string csv = fmt::format("{}\n", fmt::join(kColumns, ","));
+  const Outputs outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
+  const bool is_told = ranks.is_coordinator() && !sweep.quiet;
+  const std::string heading = fmt::format("{}\n", fmt::join(kColumns, ","));
+  std::string csv = heading;
   nlohmann::json results;
   std::vector<FitOptions> fits;
   std::optional<AtomicFile> files[2];
@@ -134,40 +162,26 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
                {"epsilons", sweep.epsilons}, {"delta", sweep.delta},  {"imbalance_ratios", sweep.ratios},
                {"seeds", sweep.seeds},       {"runs", runs_of(sweep)}};
     for (const nlohmann::json& run : results["runs"]) fits.push_back(fit_of(sweep, run));
-    for (const auto& [name, patterns] : sweep.of_fit) {
-      if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
-      for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
-        require_not_read(outputs, split_array_path(path).file);
-      }
-    }
+    require_not_read(sweep, outputs, ranks);
     if (!ranks.is_coordinator()) return;
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);
   });
   for (std::size_t place = 0; place < fits.size(); ++place) {
-    FitOptions& fit = fits[place];
-    fit.output.out = fmt::format("{}/{}.model", folder, place);
-    fit.output.report = fmt::format("{}/{}.json", folder, place);
-    fit.privacy.ledger = fmt::format("{}/{}.jsonl", folder, place);
-    const auto began = std::chrono::steady_clock::now();
-    fit_and_write(fit, ranks);
-    if (!ranks.is_coordinator()) continue;
-    const nlohmann::json report = nlohmann::json::parse(std::ifstream(fit.output.report));
     nlohmann::json& run = results["runs"][place];
-    run["trained_by"] = report["method"];
-    run["test"] = report["test"];
-    run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    const std::size_t shown = place == 0 ? 0 : csv.size();
-    csv += line_of(run, sweep.delta);
-    if (!sweep.quiet) fmt::print("{}", csv.substr(shown));
+    make(std::move(fits[place]), fmt::format("{}/{}", folder, place), run, ranks);
+    if (!ranks.is_coordinator()) continue;
+    const std::string line = line_of(run, sweep.delta);
+    csv += line;
+    if (is_told) fmt::print("{}{}", place == 0 ? heading : "", line);
   }
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     files[0]->write(csv);
     files[1]->write(json_text(results, 2) + "\n");
     for (auto& file : files) file->commit();
-    if (!sweep.quiet) fmt::print("{} runs, none of them private: {}\n", fits.size(), outputs[1].path);
   });
+  if (is_told) fmt::print("{} runs, none of them private: {}\n", fits.size(), outputs[1].path);
   return results;
 }
 

@@ -79,14 +79,16 @@ std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
                      guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
 }
 
+std::vector<std::string> reasons_of_none(const ReportedRun& run) {
+  if (run.is_of_model && run.forfeits.empty()) return {"none: it was trained without noise, or with a seed"};
+  if (!run.is_of_model && !run.has_noise()) return {"none: there is no noise"};
+  std::vector<std::string> reasons;
+  for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
+  return reasons;
+}
+
 std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
-  if (!run.guarantee) {
-    if (run.is_of_model && run.forfeits.empty()) return {"none: it was trained without noise, or with a seed"};
-    if (!run.is_of_model && !run.has_noise()) return {"none: there is no noise"};
-    std::vector<std::string> reasons;
-    for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
-    return reasons;
-  }
+  if (!run.guarantee) return reasons_of_none(run);
   const ReportedGuarantee& g = *run.guarantee;
   std::vector<std::string> sentences;
   if (g.delta == 0.0) {
