@@ -27,6 +27,12 @@ class ImbalanceTest : public ProgramTest {
     return document("report.json");
   }
 
+  // A sweep may be hundreds of fits, on a machine that others use.
+  ProgramRun run(const std::string& arguments, int ranks = 0) const override {
+    return run_program(split_arguments(arguments),
+                       {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = 240.0});
+  }
+
   // What `sweep` finds of `methods` (a space in one written as ~) on half of `rows` Gaussian rows of ten classes and
   // 128 features; the other half is public.
   json sweep_of_mixture(const std::string& rows, const std::string& spread, const std::string& methods,
