@@ -126,7 +126,7 @@ TEST_F(RowRolesTest, AFileOfASiloIsFoundOnItsMachine) {
 
 TEST_F(RowRolesTest, ASweepIsRefusedAsAFit) {
   const std::string line = fmt::format(
-      "sweep {} --test-x x1.npy --test-y y1.npy --classes 3 --epsilons 1 --seeds 1 --out swept --methods mean "
+      "sweep {} --test-x x1.npy --test-y y1.npy --classes 3 --epsilons 1 --seeds 1 --out swept "
       "--methods mean~--center~public --public-x x0.npy",
       kTrain);
   expect_refused(run(line), {"--public-x x0.npy and --train-x x0.npy are one"});

@@ -78,6 +78,15 @@ std::vector<double> entries_of(const Tensor& tensor) {
   return {};
 }
 
+// A time as ledgers have it: a digit for each 0.
+constexpr std::string_view kTime = "0000-00-00T00:00:00Z";
+
+bool is_time(std::string_view text) {
+  return std::ranges::equal(text, kTime, [](char own, char usual) {
+    return usual == '0' ? std::isdigit(static_cast<unsigned char>(own)) != 0 : own == usual;
+  });
+}
+
 // "seconds    open 0.01, gram 0.20" without its numbers, where they can be what they seem; else the line as it is.
 std::string without_seconds(std::string_view line, double seconds) {
   constexpr double kRounded = 0.005;
@@ -104,8 +113,17 @@ std::string content_of(const std::filesystem::path& path) {
   return content;
 }
 
+// In times minutes and seconds are numbers: as words all would be others in the next minute, which hides what differs.
 void PublicFields::add_word(const std::string& path, std::string_view word) {
-  words_.emplace_back(path, word);
+  std::string rest(word);
+  for (std::size_t day = rest.find('T'); day != std::string::npos; day = rest.find('T', day + 1)) {
+    constexpr std::size_t kOfDay = kTime.find('T');
+    if (day < kOfDay || !is_time(std::string_view(rest).substr(day - kOfDay, kTime.size()))) continue;
+    const std::string clock = rest.substr(day + 1, 2) + rest.substr(day + 4, 2);
+    numbers_.emplace_back(fmt::format("{}, time at {}", path, day), std::stod(clock));
+    rest.replace(day + 1, 5, "00:00");
+  }
+  words_.emplace_back(path, rest);
   if (word.size() < kShortestDrawn || word.find_first_not_of(kHexadecimal) != std::string_view::npos) return;
   for (std::size_t digit = 0; digit < word.size(); ++digit) {
     numbers_.emplace_back(fmt::format("{}, digit {}", path, digit + 1),
