@@ -121,13 +121,13 @@ std::string line_of(const nlohmann::json& run, double delta) {
   return line;
 }
 
-using Outputs = std::array<NamedPath, 2>;
+using TableFiles = std::array<NamedPath, 2>;
 
-void require_not_read(const SweepOptions& sweep, const Outputs& outputs, const Communicator& ranks) {
+void require_rows_apart(const SweepOptions& sweep, const TableFiles& outputs, const Communicator& ranks) {
   for (const auto& [name, patterns] : sweep.of_fit) {
     if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
     for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
-      dpreduce::require_not_read(outputs, split_array_path(path).file);
+      require_not_read(outputs, split_array_path(path).file);
     }
   }
 }
@@ -150,7 +150,7 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
 nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
   const std::string folder = ranks.trusted().broadcast(own.path().string());
-  const Outputs outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
+  const TableFiles outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
   const bool is_told = ranks.is_coordinator() && !sweep.quiet;
   const std::string heading = fmt::format("{}\n", fmt::join(kColumns, ","));
   std::string csv = heading;
@@ -162,7 +162,7 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
                {"epsilons", sweep.epsilons}, {"delta", sweep.delta},  {"imbalance_ratios", sweep.ratios},
                {"seeds", sweep.seeds},       {"runs", runs_of(sweep)}};
     for (const nlohmann::json& run : results["runs"]) fits.push_back(fit_of(sweep, run));
-    require_not_read(sweep, outputs, ranks);
+    require_rows_apart(sweep, outputs, ranks);
     if (!ranks.is_coordinator()) return;
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);
