@@ -21,13 +21,13 @@
 
 #include <boost/math/distributions/beta.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/plan/noise_plan.hpp"
-#include "evaluate/number_figures.hpp"
+#include "evaluate/estimates.hpp"
 #include "evaluate/private_figures.hpp"
-#include "evaluate/share_interval.hpp"
-#include "worker/statistics/metric_counts.hpp"
+#include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce {
 namespace {
@@ -80,10 +80,12 @@ struct Held {
   int silent = 0;      // that say that there is too little data
   double width = 0.0;  // mean
 
-  void add(const Estimate& estimate, double truth) {
-    runs += estimate.low <= truth && truth <= estimate.high ? 1 : 0;
-    silent += estimate.says_nothing() ? 1 : 0;
-    width += (estimate.high - estimate.low) / kSeeds;
+  void add(const nlohmann::json& figure, double truth) {
+    const auto low = figure.at("low").get<double>();
+    const auto high = figure.at("high").get<double>();
+    runs += low <= truth && truth <= high ? 1 : 0;
+    silent += figure.at("value").is_null() ? 1 : 0;
+    width += (high - low) / kSeeds;
   }
   std::string words() const {
     return fmt::format(" {:.1f} % | {:.1f} % | {:.3f} |", 100.0 * runs / kSeeds, 100.0 * silent / kSeeds, width);
@@ -170,13 +172,12 @@ void measure(ClassCell& cell) {
     const DrawnRows rows = drawn_rows(cell, of_scores.evaluation.score_bins, engine);
     std::vector<double> totals(2, 0.0);
     for (std::size_t e = 0; e < rows.by_class.size(); ++e) totals[e % 2] += rows.by_class[e];
-    const PrivateFigures told = private_figures(
-        NoisedBlocks{counts.releases.front(), {totals, rows.by_class}}.drawn(engine), of_counts.evaluation, kLevel);
-    cell.balanced.add(*told.balanced_accuracy, balanced);
-    cell.recall.add(told.recall[1], recall);
+    const nlohmann::json told = private_figures(
+        {NoisedBlocks{counts.releases.front(), {totals, rows.by_class}}.drawn(engine)}, of_counts.evaluation, kLevel);
+    cell.balanced.add(told["balanced_accuracy"], balanced);
+    cell.recall.add(told["recall"][1], recall);
 
     const Release negatives = NoisedBlocks{scores.releases.front(), {rows.negatives}}.drawn(engine);
-    PrivateFigures of_area = private_figures(negatives, of_scores.evaluation, kLevel);
     const auto noised = negatives.block("negatives").values();
     const std::vector<double> curve = curve_of_negatives(std::vector<double>(noised.begin(), noised.end()));
     std::vector<double> sums(2, 0.0);
@@ -184,8 +185,8 @@ void measure(ClassCell& cell) {
       sums[0] += rows.positives[bin] * curve[bin] * static_cast<double>(kLossUnits);
       sums[1] += rows.positives[bin] * (1.0 - curve[bin]) * static_cast<double>(kLossUnits);
     }
-    add_positives(of_area, NoisedBlocks{scores.releases.back(), {sums}}.drawn(engine));
-    cell.auc.add(*of_area.auc, area);
+    const Release positives = NoisedBlocks{scores.releases.back(), {sums}}.drawn(engine);
+    cell.auc.add(private_figures({negatives, positives}, of_scores.evaluation, kLevel)["auc"], area);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "common/base/version.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/released_file.hpp"
+#include "evaluate/private_figures.hpp"
 #include "methods/registry.hpp"
 #include "report/fit_report.hpp"
 #include "report/plan_report.hpp"
@@ -142,31 +143,26 @@ FitOptions evaluation_of(FitOptions options) {
   return options;
 }
 
-EvaluationObserver::EvaluationObserver(const FitOptions& options) : options_(options) {
-  if (options.evaluation.terms.has_targets) {
-    scales_ = evaluated_models(options.evaluation).front().parts().preprocessing.targets.scale;
-  }
-}
-
 ReleaseWatcher EvaluationObserver::watcher() {
-  return [this](const WatchedRelease& watched) {
-    const double rows_alike = static_cast<double>(options_.data.bounded_rows());
-    if (watched.name == "positives") return add_positives(*figures_, watched.release, rows_alike);
-    const EvaluationTerms& terms = options_.evaluation.terms;
-    const double level = options_.evaluation.level;
-    figures_ = terms.has_targets ? private_figures_of_numbers(watched.release, terms, level, rows_alike, scales_)
-                                 : private_figures(watched.release, terms, level, rows_alike);
-  };
+  return [this](const WatchedRelease& watched) { releases_.push_back(watched.release); };
 }
 
-nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures) {
+nlohmann::json EvaluationObserver::figures() const {
+  const EvaluationOptions& asked = options_.evaluation;
+  std::vector<double> scales;  // of the targets that the model predicts
+  if (asked.terms.has_targets) scales = evaluated_models(asked).front().parts().preprocessing.targets.scale;
+  return private_figures(releases_, asked.terms, asked.level, static_cast<double>(options_.data.bounded_rows()),
+                         scales);
+}
+
+nlohmann::json told_json(const FittedRun& run, const nlohmann::json& figures) {
   const FitOptions& options = run.fit->options();
   const bool is_private = run.fit->plan().is_private;
   const bool is_seeded = options.privacy.seed.has_value();
   return {{"figures", is_private  ? "private"
                       : is_seeded ? "seeded"
                                   : "forfeited"},
-          {"metrics", to_json(figures, options.evaluation.terms)},
+          {"metrics", figures},
           {"level", options.evaluation.level},
           {"note", is_private ? fmt::format("figures with noise: the promise is about each {} of the {}test rows",
                                             options.data.has_units() ? "person" : "record",
@@ -174,7 +170,7 @@ nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures) {
                               : note_of(run.fit->plan().forfeits)}};
 }
 
-nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks) {
+nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figures, int ranks) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
   nlohmann::json report{{"method", options.method.name},

@@ -2,13 +2,12 @@
 // charged on a ledger.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "evaluate/private_figures.hpp"
+#include "common/plan/released_block.hpp"
 #include "fit/fit.hpp"
 
 namespace dpreduce {
@@ -21,26 +20,25 @@ std::string text_of(const Classifier& model);
 /// where one cannot be read; UsageError where metrics and model do not go together.
 FitOptions evaluation_of(FitOptions options);
 
-/// Sees the run's release, and makes figures of it; at the coordinator (TrainingTerms::observer).
+/// Sees the run's releases, and makes figures of them; at the coordinator (TrainingTerms::observer).
 class EvaluationObserver {
  public:
-  explicit EvaluationObserver(const FitOptions& options);
+  explicit EvaluationObserver(const FitOptions& options) : options_(options) {}
   ReleaseWatcher watcher();
-  /// Precondition: the release was made.
-  const PrivateFigures& figures() const { return *figures_; }
+  /// As private_figures has them. Precondition: the releases were made.
+  nlohmann::json figures() const;
 
  private:
   const FitOptions& options_;
-  std::vector<double> scales_;  // of the targets that the model predicts
-  std::optional<PrivateFigures> figures_;
+  std::vector<Release> releases_;
 };
 
 /// Report of a run on test rows, with noise: {"figures": "private", "seeded" or "forfeited", "metrics": {NAME:
 /// {"value", "low", "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
-nlohmann::json told_json(const FittedRun& run, const PrivateFigures& figures);
+nlohmann::json told_json(const FittedRun& run, const nlohmann::json& figures);
 
 /// The report of a run that evaluates models that were there: told_json, {"models": [SHA-256 of each], "privacy", ...};
 /// of models that forfeit the promise neither digests nor names of classes.
-nlohmann::json private_report(const FittedRun& run, const PrivateFigures& figures, int ranks);
+nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figures, int ranks);
 
 }  // namespace dpreduce

@@ -11,7 +11,7 @@
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
-#include "worker/statistics/metric_counts.hpp"
+#include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,7 +9,7 @@
 #include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
-#include "evaluate/share_interval.hpp"
+#include "evaluate/estimates.hpp"
 #include "refit/refit.hpp"
 
 namespace dpreduce {

@@ -1,11 +1,10 @@
-#include "evaluate/number_figures.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
 
 #include "common/plan/evaluation_terms.hpp"
+#include "evaluate/estimates.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::number_figures_test {

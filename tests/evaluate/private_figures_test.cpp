@@ -8,7 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "evaluate/estimates.hpp"
 #include "tests/testing.hpp"
+#include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce::private_figures_test {
 
@@ -20,21 +22,27 @@ Release release_of(std::vector<std::pair<std::string, std::vector<std::int64_t>>
   return Release(std::move(released));
 }
 
+double number(const nlohmann::json& figure, const char* member) {
+  return figure.at(member).get<double>();
+}
+
 TEST(PrivateFigures, AccuracyTakesBothOfItsNoisedVersions) {
   const EvaluationTerms terms{.metrics = {M::kAccuracy, M::kRecall}, .classes = 2};
   const Release release = release_of({{"totals", {9000, 1000}}, {"by_class", {4600, 400, 4400, 600}}}, 10.0);
-  const PrivateFigures figures = private_figures(release, terms, 0.95);
-  EXPECT_NEAR(figures.accuracy->value, 0.9, 1e-9);
+  const nlohmann::json figures = private_figures({release}, terms, 0.95);
+  EXPECT_NEAR(number(figures["accuracy"], "value"), 0.9, 1e-9);
   // Variances 100 and 200 of the same counts.
-  EXPECT_NEAR(figures.accuracy->noise, std::hypot(0.9, 0.1) * std::sqrt(100.0 * 200.0 / 300.0) / 10000, 1e-9);
-  EXPECT_NEAR(figures.recall[0].value, 0.92, 1e-3);
-  EXPECT_NEAR(figures.recall[1].value, 0.88, 1e-3);
-  EXPECT_NEAR(figures.balanced_accuracy->value, 0.9, 1e-3);
-  const PrivateFigures loud =
-      private_figures(release_of({{"totals", {9000, 1000}}, {"by_class", {46, 4, 44, 6}}}, 200.0), terms, 0.95);
-  EXPECT_TRUE(loud.balanced_accuracy->says_nothing());
-  const auto below = [](const Estimate& estimate) { return estimate.value - estimate.low; };
-  EXPECT_NEAR(below(*figures.balanced_accuracy), std::hypot(below(figures.recall[0]), below(figures.recall[1])) / 2,
+  EXPECT_NEAR(number(figures["accuracy"], "noise"), std::hypot(0.9, 0.1) * std::sqrt(100.0 * 200.0 / 300.0) / 10000,
+              1e-9);
+  EXPECT_NEAR(number(figures["recall"][0], "value"), 0.92, 1e-3);
+  EXPECT_NEAR(number(figures["recall"][1], "value"), 0.88, 1e-3);
+  EXPECT_NEAR(number(figures["balanced_accuracy"], "value"), 0.9, 1e-3);
+  const nlohmann::json loud =
+      private_figures({release_of({{"totals", {9000, 1000}}, {"by_class", {46, 4, 44, 6}}}, 200.0)}, terms, 0.95);
+  EXPECT_TRUE(loud["balanced_accuracy"]["value"].is_null());
+  const auto below = [](const nlohmann::json& figure) { return number(figure, "value") - number(figure, "low"); };
+  EXPECT_NEAR(below(figures["balanced_accuracy"]),
+              std::hypot(below(figures["recall"][0]), below(figures["recall"][1])) / 2,
               1e-5);  // their biases are small
 }
 
@@ -54,9 +62,12 @@ int balanced_intervals_that_hold(int rows, const std::vector<double>& shares, co
     }
     std::vector<std::int64_t> noised;
     for (const double count : counts) noised.push_back(std::llround(count + noise(engine)));
-    const PrivateFigures figures = private_figures(release_of({{"by_class", noised}}, sigma),
+    const nlohmann::json figures = private_figures({release_of({{"by_class", noised}}, sigma)},
                                                    {.metrics = {M::kRecall}, .classes = shares.size()}, 0.95);
-    held += figures.balanced_accuracy->low <= truth && truth <= figures.balanced_accuracy->high ? 1 : 0;
+    held +=
+        number(figures["balanced_accuracy"], "low") <= truth && truth <= number(figures["balanced_accuracy"], "high")
+            ? 1
+            : 0;
   }
   return held;
 }
@@ -76,14 +87,14 @@ TEST(PrivateFigures, TheIntervalOfBalancedAccuracyHoldsTheTruth) {
 TEST(PrivateFigures, TheIntervalOfBalancedAccuracyIsMirroredWithItsRows) {
   const EvaluationTerms terms{.metrics = {M::kRecall}, .classes = 2};
   const auto balanced = [&](std::vector<std::int64_t> by_class) {
-    return *private_figures(release_of({{"by_class", std::move(by_class)}}, 2.0), terms, 0.95).balanced_accuracy;
+    return private_figures({release_of({{"by_class", std::move(by_class)}}, 2.0)}, terms, 0.95)["balanced_accuracy"];
   };
-  const Estimate one = balanced({18, 4, 150, 30});
-  const Estimate other = balanced({4, 18, 30, 150});
-  ASSERT_GT(one.high - one.low, 0.15);
-  EXPECT_NEAR(other.value, 1.0 - one.value, 1e-6);
-  EXPECT_NEAR(other.low, 1.0 - one.high, 1e-6);
-  EXPECT_NEAR(other.high, 1.0 - one.low, 1e-6);
+  const nlohmann::json one = balanced({18, 4, 150, 30});
+  const nlohmann::json other = balanced({4, 18, 30, 150});
+  ASSERT_GT(number(one, "high") - number(one, "low"), 0.15);
+  EXPECT_NEAR(number(other, "value"), 1.0 - number(one, "value"), 1e-6);
+  EXPECT_NEAR(number(other, "low"), 1.0 - number(one, "high"), 1e-6);
+  EXPECT_NEAR(number(other, "high"), 1.0 - number(one, "low"), 1e-6);
 }
 
 // Twenty rows a class, and noise of a quarter of that: each recall has a bias, and those of ten do not cancel out. By
@@ -99,15 +110,16 @@ TEST(PrivateFigures, BiasesOfManyRecallsAddUp) {
 
 TEST(PrivateFigures, OfTwoModelsTheDifferenceHasAnIntervalAndASign) {
   const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 2, .has_pair = true};
-  const PrivateFigures figures = private_figures(release_of({{"pairs", {7000, 1500, 1000, 500}}}, 4.0), terms, 0.95);
-  EXPECT_NEAR(figures.accuracy->value, 0.8, 1e-3);
-  EXPECT_NEAR(figures.pair->accuracy_of_second.value, 0.85, 1e-3);
-  EXPECT_NEAR(figures.pair->difference.value, 0.05, 1e-12);
-  EXPECT_NEAR(figures.pair->difference.noise, 4.0 * std::sqrt(2.01) / 10000, 1e-9);
-  EXPECT_NEAR(figures.pair->difference.deviation, std::sqrt((0.25 - 0.0025) / 10000), 1e-4);
-  EXPECT_GT(figures.pair->second_is_better, 0.999);
-  const PrivateFigures alike = private_figures(release_of({{"pairs", {70, 11, 11, 8}}}, 4.0), terms, 0.95);
-  EXPECT_EQ(alike.pair->second_is_better, 0.5);
+  const nlohmann::json figures = private_figures({release_of({{"pairs", {7000, 1500, 1000, 500}}}, 4.0)}, terms, 0.95);
+  EXPECT_NEAR(number(figures["accuracy"], "value"), 0.8, 1e-3);
+  EXPECT_NEAR(number(figures["accuracy_b"], "value"), 0.85, 1e-3);
+  EXPECT_NEAR(number(figures["difference"], "value"), 0.05, 1e-12);
+  EXPECT_NEAR(number(figures["difference"], "noise"), 4.0 * std::sqrt(2.01) / 10000, 1e-9);
+  EXPECT_NEAR(estimate_difference({7000, 1500, 1000, 500}, 4.0, 0.95).deviation, std::sqrt((0.25 - 0.0025) / 10000),
+              1e-4);
+  EXPECT_GT(number(figures["difference"], "b_is_better"), 0.999);
+  const nlohmann::json alike = private_figures({release_of({{"pairs", {70, 11, 11, 8}}}, 4.0)}, terms, 0.95);
+  EXPECT_EQ(number(alike["difference"], "b_is_better"), 0.5);
 }
 
 // Two models of equal accuracy, by noise and sampling: in 95 of 100 runs the interval holds 0.
@@ -143,14 +155,14 @@ TEST(PrivateFigures, TheIntervalOfADifferenceHoldsTheTruthOfModelsThatSeemAlike)
 
 TEST(PrivateFigures, OfGroupsTheLargestGapHasAnIntervalThatAllOfThemAllow) {
   const EvaluationTerms terms{.metrics = {M::kAccuracy}, .classes = 2, .groups = 3};
-  const PrivateFigures figures = private_figures(
-      release_of({{"totals", {8000, 2000}}, {"by_group", {3600, 400, 2800, 700, 1600, 900}}}, 4.0), terms, 0.95);
-  ASSERT_EQ(figures.by_group.size(), 3U);
-  EXPECT_NEAR(figures.by_group[1].value, 0.8, 1e-3);
-  EXPECT_NEAR(figures.largest_gap->value, 0.26, 1e-3);
-  EXPECT_LT(figures.largest_gap->low, 0.25);
-  EXPECT_GT(figures.largest_gap->low, 0.22);
-  EXPECT_LT(figures.largest_gap->high, 0.30);
+  const nlohmann::json figures = private_figures(
+      {release_of({{"totals", {8000, 2000}}, {"by_group", {3600, 400, 2800, 700, 1600, 900}}}, 4.0)}, terms, 0.95);
+  ASSERT_EQ(figures["by_group"].size(), 3U);
+  EXPECT_NEAR(number(figures["by_group"][1], "value"), 0.8, 1e-3);
+  EXPECT_NEAR(number(figures["largest_gap"], "value"), 0.26, 1e-3);
+  EXPECT_LT(number(figures["largest_gap"], "low"), 0.25);
+  EXPECT_GT(number(figures["largest_gap"], "low"), 0.22);
+  EXPECT_LT(number(figures["largest_gap"], "high"), 0.30);
   const Estimate none = estimate_largest_gap({{90, 10, 2}, {91, 9, 2}}, 0.95);
   EXPECT_EQ(none.low, 0.0);
   EXPECT_TRUE(estimate_largest_gap({{90, 10, 20}, {1, 1, 20}}, 0.95).says_nothing());
@@ -158,21 +170,21 @@ TEST(PrivateFigures, OfGroupsTheLargestGapHasAnIntervalThatAllOfThemAllow) {
 
 TEST(PrivateFigures, F1IsOfTheShareOfClassesInBothSets) {
   const EvaluationTerms terms{.metrics = {M::kF1}, .classes = 2, .most_labels = 2, .most_predicted = 2};
-  const PrivateFigures figures = private_figures(
-      release_of({{"sets", {6000, 2000}}, {"sets_by_class", {4000, 1000, 2000, 1000}}}, 2.0), terms, 0.95);
-  EXPECT_NEAR(figures.micro_f1->value, 12.0 / 14.0, 1e-9);
-  EXPECT_NEAR(figures.f1[0].value, 8.0 / 9.0, 1e-9);
-  EXPECT_LT(figures.f1[1].low, 0.8);
-  EXPECT_GT(figures.f1[1].high, 0.8);
+  const nlohmann::json figures = private_figures(
+      {release_of({{"sets", {6000, 2000}}, {"sets_by_class", {4000, 1000, 2000, 1000}}}, 2.0)}, terms, 0.95);
+  EXPECT_NEAR(number(figures["micro_f1"], "value"), 12.0 / 14.0, 1e-9);
+  EXPECT_NEAR(number(figures["f1"][0], "value"), 8.0 / 9.0, 1e-9);
+  EXPECT_LT(number(figures["f1"][1], "low"), 0.8);
+  EXPECT_GT(number(figures["f1"][1], "high"), 0.8);
 }
 
 TEST(PrivateFigures, LossesAreMeansOverNoisedRows) {
   const EvaluationTerms terms{.metrics = {M::kBrier, M::kLogLoss}, .classes = 10, .has_probabilities = true};
   const Release release = release_of({{"totals", {700, 300}}, {"log_loss", {8192000}}, {"brier", {3276800}}}, 2.0);
-  const PrivateFigures figures = private_figures(release, terms, 0.95);
-  EXPECT_NEAR(figures.log_loss->value, 0.25 * largest_log_loss(10), 1e-9);
-  EXPECT_NEAR(figures.brier->value, 0.1 * 2.0, 1e-9);
-  EXPECT_FALSE(figures.accuracy);
+  const nlohmann::json figures = private_figures({release}, terms, 0.95);
+  EXPECT_NEAR(number(figures["log_loss"], "value"), 0.25 * largest_log_loss(10), 1e-9);
+  EXPECT_NEAR(number(figures["brier"], "value"), 0.1 * 2.0, 1e-9);
+  EXPECT_FALSE(figures.contains("accuracy"));
 }
 
 TEST(PrivateFigures, TheAreaUnderTheCurveOfHistogramsCountsTiesHalf) {
@@ -282,9 +294,8 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
                                       {"log_loss", {900000}},
                                       {"brier", {900000}}},
                                      1.0);
-  PrivateFigures figures = private_figures(release, terms, 0.9);
-  add_positives(figures, release_of({{"above_negatives", {40 * kLossUnits, 10 * kLossUnits}}}, 32768.0));
-  const nlohmann::json json = to_json(figures, terms);
+  const Release positives = release_of({{"above_negatives", {40 * kLossUnits, 10 * kLossUnits}}}, 32768.0);
+  const nlohmann::json json = private_figures({release, positives}, terms, 0.9);
   EXPECT_EQ(json["roc"]["points"].size(), 15U);
   EXPECT_NEAR(json["roc"]["auc"]["value"].get<double>(), 0.5, 1e-9);
   EXPECT_NEAR(json["auc"]["value"].get<double>(), 0.8, 1e-9);
@@ -304,8 +315,7 @@ TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EXPECT_TRUE(json["calibration_error"].contains("high"));
   EXPECT_EQ(json["calibration"].size(), kCalibrationBins);
   const Release loud = release_of({{"totals", {3, -2}}}, 50.0);
-  const nlohmann::json nothing = to_json(private_figures(loud, {.metrics = {M::kAccuracy}, .classes = 2}, 0.95),
-                                         {.metrics = {M::kAccuracy}, .classes = 2});
+  const nlohmann::json nothing = private_figures({loud}, {.metrics = {M::kAccuracy}, .classes = 2}, 0.95);
   EXPECT_TRUE(nothing["accuracy"]["value"].is_null());
   EXPECT_THAT(nothing["accuracy"]["note"].get<std::string>(), HasSubstr("too little data"));
 }

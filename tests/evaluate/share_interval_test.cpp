@@ -1,11 +1,10 @@
 // Intervals of shares whose counts are noised. How often they hold over a grid of n, p and epsilon is an experiment of
 // its own; here some of its cells.
-#include "evaluate/share_interval.hpp"
-
 #include <cmath>
 #include <random>
 #include <tuple>
 
+#include "evaluate/estimates.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::share_interval_test {

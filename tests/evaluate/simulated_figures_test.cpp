@@ -3,8 +3,12 @@
 #include <optional>
 #include <random>
 
+#include <nlohmann/json.hpp>
+
+#include "evaluate/estimates.hpp"
 #include "evaluate/private_figures.hpp"
 #include "tests/testing.hpp"
+#include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce::simulated_figures_test {
 
@@ -28,26 +32,26 @@ Release noised(const std::vector<NoisedBlock>& blocks, std::mt19937_64& engine) 
   return Release(std::move(released));
 }
 
-using NamedEstimates = std::vector<std::pair<std::string, Estimate>>;
+// Value and noise of each figure but the largest gap, which noise moves less where groups are alike.
+struct NamedFigure {
+  std::string name;
+  double value;
+  double noise;
+};
 
-NamedEstimates estimates_of(const PrivateFigures& figures) {
-  NamedEstimates all;
-  for (const auto& [name, figure] :
-       {std::pair{"accuracy", &figures.accuracy}, std::pair{"balanced accuracy", &figures.balanced_accuracy},
-        std::pair{"top k", &figures.top_k}, std::pair{"log loss", &figures.log_loss},
-        std::pair{"Brier", &figures.brier}, std::pair{"micro F1", &figures.micro_f1},
-        std::pair{"calibration error", &figures.calibration_error}, std::pair{"AUC", &figures.auc}}) {
-    if (*figure) all.emplace_back(name, **figure);
-  }
-  for (const auto& [name, several] : {std::pair{"group", &figures.by_group}, std::pair{"recall", &figures.recall},
-                                      std::pair{"precision", &figures.precision}, std::pair{"F1", &figures.f1}}) {
-    for (const Estimate& one : *several) all.emplace_back(name, one);
-  }
-  if (figures.pair) {
-    all.emplace_back("second", figures.pair->accuracy_of_second);
-    all.emplace_back("difference", figures.pair->difference);
+std::vector<NamedFigure> named(const nlohmann::json& figures) {
+  std::vector<NamedFigure> all;
+  for (const auto& [name, told] : figures.items()) {
+    if (name == "largest_gap") continue;
+    for (const nlohmann::json& one : told.is_array() ? told : nlohmann::json::array({told})) {
+      all.push_back({name, one.at("value").get<double>(), one.at("noise").get<double>()});
+    }
   }
   return all;
+}
+
+bool holds(const nlohmann::json& figure, double truth) {
+  return figure.at("low").get<double>() <= truth && truth <= figure.at("high").get<double>();
 }
 
 // The same rows, noised afresh 1,000 times: how far each figure moves is the noise that it tells. A standard deviation
@@ -56,25 +60,25 @@ void expect_noise(const EvaluationTerms& terms, const std::vector<NoisedBlock>& 
                   const std::optional<NoisedBlock>& positives = {}) {
   constexpr int kDraws = 1000;
   std::mt19937_64 engine(56);
-  NamedEstimates told;
+  std::vector<NamedFigure> told;
   std::vector<double> sums;
   std::vector<double> squares;
   std::vector<double> noise;
   for (int draw = 0; draw < kDraws; ++draw) {
-    PrivateFigures figures = private_figures(noised(blocks, engine), terms, 0.95, rows_alike);
-    if (positives) add_positives(figures, noised({*positives}, engine), rows_alike);
-    told = estimates_of(figures);
+    std::vector<Release> releases{noised(blocks, engine)};
+    if (positives) releases.push_back(noised({*positives}, engine));
+    told = named(private_figures(releases, terms, 0.95, rows_alike));
     for (std::vector<double>* sum : {&sums, &squares, &noise}) sum->resize(told.size(), 0.0);
     for (std::size_t e = 0; e < told.size(); ++e) {
-      sums[e] += told[e].second.value / kDraws;
-      squares[e] += std::pow(told[e].second.value, 2) / kDraws;
-      noise[e] += told[e].second.noise / kDraws;
+      sums[e] += told[e].value / kDraws;
+      squares[e] += std::pow(told[e].value, 2) / kDraws;
+      noise[e] += told[e].noise / kDraws;
     }
   }
   ASSERT_FALSE(told.empty());
   for (std::size_t e = 0; e < told.size(); ++e) {
     const double moved = std::sqrt(squares[e] - sums[e] * sums[e]);
-    EXPECT_NEAR(noise[e] / moved, 1.0, 0.1) << told[e].first << ", number " << e;
+    EXPECT_NEAR(noise[e] / moved, 1.0, 0.1) << told[e].name << ", number " << e;
   }
 }
 
@@ -177,12 +181,13 @@ TEST(PrivateFigures, TheNoiseOfAPointOfTheCurveIsNoLessThanThatOfItsBins) {
   std::vector<double> squares = sums;
   std::vector<double> noise = sums;
   for (int draw = 0; draw < kDraws; ++draw) {
-    const PrivateFigures figures = private_figures(noised({block}, engine), terms, 0.95);
+    const nlohmann::json figures = private_figures({noised({block}, engine)}, terms, 0.95);
     for (std::size_t point = 0; point < sums.size(); ++point) {
-      const Estimate& told = figures.roc[point].true_positives;
-      sums[point] += told.value / kDraws;
-      squares[point] += told.value * told.value / kDraws;
-      noise[point] += told.noise / kDraws;
+      const nlohmann::json& told = figures["roc"]["points"][point]["true_positive_rate"];
+      const auto value = told["value"].get<double>();
+      sums[point] += value / kDraws;
+      squares[point] += value * value / kDraws;
+      noise[point] += told["noise"].get<double>() / kDraws;
     }
   }
   for (std::size_t point = 0; point < sums.size(); ++point) {
@@ -207,8 +212,7 @@ TEST(PrivateFigures, TheIntervalOfMicroF1HoldsTheTruthOfRowsWhoseClassesErrToget
     const Release release = noised({{"sets", {2.0 * right, 4.0 * (2000.0 - right)}, 10.0},
                                     {"sets_by_class", std::vector<double>(10, 800.0), 10.0}},
                                    engine);
-    const Estimate told = *private_figures(release, terms, 0.95).micro_f1;
-    held += told.low <= truth && truth <= told.high ? 1 : 0;
+    held += holds(private_figures({release}, terms, 0.95)["micro_f1"], truth) ? 1 : 0;
   }
   EXPECT_GE(held, 0.93 * kRuns);
 }
@@ -229,30 +233,39 @@ TEST(PrivateFigures, TheLargestGapIsOfIntervalsThatHoldTogether) {
 // Two targets of unlike scales and errors, in units of the release.
 TEST(PrivateFigures, OfNumbersEachTargetHasItsOwnSumsNoiseAndScale) {
   const EvaluationTerms terms{.metrics = {M::kR2, M::kRmse}, .classes = 2, .has_targets = true};
-  std::vector<ReleasedBlock> blocks;
-  const auto add = [&](const char* name, const std::vector<double>& rows, double sigma) {
-    std::vector<std::int64_t> values;
-    for (const double value : rows) values.push_back(std::llround(value * static_cast<double>(kLossUnits)));
-    blocks.emplace_back(name, std::move(values), sigma * static_cast<double>(kLossUnits));
+  const auto with_errors = [](double noise) {
+    std::vector<ReleasedBlock> blocks;
+    const auto add = [&](const char* name, const std::vector<double>& rows, double sigma) {
+      std::vector<std::int64_t> values;
+      for (const double value : rows) values.push_back(std::llround(value * static_cast<double>(kLossUnits)));
+      blocks.emplace_back(name, std::move(values), sigma * static_cast<double>(kLossUnits));
+    };
+    blocks.emplace_back("rows", std::vector<std::int64_t>{10000}, 1e-9);
+    add("targets", {1000, -3000}, 1e-9);
+    add("squares", {900, 2500}, 1e-9);
+    add("cubes", {100, -900}, 1e-9);
+    add("fourths", {200, 1200}, 1e-9);
+    add("errors", {400, 900}, noise);
+    add("error_fourths", {50, 200}, 1e-9);
+    return Release(std::move(blocks));
   };
-  blocks.emplace_back("rows", std::vector<std::int64_t>{10000}, 1e-9);
-  add("targets", {1000, -3000}, 1e-9);
-  add("squares", {900, 2500}, 1e-9);
-  add("cubes", {100, -900}, 1e-9);
-  add("fourths", {200, 1200}, 1e-9);
-  add("errors", {400, 900}, 5.0);
-  add("error_fourths", {50, 200}, 1e-9);
-  const Release release(std::move(blocks));
+  const Release release = with_errors(5.0);
   const std::vector<double> scales{10.0, 3.0};
-  const PrivateFigures figures = private_figures_of_numbers(release, terms, 0.95, 1.0, scales);
-  ASSERT_EQ(figures.by_target.size(), 2U);
-  EXPECT_NEAR(figures.by_target[0].rmse.value, 10.0 * 0.2, 1e-6);
-  EXPECT_NEAR(figures.by_target[1].rmse.value, 3.0 * 0.3, 1e-6);
-  EXPECT_NEAR(figures.by_target[0].r2.value, 1.0 - 0.04 / (0.09 - 0.01), 1e-6);
-  EXPECT_NEAR(figures.by_target[1].r2.value, 1.0 - 0.09 / (0.25 - 0.09), 1e-6);
-  EXPECT_NEAR(figures.by_target[0].rmse.noise, 10.0 * 5.0 / 10000.0 / (2.0 * 0.2), 1e-6);
-  EXPECT_NEAR(figures.by_target[1].rmse.noise, 3.0 * 5.0 / 10000.0 / (2.0 * 0.3), 1e-6);
-  EXPECT_EQ(figures.largest_rmse, 10.0);
+  const nlohmann::json figures = private_figures({release}, terms, 0.95, 1.0, scales);
+  const auto number = [&](const char* figure, std::size_t target, const char* member) {
+    return figures[figure][target][member].get<double>();
+  };
+  ASSERT_EQ(figures["rmse_by_target"].size(), 2U);
+  EXPECT_NEAR(number("rmse_by_target", 0, "value"), 10.0 * 0.2, 1e-6);
+  EXPECT_NEAR(number("rmse_by_target", 1, "value"), 3.0 * 0.3, 1e-6);
+  EXPECT_NEAR(number("r2_by_target", 0, "value"), 1.0 - 0.04 / (0.09 - 0.01), 1e-6);
+  EXPECT_NEAR(number("r2_by_target", 1, "value"), 1.0 - 0.09 / (0.25 - 0.09), 1e-6);
+  EXPECT_NEAR(number("rmse_by_target", 0, "noise"), 10.0 * 5.0 / 10000.0 / (2.0 * 0.2), 1e-6);
+  EXPECT_NEAR(number("rmse_by_target", 1, "noise"), 3.0 * 5.0 / 10000.0 / (2.0 * 0.3), 1e-6);
+  // An interval that is wide beside 1, and not beside the largest scale, says something.
+  const nlohmann::json rmse = private_figures({with_errors(200.0)}, terms, 0.95, 1.0, scales)["rmse"];
+  EXPECT_GT(rmse["high"].get<double>() - rmse["low"].get<double>(), 1.0);
+  EXPECT_FALSE(rmse["value"].is_null());
 }
 
 // Five classes of unlike sizes, by noise and sampling: in 95 of 100 runs the interval holds the mean of their recalls.
@@ -272,8 +285,7 @@ TEST(PrivateFigures, TheIntervalOfBalancedAccuracyHoldsTheTruth) {
         block.exact.push_back(static_cast<double>(right));
         block.exact.push_back(static_cast<double>(sizes[c] - right));
       }
-      const Estimate told = *private_figures(noised({block}, engine), terms, 0.95).balanced_accuracy;
-      held += told.low <= 0.71 && 0.71 <= told.high ? 1 : 0;
+      held += holds(private_figures({noised({block}, engine)}, terms, 0.95)["balanced_accuracy"], 0.71) ? 1 : 0;
     }
     EXPECT_GE(held, 0.925 * kRuns) << sigma;
     EXPECT_LE(held, 0.975 * kRuns) << sigma;
@@ -337,9 +349,9 @@ TEST(PrivateFigures, OfFewRowsTheCalibrationErrorIsOfAsManyAsNoiseHides) {
   const Release release({ReleasedBlock("calibration", none, 10.0),
                          ReleasedBlock("calibration_gaps", std::vector<std::int64_t>(kCalibrationBins, 0),
                                        20.0 * static_cast<double>(kLossUnits))});
-  const Estimate told = *private_figures(release, terms, 0.95).calibration_error;
+  const nlohmann::json told = private_figures({release}, terms, 0.95)["calibration_error"];
   const auto bins = static_cast<double>(kCalibrationBins);
-  EXPECT_NEAR(told.noise, 20.0 * std::sqrt(bins) / (2.0 * 10.0 * std::sqrt(bins)), 1e-9);
+  EXPECT_NEAR(told["noise"].get<double>(), 20.0 * std::sqrt(bins) / (2.0 * 10.0 * std::sqrt(bins)), 1e-9);
 }
 
 }  // namespace dpreduce::simulated_figures_test

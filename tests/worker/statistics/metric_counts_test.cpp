@@ -1,6 +1,4 @@
 // What an evaluation releases of rows, and how far one row moves it.
-#include "worker/statistics/metric_counts.hpp"
-
 #include <cmath>
 #include <random>
 
@@ -8,6 +6,7 @@
 #include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/scoring_model.hpp"
+#include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce::metric_counts_test {
 
@@ -264,7 +263,7 @@ TEST(MetricCounts, NoRowOfNumbersMovesThemFurtherThanDeclaredAndSomeDoSo) {
     const ReleaseRequest request = evaluation_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
     const auto statistic_with = [&](const std::vector<double>* targets, const std::vector<double>* errors) {
       MetricCounts counts(terms, request);
-      if (targets != nullptr) counts.add(PredictedRow{.targets = *targets, .errors = *errors});
+      if (targets != nullptr) counts.add({.targets = *targets, .errors = *errors});
       return std::move(counts).take();
     };
     std::vector<Statistic> rows;

@@ -1,4 +1,5 @@
-// What an evaluation releases of test rows: counts of right and wrong answers, and sums of bounded losses.
+// Releases "evaluation" and "positives": what test rows say of a model, in counts of right and wrong answers and sums
+// of bounded losses. What is told of them: evaluate/private_figures.hpp.
 //
 //     block              elements    what a row of class y, whose largest score is of class p, adds
 //     totals             2           1 to right, or to wrong                          (accuracy; rows of losses)
@@ -55,6 +56,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -92,8 +94,8 @@ std::vector<double> curve_of_negatives(std::span<const double> negatives);
 
 /// A row as it is counted. Each part is there where a metric needs it.
 struct ScoredRow {
-  std::int32_t label;                       ///< its class, from 0 to K - 1; below 0: the model does not know it
-  std::int32_t predicted;                   ///< the class of its largest score
+  std::int32_t label = 0;                   ///< its class, from 0 to K - 1; below 0: the model does not know it
+  std::int32_t predicted = 0;               ///< the class of its largest score
   std::span<const double> scores{};         ///< K
   std::span<const double> probabilities{};  ///< K
   RowWeight weight = kWholeRow;
@@ -101,34 +103,57 @@ struct ScoredRow {
   std::span<const std::int32_t> labels{};            ///< of label sets, rising
   std::span<const std::int32_t> predicted_labels{};  ///< of the same, rising
   std::int32_t predicted_by_second = 0;              ///< of a pair of models
+  std::span<const double> targets{};                 ///< y', m numbers within the unit ball
+  std::span<const double> errors{};                  ///< e, the same
+
+  bool is_right() const { return predicted == label; }
 };
 
-/// A row with numbers, m each, as it is counted.
-struct PredictedRow {
-  std::span<const double> targets;  ///< y', within the unit ball
-  std::span<const double> errors;   ///< e, the same
-  RowWeight weight = kWholeRow;
+/// The elements of a block, as one row adds to them.
+class RowCells {
+ public:
+  RowCells(std::span<std::int64_t> elements, RowWeight weight, bool is_weighed)
+      : elements_(elements), weight_(weight), is_weighed_(is_weighed) {}
+  /// The row counts for its weight there.
+  void count(std::size_t element) const;
+  /// The same in the pair of that number: of right rows, and of wrong ones.
+  void count_in_pair(std::int64_t pair, bool is_right) const;
+  /// The row's units, times its weight.
+  void sum(std::size_t element, std::int64_t units) const;
+
+ private:
+  std::span<std::int64_t> elements_;
+  RowWeight weight_;
+  bool is_weighed_;
+};
+
+using AddRow = std::function<void(const ScoredRow& row, const RowCells& cells)>;
+
+/// A block of a metric: what is declared of it, and what a row adds to it.
+struct MetricBlock {
+  const char* name;
+  std::size_t elements;
+  double loss_weight;
+  std::uint64_t squared_l2;  ///< how far one row more or less moves it
+  std::uint64_t exchanged;   ///< how far another row does
+  bool counts_rows;          ///< in units of weights, where rows have some
+  AddRow add;
 };
 
 /// The blocks of evaluation_request, or of positives_request at a curve, row by row.
 class MetricCounts {
  public:
-  /// Throws AggregationAborted where the curve is not within [0, 1]: silos need not trust their coordinator.
+  /// `terms` outlive it. Throws AggregationAborted where the curve is not within [0, 1]: silos need not trust their
+  /// coordinator.
   MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& request, std::span<const double> curve = {});
-  /// Preconditions (asserted): classes below K, and K probabilities where they are needed.
+  /// Preconditions (asserted): classes below K, and as many probabilities, targets and errors where they are needed.
   void add(const ScoredRow& row);
-  void add(const PredictedRow& row);
   Statistic take() && { return std::move(statistic_); }
 
  private:
-  void add_positive(const ScoredRow& row);
-  void add_set(const ScoredRow& row);
-  void add_probabilities(const ScoredRow& row);
-  void add_to(const char* name, std::size_t cell, RowWeight weight);  // a row of that weight, in a block of counts
-
-  EvaluationTerms terms_;
+  const EvaluationTerms& terms_;
+  std::vector<MetricBlock> blocks_;
   Statistic statistic_;
-  std::vector<std::int64_t> curve_;  // in units of 2^-15; empty: not of positives alone
 };
 
 }  // namespace dpreduce
