@@ -4,7 +4,7 @@
 // m_c^T x, with no other matrix between, are the best there are [efron1975], and rounds only add noise that they answer
 // to themselves. Real features are far longer in some directions than in others, and means alone lose much.
 //
-// Legend: B + N the released Gram matrix of projected rows of length 1 (k x k, worker/statistics/isotropy.cpp), s its
+// Legend: B + N the released Gram matrix of projected rows of length 1 (k x k, worker/statistics/gram.cpp), s its
 // noise, n~ = trace(B + N), d features, K classes. A row's squared length is spread over d directions with shares p_j;
 // 1 / sum_j p_j^2 is the number of directions that rows take part in (participation ratio), d where all are alike.
 //

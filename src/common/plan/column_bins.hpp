@@ -1,4 +1,4 @@
-// Public bins for the sizes of numbers of any kind, by which a range is found (statistics/column_sizes.cpp).
+// Public bins for the sizes of numbers of any kind, by which a range is found (worker/statistics/sizes.cpp).
 //
 //     round 1, of y:          sign(y), floor(log2 |y|) from -60 to 60; one bin for all nearer to 0
 //     round 2, of |y - m|:    floor(2 log2 |y - m|) from -120 to 120, which is by factors of sqrt(2); one bin below

@@ -1,3 +1,73 @@
+// Sums of rows for means: of all rows, and about a public center, clipped to a public ball.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/error.hpp"
+#include "common/kernels/class_sums.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/empty_statistic.hpp"
+#include "common/plan/metric.hpp"
+#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
+#include "worker/statistic_inputs.hpp"
+#include "worker/statistics/registered_statistics.hpp"
+#include "worker/weighted_rows.hpp"
+
+namespace dpreduce {
+
+// Release "center": row_sum = sum_i q_i (d) and row_count = n (1), over rows that count, for the mean of all rows.
+//
+// Sensitivity, squared: add-remove {S^2, 1}. Replace-one {4 S^2, 0}; so that the released count keeps n a secret there
+// too, the change of one row more is protected as well, {S^2, 1}, which costs nothing. Loss weights: an error e of the
+// count moves the mean by |mean| e / n, and |mean| <= S.
+// Persons: weighed, sum and count alike, so that the mean is one of rows.
+namespace center_entry {
+
+ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
+  std::vector<SensitivityProfile> profiles{{"one row more or less", {kSquaredNorm, 1}}};
+  if (terms.adjacency == Adjacency::kReplaceOne) profiles.push_back({"another row", {4 * kSquaredNorm, 0}});
+  return {.name = "center",
+          .share = share,
+          .blocks = {{"row_sum", terms.dim, static_cast<double>(terms.dim)},
+                     {.name = "row_count",
+                      .elements = 1,
+                      .loss_weight = static_cast<double>(kSquaredNorm),
+                      .fraction_bits = terms.count_bits()}},
+          .profiles = std::move(profiles)};
+}
+
+// n d additions.
+Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> sum = statistic.block(statistic.index_of("row_sum"));
+  std::int64_t& count = statistic.block(statistic.index_of("row_count")).front();
+  const unsigned count_bits = request.blocks.back().fraction_bits;
+  std::vector<std::int32_t> one_class;  // class 0 for every row that counts
+  WeightedRows weighted(WeightPower::kWhole);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    one_class.resize(chunk.rows());
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      one_class[row] = chunk.counts(row) ? 0 : kNoLabel;
+      if (chunk.counts(row)) count += count_of_row(chunk, row, count_bits);
+    }
+    accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), one_class, {sum.data(), 1, sum.size(), sum.size()},
+                          inputs.plan.threads);
+  });
+  return statistic;
+}
+
+StatisticCost cost_of(const ReleaseRequest& request) {
+  return {.words_down = elements_of(request.blocks.front()), .row_change = RowChange::kCenter};
+}
+
+}  // namespace center_entry
+
 // Release "centred_sums", `rounds` times, at public balls, for rows of at most one class: sums of rows about a public
 // center of their class, clipped to a public ball, which a mean is refined with.
 //
@@ -10,25 +80,9 @@
 // in integers all the same; a row that fails counts without a sum.
 //
 // Sensitivity, squared, whatever the centers and radii: that of the release "class_means" with counts and one class a
-// row (class_means.hpp), since a row adds to its own class a vector of norm at most S, and 1.
+// row, since a row adds to its own class a vector of norm at most S, and 1.
 // Persons: weighed, sums and counts alike, so that means are of both.
 // Source: [biswas2020], CoinPress, the clipped step of Algorithm 3.
-#include "worker/statistics/centered_sums.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <span>
-#include <vector>
-
-#include "common/base/error.hpp"
-#include "common/lattice/lattice_rows.hpp"
-#include "common/plan/empty_statistic.hpp"
-#include "common/plan/metric.hpp"
-#include "worker/row_sensitivity.hpp"
-#include "worker/statistics/class_means.hpp"
-#include "worker/weighted_rows.hpp"
-
-namespace dpreduce {
 namespace centered_sums_entry {
 
 // Centers of noise alone may lie anywhere.
@@ -37,6 +91,15 @@ constexpr double kFarthest = 1 << 20;
 constexpr double kBelowOne = 1.0 - 0x1p-50;
 
 }  // namespace centered_sums_entry
+
+// Centers and radii in lattice units. Entries of centers are held to 2^20, so that differences from rows stay within 32
+// bits and their squares within 64.
+struct LatticeBalls {
+  LatticeBalls(const ClassBalls& balls, const Lattice& lattice);
+
+  std::vector<std::int32_t> centers;
+  std::vector<double> radii;
+};
 
 LatticeBalls::LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
   using centered_sums_entry::kFarthest;
@@ -53,6 +116,9 @@ LatticeBalls::LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
   for (const double radius : balls.radii) radii.push_back(radius * lattice.scale());
 }
 
+// q = round_to_zero(f v), v = row - center, f = S / max(|v|, radius): the row about its center on the ball's own
+// lattice. ||q||^2 <= S^2, checked in integers; a row that failed would become zeros. Cost: 4 d multiply-adds.
+// Preconditions: equal sizes.
 void center_row(std::span<const std::int16_t> row, std::span<const std::int32_t> center, double radius,
                 std::span<std::int16_t> q) {
   std::int64_t squared = 0;
@@ -76,7 +142,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.rounds >= 1);
   ReleaseTerms of_means = terms;
   of_means.metric = Metric::kEuclidean;
-  ReleaseRequest request = class_means_release(of_means, share);
+  ReleaseRequest request = registered_statistic("class_means").declare(of_means, share);
   request.name = "centred_sums";
   request.rounds = terms.rounds;
   request.blocks.front().name = "centred_sums";
@@ -118,13 +184,71 @@ StatisticCost cost_of(const ReleaseRequest& request) {
 
 }  // namespace centered_sums_entry
 
+// Release "center_rest" at a public ball: what the mean of all rows is refined with once "center" is known.
+//
+//     rest_sum = sum_i round_to_zero(f_i v_i),   v_i = q_i - z,   f_i = S / max(|v_i|, T)
+//
+// Legend: q a lattice row that counts, z a public center on the same lattice, T the ball's radius in lattice units, S =
+// 32767. The ball has the lattice's norm: in feature units noise is smaller than that of "center" by T / S.
+//
+// Sensitivity, squared, whatever center and radius: add-remove S^2, replace-one 4 S^2, since a row adds a vector of
+// norm at most S, which is checked in integers.
+// Persons: weighed, as in "center", whose count divides this sum.
+namespace center_rest_entry {
+
+ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
+  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
+  return {.name = "center_rest",
+          .share = share,
+          .blocks = {{"rest_sum", terms.dim, static_cast<double>(terms.dim)}},
+          .profiles = {{is_add_remove ? "one row more or less" : "another row",
+                        {is_add_remove ? kSquaredNorm : 4 * kSquaredNorm}}}};
+}
+
+// Preconditions (asserted): one ball of d entries.
+Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
+  const auto* const at = std::get_if<ClassBalls>(&inputs.point);
+  DPREDUCE_ASSERT(at != nullptr && at->radii.size() == 1 && at->centers.size() == lattice.dim);
+  const LatticeBalls ball(*at, lattice);
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> sum = statistic.block(statistic.index_of("rest_sum"));
+  std::vector<std::int16_t> q(lattice.dim);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (!chunk.counts(row)) continue;
+      center_row(chunk.row(row), ball.centers, ball.radii.front(), q);
+      weigh_row(q, chunk.weight(row), WeightPower::kWhole, q);
+      for (std::size_t a = 0; a < q.size(); ++a) sum[a] += q[a];
+    }
+  });
+  return statistic;
+}
+
+// Each rank has the ball's center already, and gets its radius and the mean.
+StatisticCost cost_of(const ReleaseRequest& request) {
+  return {.words_down = elements_of(request.blocks.front()) + 1.0, .row_change = RowChange::kCenter};
+}
+
+}  // namespace center_rest_entry
+
 namespace statistics {
+extern constinit const StatisticEntry center{
+    "center",          TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
+    UnitForm::kWeighed};
 extern constinit const StatisticEntry centered_sums{"centred_sums",
                                                     TakenAt::kBalls,
                                                     centered_sums_entry::request_of,
                                                     centered_sums_entry::compute,
                                                     centered_sums_entry::cost_of,
                                                     UnitForm::kWeighed};
+extern constinit const StatisticEntry center_rest{"center_rest",
+                                                  TakenAt::kBalls,
+                                                  center_rest_entry::request_of,
+                                                  center_rest_entry::compute,
+                                                  center_rest_entry::cost_of,
+                                                  UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

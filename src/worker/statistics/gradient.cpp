@@ -1,13 +1,31 @@
-#include "worker/statistics/gradient.hpp"
+// Gradients at a public point, alone and beside Hessians or counts of clipped residuals.
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/kernels/kernel_choice.hpp"
 #include "common/plan/empty_statistic.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "worker/chunk_residuals.hpp"
+#include "worker/hessian_rows.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 
+// Release "gradient", `rounds` times: gradient = sum_i rho_i q_i^T (K x d), at a public point, of residuals rho_i on
+// the lattice (residuals.hpp), |rho_i| <= S. In units of the loss: gradient / (Lattice{1, K}.scale() * Lattice{C,
+// d}.scale()).
+//
+// Sensitivity, squared: |rho q^T|_F^2 = |rho|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss, the number of
+// classes and the classes of a row: residuals are clipped as vectors.
+// Persons: clipped.
 ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 1 && terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
@@ -20,6 +38,7 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
           .profiles = {profile}};
 }
 
+// The cost of every release whose first block is a gradient: weights go to each rank.
 StatisticCost gradient_cost(const ReleaseRequest& request) {
   return {.words_down = elements_of(request.blocks.front()) / kLatticeEntriesOfWord};
 }
@@ -38,9 +57,158 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 }  // namespace gradient_entry
 
+// Release "adaptive_gradient", `rounds` times: the gradient of the release "gradient", of residuals clipped to
+// a public bound Z and in units of 1 / Z, and sides = (rows with |r| <= Z, rows with more), of rows that have a class.
+// 2 % of the release's mu^2 goes to the counts.
+//
+// Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: [esipova2023], whose batch size is
+// public where ours is counted.
+// Persons: weighed, sums and counts alike.
+namespace adaptive_gradient_entry {
+
+constexpr double kSidesShare = 0.02;
+
+ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+  ReleaseRequest request = gradient_release(terms, share);
+  request.name = "adaptive_gradient";
+  request.blocks = {
+      {"gradient", terms.classes * terms.dim, weight_of_share(1.0 - kSidesShare, static_cast<double>(kSquaredNorm))},
+      {.name = "sides",
+       .elements = 2,
+       .loss_weight = weight_of_share(kSidesShare, 1.0),
+       .fraction_bits = terms.count_bits()}};
+  request.profiles.front().squared_l2.push_back(terms.adjacency == Adjacency::kAddRemove ? 1 : 2);
+  return request;
+}
+
+Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  const GradientPoint& point = gradient_point(inputs);
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
+  const std::span<std::int64_t> sides = statistic.block(statistic.index_of("sides"));
+  const unsigned count_bits = request.blocks.back().fraction_bits;
+  ChunkResiduals residuals(point, inputs.plan.threads);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    residuals.accumulate(chunk, gradient);
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (chunk.classes_of(row).empty()) continue;
+      sides[residuals.residual_norm(row) > point.residual_norm ? 1 : 0] += count_of_row(chunk, row, count_bits);
+    }
+  });
+  return statistic;
+}
+
+}  // namespace adaptive_gradient_entry
+
+// Release "newton", `rounds` times: gradient = sum_i rho_i q_i^T (K x d) at a public point, as the release "gradient"
+// has it, and hessians: for each class c in turn the upper triangle of H_c = sum_i v_ic v_ic^T
+// (hessian_rows.hpp), in units of Lattice{C, d}.scale()^2, with symmetric noise. `hessian_share` of the release's mu^2
+// goes to the Hessians.
+//
+// Sensitivity, squared: the K matrices of one row together sum_c |v_c v_c^T|_F^2 = sum_c |v_c|^4 <= B (hessian_bound).
+// Add-remove {S^4, B}. Replace-one {4 S^4, 2 B}, since |v v^T - v' v'^T|_F^2 <= |v|^4 + |v'|^4.
+// Source: [mehta2023], Algorithm 1, without its sqrt(K). Proof: docs/explanation/sensitivities.md, "Hessians".
+// Persons: weighed, gradient and Hessians alike, so that a step is one of a weighed loss.
+// Preconditions: as hessian_bound.
+namespace hessians_entry {
+
+ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
+  DPREDUCE_ASSERT(terms.hessian_share > 0.0 && terms.hessian_share < 1.0);
+  const std::uint64_t bound = hessian_bound(terms.loss, terms.classes);
+  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
+  const double hessian_weight = terms.hessian_share / std::sqrt(static_cast<double>(bound));
+  const double gradient_weight = (1.0 - terms.hessian_share) / static_cast<double>(kSquaredNorm);
+  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm, bound}}
+                                                   : SensitivityProfile{"another row", {4 * kFourthNorm, 2 * bound}};
+  return {.name = "newton",
+          .share = share,
+          .rounds = terms.rounds,
+          .blocks = {{"gradient", terms.classes * terms.dim, gradient_weight * gradient_weight},
+                     {"hessians", terms.classes * triangle_elements(terms.dim), hessian_weight * hessian_weight,
+                      BlockNoise::kSymmetric, terms.classes}},
+          .profiles = {profile}};
+}
+
+// Adds Hessians to triangles, one class after the other, so that only one square is held.
+class HessianSums {
+ public:
+  HessianSums(std::span<std::int64_t> triangles, std::size_t classes, std::size_t dim, unsigned threads)
+      : triangles_(triangles), classes_(classes), dim_(dim), threads_(threads), square_(dim * dim) {}
+
+  void add(const LatticeRows& chunk, ChunkResiduals& residuals) {
+    const GradientPoint& point = residuals.point();
+    factors_.resize(chunk.rows() * classes_);
+    scaled_.resize(chunk.rows() * dim_);
+    residuals.for_each_row([&](std::size_t row, std::span<double>) {
+      hessian_factors(chunk.row(row), residuals.products(row), point.weights.factors(), chunk.classes_of(row),
+                      point.loss, {factors_.data() + row * classes_, classes_}, residuals.prior(row));
+    });
+    for (std::size_t c = 0; c < classes_; ++c) {
+      residuals.for_each_row([&](std::size_t row, std::span<double>) {
+        const std::span<std::int16_t> v(scaled_.data() + row * dim_, dim_);
+        scale_row(chunk.row(row), factors_[row * classes_ + c], v);
+        shrink_row(v, chunk.weight(row), v);
+      });
+      std::fill(square_.begin(), square_.end(), 0);
+      select_kernel().accumulate_gram({scaled_.data(), chunk.rows(), dim_, dim_}, {square_.data(), dim_, dim_, dim_},
+                                      threads_);
+      add_square_to(triangles_.subspan(c * triangle_elements(dim_), triangle_elements(dim_)));
+    }
+  }
+
+ private:
+  void add_square_to(std::span<std::int64_t> triangle) const {
+    for (std::size_t a = 0; a < dim_; ++a) {
+      for (std::size_t b = a; b < dim_; ++b) {
+        std::int64_t& sum = triangle[triangle_row(a, dim_) + b - a];
+        sum = ring_sum(sum, square_[a * dim_ + b]);
+      }
+    }
+  }
+
+  std::span<std::int64_t> triangles_;
+  std::size_t classes_;
+  std::size_t dim_;
+  unsigned threads_;
+  SecretVector<std::int64_t> square_;
+  std::vector<double> factors_;       // n x K
+  std::vector<std::int16_t> scaled_;  // n x d, of one class
+};
+
+// One pass over the rows. n K d^2 / 2 multiply-adds; memory: 8 d^2 bytes, and 2 d + 18 K bytes a row of a chunk (with a
+// prior 16 K more), beside the statistic's 4 K d^2.
+Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  const GradientPoint& point = gradient_point(inputs);
+  Statistic statistic = empty_statistic(request);
+  const std::size_t classes = point.weights.classes();
+  const std::size_t dim = point.weights.dim();
+  const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
+  const std::span<std::int64_t> triangles = statistic.block(statistic.index_of("hessians"));
+  DPREDUCE_ASSERT(gradient.size() == classes * dim && triangles.size() == classes * triangle_elements(dim));
+  ChunkResiduals residuals(point, inputs.plan.threads);
+  HessianSums hessians(triangles, classes, dim, inputs.plan.threads);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    residuals.assign(chunk);
+    select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
+                                       inputs.plan.threads);
+    hessians.add(chunk, residuals);
+  });
+  return statistic;
+}
+
+}  // namespace hessians_entry
+
 namespace statistics {
 extern constinit const StatisticEntry gradient{
     "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, UnitForm::kClipped};
+extern constinit const StatisticEntry adaptive_gradient{
+    "adaptive_gradient", TakenAt::kWeights, adaptive_gradient_entry::request_of, adaptive_gradient_entry::compute,
+    gradient_cost,       UnitForm::kWeighed};
+extern constinit const StatisticEntry hessians{
+    "newton",      TakenAt::kWeights, hessians_entry::request_of, hessians_entry::compute,
+    gradient_cost, UnitForm::kWeighed};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -5,8 +5,7 @@
 
 #include "common/base/error.hpp"
 
-// One line for each statistic: the entry of that name is defined in the file of that name; positives beside evaluation,
-// target_sizes and feature_sizes in column_sizes.
+// One line for each statistic: the name of its entry, in the file of its kind.
 // The release that the entry declares may have another name: ledgers, reports and noise depend on that one, so it stays
 // as it first was.
 #define DPREDUCE_STATISTICS(STATISTIC) \

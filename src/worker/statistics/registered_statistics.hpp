@@ -1,4 +1,4 @@
-// Every statistic that a method computes from rows, one file each in statistics/. What is not listed here has no pass
+// Every statistic that a method computes from rows, with its sensitivity. What is not listed here has no pass
 // over the rows; what is listed is compared with its declared sensitivity, on neighboring data sets, by a test that
 // goes through this list.
 #pragma once
