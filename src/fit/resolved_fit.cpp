@@ -17,7 +17,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/sampled_plan.hpp"
+#include "common/plan/spending.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/rank_archive.hpp"

@@ -1,7 +1,7 @@
 #include "worker/class_grams.hpp"
 
 #include "common/base/error.hpp"
-#include "common/plan/empty_statistic.hpp"
+#include "common/plan/statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"

@@ -82,7 +82,7 @@ struct ReleaseRequest {
   std::vector<BlockRequest> blocks;
   std::vector<SensitivityProfile> profiles;
   bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
-  double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (sampled_plan.hpp for others)
+  double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (spending.hpp for others)
   /// B: what a unit's rows count for together, in rows. `profiles` are of one row; a unit moves every block B times
   /// as far.
   std::uint64_t rows_per_unit = 1;

@@ -1,6 +1,7 @@
 // The values that a release makes public.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -8,6 +9,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 
@@ -40,7 +43,11 @@ class Release {
  public:
   explicit Release(std::vector<ReleasedBlock> blocks) : blocks_(std::move(blocks)) {}
   /// Throws std::logic_error where there is no block of that name.
-  const ReleasedBlock& block(std::string_view name) const;
+  const ReleasedBlock& block(std::string_view name) const {
+    const auto found = std::ranges::find(blocks_, name, &ReleasedBlock::name);
+    DPREDUCE_ASSERT(found != blocks_.end());
+    return *found;
+  }
   const std::vector<ReleasedBlock>& blocks() const { return blocks_; }
 
  private:

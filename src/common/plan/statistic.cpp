@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "common/base/error.hpp"
+#include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
 namespace {
@@ -58,6 +60,16 @@ std::span<std::uint64_t> Statistic::words() {
 
 std::span<const std::uint64_t> Statistic::words() const {
   return {reinterpret_cast<const std::uint64_t*>(elements_.data()), elements_.size()};
+}
+
+Statistic empty_statistic(const ReleaseRequest& request) {
+  std::vector<BlockShape> shape;
+  for (const BlockRequest& block : request.blocks) shape.push_back({block.name, block.elements, block.fraction_bits});
+  return Statistic(std::move(shape));
+}
+
+Statistic empty_utilities(const PlannedSelection& selection) {
+  return Statistic({{"utilities", selection.terms.groups * selection.terms.candidates, selection.fraction_bits}});
 }
 
 }  // namespace dpreduce

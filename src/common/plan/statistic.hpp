@@ -17,6 +17,9 @@
 
 namespace dpreduce {
 
+struct PlannedSelection;  // noise_plan.hpp
+struct ReleaseRequest;
+
 /// Name and size of one block, and what its integers count.
 struct BlockShape {
   std::string name;
@@ -61,5 +64,12 @@ class Statistic {
   std::vector<std::size_t> first_element_;  // of each block
   std::vector<std::int64_t> elements_;
 };
+
+/// An all-zero statistic with the blocks of `request`.
+Statistic empty_statistic(const ReleaseRequest& request);
+
+/// Zeros for a selection's utilities: one block "utilities", groups x candidates, row g holds group g. Precondition:
+/// fault_of(selection.terms) is empty.
+Statistic empty_utilities(const PlannedSelection& selection);
 
 }  // namespace dpreduce

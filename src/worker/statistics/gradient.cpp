@@ -7,7 +7,7 @@
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/kernel_choice.hpp"
-#include "common/plan/empty_statistic.hpp"
+#include "common/plan/statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/chunk_residuals.hpp"

@@ -16,7 +16,7 @@
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/empty_statistic.hpp"
+#include "common/plan/statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "common/simulation/counter_random.hpp"

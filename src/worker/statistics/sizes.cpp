@@ -5,7 +5,7 @@
 
 #include "common/base/error.hpp"
 #include "common/plan/column_bins.hpp"
-#include "common/plan/empty_statistic.hpp"
+#include "common/plan/statistic.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/statistic_entry.hpp"

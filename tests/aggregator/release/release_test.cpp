@@ -5,8 +5,8 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/empty_statistic.hpp"
-#include "common/plan/sampled_plan.hpp"
+#include "common/plan/spending.hpp"
+#include "common/plan/statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "tests/common/ledger/charged_runs.hpp"

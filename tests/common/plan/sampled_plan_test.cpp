@@ -1,4 +1,3 @@
-#include "common/plan/sampled_plan.hpp"
 
 #include "common/accounting/calibration.hpp"
 #include "common/base/error.hpp"
