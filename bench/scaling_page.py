@@ -207,7 +207,7 @@ def simulate(ranks, networks, scalings, methods, out):
 
 
 def simulate_silos(silos, networks, _, methods, out):
-    """Whole and unscaled: masks, frames and keys take what they take here. Without a seed, under which each release has a second sum, of its fingerprint."""
+    """Whole and unscaled: masks, frames and keys take what they take here."""
     with tempfile.TemporaryDirectory(dir=out) as folder:
         for count in silos:
             synth(folder, f"silos{count}", (count + 1) * SILO_ROWS, SILO_DIM, count + 1, SILO_CLASSES)

@@ -39,7 +39,7 @@ struct Fitted {
   std::string told;
 };
 
-/// What is told of a run, which is then finished: the journal of its noise is destroyed.
+/// What is told of a run, which is then finished: its file is removed.
 /// Collective. Throws as FittedRun::finish.
 Fitted finished(FittedRun& run, Communicator& ranks);
 
@@ -48,7 +48,7 @@ Fitted finished(FittedRun& run, Communicator& ranks);
 /// options of that command. Collective. Throws as fit_arrays.
 std::string evaluate_arrays(const FitCall& call, const Classifier& model, Communicator& ranks);
 
-/// The whole fit, finished: the journal of its noise is destroyed. The interpreter's lock is released while rows are
+/// The whole fit, finished: its file is removed. The interpreter's lock is released while rows are
 /// read; signals are looked after between chunks of them. Collective. Throws as fit(), and what Python raised.
 Fitted fit_arrays(const FitCall& call, Communicator& ranks);
 

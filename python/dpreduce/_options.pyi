@@ -24,8 +24,6 @@ class RegressorOptions(typing.TypedDict, total=False):
     budget_epsilon: float | None
     budget_delta: float | None
     resume: bool | None
-    checkpoint: str | os.PathLike[str] | None
-    checkpoint_every: float | None
     silos_per_person: float | None
     threads: int | None
     memory: int | None

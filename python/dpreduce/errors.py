@@ -58,7 +58,7 @@ class LedgerCorrupt(Error):
 
 
 class ResumeMismatch(Error):
-    """A checkpoint of another run."""
+    """A saved run that does not fit its ledger, or a release that is charged already."""
 
     exit_code = 7
 

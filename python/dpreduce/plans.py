@@ -107,7 +107,7 @@ class Plan:
         it the plan is for dpreduce.silos, where each silo counts its own persons.
 
         Throws UsageError where options do not parse or contradict each other, or where a fit needs more than sums over
-        all rows: batch, choose, checkpoint, resume, public rows, and methods that choose among public rows."""
+        all rows: batch, choose, resume, public rows, and methods that choose among public rows."""
         if "ledger" in options:
             raise UsageError("ledger: a plan has none; give it to start() or release()")
         columns = _names_of_features(features)

@@ -77,7 +77,7 @@ std::optional<KeptChunks> AuditedMethod::kept_rows(WorkerRows& rows, const Prepr
 }
 
 Releaser AuditedMethod::releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const {
-  return Releaser(ranks, std::move(plan), NoiseKey::from_entropy(), {.ledger_path = ledger_path}, fit_->terms());
+  return Releaser(ranks, std::move(plan), RunFile(), {.ledger_path = ledger_path}, fit_->terms());
 }
 
 Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows,
@@ -90,8 +90,7 @@ Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, c
     preprocessing = watched.preprocessing;
     if (watcher) watcher(watched);
   };
-  FittedRun fitted = train(fit_, rows, public_rows, alone,
-                           FitAccount{.charging = {.ledger_path = ledger_path}, .journal = NoiseKey::from_entropy()},
+  FittedRun fitted = train(fit_, rows, public_rows, alone, FitAccount{.charging = {.ledger_path = ledger_path}},
                            {.memory_bytes = kMostRowMemory, .watcher = keep});
   fitted.finish();
   std::filesystem::remove(ledger_path);

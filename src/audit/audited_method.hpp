@@ -1,5 +1,5 @@
 // `fit` as an audit runs it: the real path from rows to releases and model, with a secret and a ledger of its own for
-// every run. Its journal stays in memory: such a run is never resumed.
+// every run. Nothing of it is saved: such a run is never gone on with.
 #pragma once
 
 #include <cstdint>

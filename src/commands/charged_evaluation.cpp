@@ -26,12 +26,12 @@
 namespace dpreduce {
 namespace {
 
-void print_private(const nlohmann::json& report, const ResolvedFit& run) {
+void print_private(const nlohmann::json& report, const ResolvedFit& run, const LedgerHead& ledger) {
   const PrivacyOptions& privacy = run.options().privacy;
   fmt::print("privacy    {}, {}, of each {}{}\n", guarantee_text(*run.plan().guarantee, privacy.budget),
              to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row",
              run.plan().is_private ? "" : fmt::format("; {}, so NOT private", words_of(run.plan().forfeits)));
-  fmt::print("ledger     {}\n", privacy.ledger);
+  fmt::print("ledger     {}: {}\n", privacy.ledger, text_of(ledger));
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
   const ToldFigures told = *told_figures(JsonFields(report, "report"));
   for (const auto& [name, text] : told_lines(told)) fmt::print("{:<22} {}\n", name, text);
@@ -89,15 +89,11 @@ class PrivateEvaluation {
                          open_.training);
       }
       if (!ranks_.is_coordinator()) return;
-      try {
-        if (account.goes_on() && !output.overwrite) require_report_of(account.journal, output.report);
-        const Existing existing = output.overwrite || account.goes_on() ? Existing::kReplace : Existing::kKeep;
+      tell_of_account(account, output);
+      open_outputs_of(account, output, [&](Existing existing) {
         if (!output.report.empty()) report_.emplace(output.report, existing);
         if (!output.html.empty()) page_.emplace(output.html, existing);
-      } catch (const Error&) {
-        if (account.journal.is_new()) account.journal.destroy();
-        throw;
-      }
+      });
     });
   }
 
@@ -121,7 +117,7 @@ class PrivateEvaluation {
       if (options_.output.format == OutputFormat::kJson) {
         fmt::print("{}\n", json_text(report, 2));
       } else {
-        print_private(report, *run.fit);
+        print_private(report, *run.fit, run.releaser->ledger().head());
       }
     });
   }

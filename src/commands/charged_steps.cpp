@@ -12,6 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_format.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/masking/roster.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -78,13 +79,34 @@ void warn_on_error_stream(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
 
-void require_report_of(const RunJournal& journal, const std::string& path) {
+void tell_of_account(const FitAccount& account, const OutputOptions& output) {
+  for (const std::string& note : account.notes) warn_on_error_stream("dpreduce: " + note);
+  if (output.quiet || output.format == OutputFormat::kJson) return;
+  fmt::print("ledger     {} before: {}\n", account.charging.ledger_path, text_of(account.begins_at));
+  std::fflush(stdout);
+}
+
+namespace {
+
+void require_report_of(const RunFile& file, const std::string& path) {
   if (path.empty() || !is_file(path)) return;
-  std::ifstream file(path, std::ios::binary);
-  const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
-  if (report.is_object() && journal.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
+  std::ifstream stream(path, std::ios::binary);
+  const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(stream), {}});
+  if (report.is_object() && file.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
   throw BadInput(fmt::format(
       "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
+}
+
+}  // namespace
+
+void open_outputs_of(FitAccount& account, const OutputOptions& output, const std::function<void(Existing)>& open) {
+  try {
+    if (account.goes_on && !output.overwrite) require_report_of(account.file, output.report);
+    open(output.overwrite || account.goes_on ? Existing::kReplace : Existing::kKeep);
+  } catch (const Error&) {
+    if (account.file.is_new()) account.file.remove();
+    throw;
+  }
 }
 
 std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise) {

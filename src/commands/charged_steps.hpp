@@ -1,14 +1,16 @@
 // Steps that every command has whose run is charged on a ledger, and may be one among silos.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "aggregator/release/release.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/files/atomic_file.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/party_log.hpp"
+#include "fit/fit_account.hpp"
 #include "methods/options/fit_options.hpp"
 #include "run/timings.hpp"
 
@@ -35,8 +37,14 @@ Timings::OnPhase phases_to_log(const Communicator& ranks);
 /// A line for the user, on standard error.
 void warn_on_error_stream(const std::string& line);
 
-/// Throws BadInput where there is a file in the place of the report, and it is no report of a run of that journal.
-void require_report_of(const RunJournal& journal, const std::string& path);
+/// Tells the user what earlier runs have left and, on standard output where that is text, where the ledger stands: who
+/// keeps that elsewhere sees by it when an older copy of the ledger has taken its place. On the coordinator.
+void tell_of_account(const FitAccount& account, const OutputOptions& output);
+
+/// Opens what a run writes, by `open`, before anything is spent: a run that goes on replaces what the one before has
+/// left, if it is that. An account that cannot be used removes its new file. Throws BadInput where there is a file in
+/// the place of the report, and it is no report of a run that this one goes on from; what `open` throws.
+void open_outputs_of(FitAccount& account, const OutputOptions& output, const std::function<void(Existing)>& open);
 
 /// A page on the report and, where the run has noise, the ledger as the run has left it.
 std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise);

@@ -170,6 +170,7 @@ class FitSteps {
   const FitOptions& options() const { return open_.fit->options(); }
   const FitPlan& plan() const { return open_.fit->plan(); }
 
+  Existing existing_outputs() const { return options().output.overwrite ? Existing::kReplace : Existing::kKeep; }
   bool keeps_statistics() const { return !options().statistics.empty(); }
 
   OpenFit opened() {
@@ -214,7 +215,7 @@ class FitSteps {
       }
       require_outputs_apart(options(), open_, test_rows_, ranks_.rank());
       if (ranks_.is_coordinator() && !options().privacy.resume) {
-        outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
+        outputs_.emplace(options(), plan(), existing_outputs());
       }
     });
     require_room_to_test();
@@ -247,16 +248,13 @@ class FitSteps {
 
   void open_outputs(std::optional<FitAccount>& account) {
     ranks_.together([&] {
-      if (!ranks_.is_coordinator() || outputs_) return;
-      goes_on_ = account && account->goes_on();
-      const bool replaces = options().output.overwrite || goes_on_;
-      try {
-        if (goes_on_ && !options().output.overwrite) require_report_of(account->journal, options().output.report);
-        outputs_.emplace(options(), plan(), replaces ? Existing::kReplace : Existing::kKeep);
-      } catch (const Error&) {
-        if (account && account->journal.is_new()) account->journal.destroy();
-        throw;
-      }
+      if (!ranks_.is_coordinator()) return;
+      if (account) tell_of_account(*account, options().output);
+      if (outputs_) return;
+      if (!account) return static_cast<void>(outputs_.emplace(options(), plan(), existing_outputs()));
+      goes_on_ = account->goes_on;
+      open_outputs_of(*account, options().output,
+                      [&](Existing existing) { outputs_.emplace(options(), plan(), existing); });
     });
   }
 
@@ -278,7 +276,7 @@ class FitSteps {
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
       outputs_->write_model(
-          options(), keeps_statistics() ? to_bytes(keeper_.taken(*open_.fit)) : to_bytes(run.classifier), goes_on_);
+          options(), keeps_statistics() ? to_bytes(keeper_.taken(*run.fit)) : to_bytes(run.classifier), goes_on_);
     });
     run.timings.end_phase("write");
     const std::optional<TestFigures> test = tested(run);
@@ -407,7 +405,7 @@ CommandEntry fit_command() {
       "  mpirun -n 6 dpreduce fit --secure-aggregation --threshold 4 --train-x 'silo{rank}/x.npy' --train-y "
       "'silo{rank}/y.npy' --classes 10 --mu 1\n"
       "  mpirun -n 6 dpreduce fit --secure-aggregation --config common.toml --silo-config 'silo{rank}.toml'\n"
-      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 [--resume after a crash]\n"
       "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
       "  dpreduce fit --config run.toml --dry-run";
   command.chosen = [options](const ParsedCommand& parsed) {

@@ -16,7 +16,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/output_format.hpp"
 #include "common/ledger/ledger_key.hpp"
-#include "common/ledger/run_journal.hpp"
+#include "common/ledger/run_file.hpp"
 #include "report/ledger_text.hpp"
 #include "report/reported_run.hpp"
 
@@ -51,11 +51,6 @@ LedgerHead reported_head(const std::string& report) {
                  ": does not say where the ledger stood: its run charged nothing, or an earlier version made it");
 }
 
-// The ids under which a run has charged. It gets a new one each time that it has to begin anew.
-std::vector<std::string> names_of(const std::string& run, const std::optional<RunJournal>& journal) {
-  return journal ? journal->run_ids() : std::vector{run};
-}
-
 // Each command has some of them.
 struct LedgerOptions {
   std::string ledger = "ledger.jsonl";
@@ -85,11 +80,11 @@ void verify(const LedgerOptions& options) {
 
 void release(const LedgerOptions& options) {
   require_file(options.ledger);
-  // The journal's lock tells whether the run is alive, and keeps it from being resumed meanwhile.
-  std::optional<RunJournal> journal = RunJournal::of_run(options.ledger, options.run, LockedJournal::kRefuse);
+  // The lock of the run's file tells whether it is alive, and keeps others from going on with it meanwhile.
+  std::optional<RunFile> file = RunFile::of_run(options.ledger, options.run);
   Ledger ledger(options.ledger);
   bool was_open = false;
-  for (const std::string& run : names_of(options.run, journal)) {
+  for (const std::string& run : file ? file->run_ids() : std::vector{options.run}) {
     const OpenRun* open = ledger.current().open_run(run);
     const Reservation remains = open != nullptr ? open->remains : Reservation{};
     if (!ledger.end(run, RunOutcome::kReleased)) continue;
@@ -97,13 +92,13 @@ void release(const LedgerOptions& options) {
     fmt::print("{}: run {} is given up; what it had reserved and not charged is given back:\n", options.ledger, run);
     print_remains(remains);
   }
-  if (!was_open && !journal) {
+  if (!was_open && !file) {
     throw UsageError("ledger release " + options.run + ": " + options.ledger +
                      " has no run of that name that has not ended (dpreduce ledger show names those)");
   }
-  if (!journal) return;
-  journal->destroy();
-  fmt::print("its journal is destroyed: nobody can repeat or compute its noise\n");
+  if (!file) return;
+  file->remove();
+  fmt::print("what it had released and saved is removed: no run can go on with it\n");
 }
 
 }  // namespace
@@ -149,8 +144,8 @@ CommandEntry ledger_command() {
   released.options.text("run", options->run, "the run, as ledger show names it").required();
   declare_ledger(released.options);
   released.footer =
-      "The run can then be resumed no more: what it needs to repeat its noise is destroyed. A run that is alive is\n"
-      "refused.\n\nExamples:\n  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
+      "No run can then go on with it: what it has saved is removed. A run that is alive is refused.\n\nExamples:\n  "
+      "dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
   return command;
 }
 

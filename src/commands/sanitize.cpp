@@ -93,13 +93,14 @@ std::unique_ptr<ChargedRun> account_of(const SanitizeOptions& options, const Noi
                               {"bad_rows", to_string(options.bad_rows)}};
   std::optional<DataSetBudget> limit;
   if (options.limit_epsilon) limit = data_set_budget(*options.limit_epsilon, *options.limit_delta);
-  auto account = std::make_unique<ChargedRun>(plan, RunJournal(new_key(options)), Charging{options.ledger, limit},
-                                              RunTerms{.method = "sanitize",
-                                                       .accountant = options.budget.accountant,
-                                                       .epsilon = options.budget.epsilon,
-                                                       .delta = options.budget.delta,
-                                                       .config_digest = to_hex(sha256(json_text(config))),
-                                                       .version = version()});
+  auto account = std::make_unique<ChargedRun>(
+      plan, RunFile(), Charging{.ledger_path = options.ledger, .limit = limit, .seed = options.seed},
+      RunTerms{.method = "sanitize",
+               .accountant = options.budget.accountant,
+               .epsilon = options.budget.epsilon,
+               .delta = options.budget.delta,
+               .config_digest = to_hex(sha256(json_text(config))),
+               .version = version()});
   account->open();
   return account;
 }

@@ -1,6 +1,5 @@
 #include "fit/fit.hpp"
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,8 +37,8 @@ void require_callable(const FitOptions& options, const Communicator& ranks, Acco
     throw UsageError(
         "--budget-epsilon: a limit is kept on a ledger: give --ledger; with accounts kept elsewhere check it there");
   }
-  if (options.privacy.resume || !options.output.checkpoint.empty()) {
-    throw UsageError("--checkpoint, --resume: a run is resumed by its ledger; accounts are kept elsewhere here");
+  if (options.privacy.resume) {
+    throw UsageError("--resume: a run is gone on with by its ledger; accounts are kept elsewhere here");
   }
 }
 
@@ -60,7 +59,6 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
     compared.machine = {};
     compared.privacy.ledger.clear();
     compared.output = {};
-    if (!options.output.checkpoint.empty()) compared.output.checkpoint = "given";
     compared.data.test = {};
     compared.data.train.feature_names.clear();  // compared by name, below
     own = archived(compared) + std::to_string(static_cast<int>(accounts));
@@ -86,24 +84,8 @@ namespace {
 std::unique_ptr<Releaser> make_releaser(const ResolvedFit& fit, Communicator& ranks,
                                         std::optional<FitAccount>& account) {
   if (!account) return std::make_unique<Releaser>(ranks);
-  return std::make_unique<Releaser>(ranks, *fit.plan().noise, std::move(account->journal), account->charging,
-                                    fit.terms(), shares_of_silos(fit.options(), ranks));
-}
-
-// From here on the run's releases are recorded in the checkpoint, and those that it holds already are taken from it.
-// Collective.
-void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, const ResolvedFit& fit) {
-  std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
-  run.ranks().broadcast(has_ended);
-  // Where the run has ended, no row is read again, and the secret is gone by which rows could be compared.
-  if (has_ended[0] == std::byte{0}) require_same_rows(run.rows(), releaser, run.ranks());
-  run.ranks().together([&] {
-    if (log == nullptr) return;
-    log->bind(releaser.run_id(), run_binding(fit.options(), fit.plan()));
-    releaser.require_charged(log->release_labels());
-  });
-  run.record_in(log);
-  run.end_phase("checkpoint");
+  return std::make_unique<Releaser>(ranks, *fit.plan().noise, std::move(account->file), account->charging, fit.terms(),
+                                    shares_of_silos(fit.options(), ranks));
 }
 
 ProgressOf or_silent(ProgressOf progress) {
@@ -194,8 +176,8 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
   DPREDUCE_ASSERT(fit->options().data.weighs_rows() == training.has_weights());
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
-  std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
+  if (!releaser->lost().empty()) fit = std::make_shared<const ResolvedFit>(fit->with_lost(releaser->lost()));
   terms.timings.end_phase("open");
 
   std::optional<FittedRun> fitted;
@@ -206,16 +188,11 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                     {.watcher = std::move(terms.watcher),
                      .observer = ranks.is_coordinator() ? terms.observer : nullptr,
                      .source = terms.source});
-    if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);
-    const std::size_t resumed = log ? log->release_labels().size() : 0;
     prepare_rows(run, fit->options());
     LinearScores scores = trained_scores(fit->method(), run, fit->options());
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) {
       releaser->finish();  // nothing more of its rows is asked for
     }
-    ranks.together([&] {
-      if (log) log->flush();
-    });
     run.end_phase("solve");
     ranks.together([&] {
       Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing());
@@ -226,9 +203,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                                                          : std::nullopt,
                                .chosen_setting = run.choices().chosen_setting(),
                                .timings = Timings(),
-                               .resumed_releases = resumed,
                                .folder = std::move(folder),
-                               .log = std::move(log),
                                .releaser = std::move(releaser),
                                .ranks = &ranks});
     });

@@ -4,8 +4,7 @@
 //     fit(options, rows, ranks)   the same                                   rows in memory
 //
 // Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then every
-// rank calls finish(). Until that a killed run can be resumed by its journal; with the journal, the noise could be
-// taken off as well.
+// rank calls finish(). Until that another run can go on with what a killed one has saved.
 #pragma once
 
 #include <cstddef>
@@ -68,23 +67,21 @@ struct TrainingTerms {
 
 /// The result of a fit. On every rank, where the classifier is the same.
 struct FittedRun {
-  std::shared_ptr<const ResolvedFit> fit;
+  std::shared_ptr<const ResolvedFit> fit;  ///< its guarantee is of runs that this one goes on from as well
   Classifier classifier;  ///< its parts are the linear scores, with the guarantee where there is one; of an
                           ///< evaluation the model that was evaluated, of a release all zeros
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
   Timings timings;                              ///< so far
-  std::size_t resumed_releases = 0;             ///< taken from the checkpoint; at the coordinator
   // These keep the charges, and are destroyed in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
-  std::unique_ptr<ReleaseLog> log;     ///< the checkpoint, locked; at the coordinator
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
   Communicator* ranks = nullptr;       ///< which outlive this, where they are
 
-  /// Call it when the result is kept: the run ends on the ledger, and its journal is destroyed. Collective; does
-  /// nothing without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is
-  /// given back, and its journal stays where it has charged something. Throws as Releaser::finish at the coordinator,
-  /// PeerFailed elsewhere.
+  /// Call it when the result is kept: the run ends on the ledger, and its file is removed. Collective; does nothing
+  /// without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is given
+  /// back, and its file stays where it has charged something. Throws as Releaser::finish at the coordinator, PeerFailed
+  /// elsewhere.
   void finish();
 };
 

@@ -1,5 +1,6 @@
 #include "fit/fit_account.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ledger/ledger.hpp"
+#include "common/ledger/old_journals.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/silos/payload_archive.hpp"
 #include "methods/registry.hpp"
@@ -20,80 +22,98 @@
 namespace dpreduce {
 namespace {
 
-// The ledger can be read, verifies, and can be written, as far as that shows in advance.
-void require_usable_ledger(const FitOptions& options) {
+// The ledger can be read, verifies, and can be written, as far as that shows in advance; returns where it stands.
+LedgerHead require_usable_ledger(const FitOptions& options) {
   const std::string& path = options.privacy.ledger;
-  Ledger::read(path);
+  LedgerHead head = Ledger::read(path).head();
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
     throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is yours", path));
   }
+  return head;
 }
 
-// The folder of what the run has released: empty, or of a run with this very binding. On the coordinator.
-std::unique_ptr<ReleaseLog> open_log(const FitOptions& options, const nlohmann::json& binding) {
-  if (options.output.checkpoint.empty()) return nullptr;
-  const LogStart start = options.privacy.resume ? LogStart::kResume : LogStart::kNewRun;
-  auto log = std::make_unique<ReleaseLog>(options.output.checkpoint, start, options.output.checkpoint_every);
-  log->require_binding(binding);
-  return log;
+// Why the run saves nothing that a later one could go on with; empty where it does.
+std::string reason_to_save_nothing(const ResolvedFit& fit) {
+  if (fit.options().privacy.seed) return "--seed: a run that anybody can repeat promises nothing";
+  if (!fit.plan().is_private) return "a run that is not private promises nothing";
+  if (method_entry(fit.options().method).each_rank_is_a_silo) return "noised gradients stay with their silos";
+  return {};
 }
 
-// The coordinator's: that of the run to go on with, or a new one. Other ranks' secrets are of this run alone: silos
-// that add shares of the noise draw them from these, elsewhere they are never used. Nobody resumes a run among silos.
-RunJournal open_journal(const FitOptions& options, const Communicator& ranks, const ReleaseLog* log,
-                        const nlohmann::json& binding) {
-  if (!ranks.is_coordinator() || ranks.silos() != nullptr) return RunJournal(new_secret(options));
-  if (log != nullptr && !log->run_id().empty()) {
-    std::optional<RunJournal> journal = RunJournal::of_run(options.privacy.ledger, log->run_id());
-    if (journal) return std::move(*journal);
-    if (log->recorded() > 0) return RunJournal::of_ended(log->run_id());  // else the run ended before its first release
+// Sentences on runs that died beside this one.
+std::vector<std::string> notes_on_the_dead(const std::string& ledger, const std::string& config,
+                                           const LedgerState& state, bool saves) {
+  std::vector<std::string> notes;
+  for (const RunFile::DeadRun& dead : RunFile::dead_runs(ledger, state)) {
+    const bool is_same = dead.config == config && saves;
+    notes.push_back(fmt::format(
+        "run {} ended early and left {} release{}: {}; `dpreduce ledger release {} --ledger {}` gives it up",
+        dead.run_id, dead.releases, dead.releases == 1 ? "" : "s",
+        is_same ? "the same command with --resume goes on with it" : "it has other options than this run", dead.run_id,
+        ledger));
   }
-  const std::string digest = to_hex(sha256(json_text(binding)));
-  if (options.privacy.resume) {
-    // A run with a checkpoint has written it before its first charge.
-    const ResumableJournal which = log != nullptr ? ResumableJournal::kUncharged : ResumableJournal::kAny;
-    std::optional<RunJournal> journal = RunJournal::take_over(options.privacy.ledger, digest, which);
-    if (journal) return std::move(*journal);
+  return notes;
+}
+
+// On the coordinator, of a run whose ranks trust each other.
+void open_run_file(FitAccount& account, const ResolvedFit& fit) {
+  const PrivacyOptions& privacy = fit.options().privacy;
+  const std::string nothing_saved = reason_to_save_nothing(fit);
+  if (privacy.resume && !nothing_saved.empty()) {
+    throw UsageError(fmt::format("--resume: nothing of this run is saved: {}; leave it out", nothing_saved));
   }
-  return RunJournal::make(options.privacy.ledger, digest, new_secret(options));
+  for (const std::string& run : give_up_journals(privacy.ledger)) {
+    account.notes.push_back(fmt::format(
+        "run {} of an earlier version is given up, and its journal removed: noise is not repeated any more", run));
+  }
+  const LedgerState state = Ledger::read(privacy.ledger);
+  account.begins_at = state.head();
+  RunFile::remove_ended(privacy.ledger, state);
+  const std::string config = to_hex(sha256(json_text(run_binding(fit.options(), fit.plan()))));
+  if (privacy.resume) {
+    if (std::optional<RunFile> file = RunFile::take_over(privacy.ledger, config, state)) {
+      account.file = std::move(*file);
+      account.goes_on = std::ranges::any_of(state.charges(), [&](const LedgerCharge& charge) {
+        return account.file.has_run(run_of(charge.entry.release_id));
+      });
+      return;
+    }
+  }
+  for (std::string& note : notes_on_the_dead(privacy.ledger, config, state, nothing_saved.empty())) {
+    account.notes.push_back(std::move(note));
+  }
+  account.file =
+      RunFile::make(privacy.ledger, config, nothing_saved.empty() ? SavesReleases::kYes : SavesReleases::kNo);
 }
 
 }  // namespace
 
-NoiseKey new_secret(const FitOptions& options) {
-  return options.privacy.seed ? NoiseKey::from_seed(*options.privacy.seed) : NoiseKey::from_entropy();
-}
-
 std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks) {
   if (!fit.plan().noise) return std::nullopt;
   const FitOptions& options = fit.options();
-  const nlohmann::json binding = run_binding(options, fit.plan());
-  std::unique_ptr<ReleaseLog> log;
+  const std::optional<SiloConsent>& consent = options.silos.consent;
+  FitAccount account{.charging = {.ledger_path = options.privacy.ledger,
+                                  .limit = fit.plan().limit,
+                                  .most_mu = consent ? consent->most_mu_in_all : std::nullopt,
+                                  .seed = options.privacy.seed}};
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    require_usable_ledger(options);
-    log = open_log(options, binding);
+    account.begins_at = require_usable_ledger(options);
+    if (ranks.silos() == nullptr) open_run_file(account, fit);
   });
-  std::optional<RunJournal> journal;
-  ranks.together([&] { journal.emplace(open_journal(options, ranks, log.get(), binding)); });
-  const std::optional<SiloConsent>& consent = options.silos.consent;
-  return FitAccount{
-      .charging = {options.privacy.ledger, fit.plan().limit, consent ? consent->most_mu_in_all : std::nullopt},
-      .journal = std::move(*journal),
-      .is_recorded = !options.output.checkpoint.empty(),
-      .log = std::move(log)};
+  return account;
 }
 
 std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks) {
   if (!fit.plan().noise) return std::nullopt;
-  std::optional<FitAccount> account;
+  FitAccount account;
+  account.charging.seed = fit.options().privacy.seed;
   ranks.together([&] {
-    account.emplace(FitAccount{.charging = {}, .journal = new_secret(fit.options())});
     if (!ranks.is_coordinator()) return;
-    account->folder = std::make_unique<PrivateFolder>();
-    account->charging.ledger_path = *account->folder / "ledger.jsonl";
+    account.folder = std::make_unique<PrivateFolder>();
+    account.charging.ledger_path = *account.folder / "ledger.jsonl";
   });
   return account;
 }
@@ -113,11 +133,10 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.data.public_x.empty();
   binding["noise of the releases"] = {to_hex(sha256(message_of("noise plan", *plan.noise)))};
-  if (plan.makes_class_grams()) binding["candidates"] = make_method(options)->candidates();  // each is recorded
+  if (plan.makes_class_grams()) binding["candidates"] = make_method(options)->candidates();  // what is made of each is saved
   if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
   binding["models"] = digests_of_models(options.evaluation);
-  binding["seed"] = options.privacy.seed ? nlohmann::json(*options.privacy.seed) : nlohmann::json();
   return binding;
 }
 

@@ -182,6 +182,34 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
 }
 
+// The guarantee of the plan, and of these of its releases once more: adaptive composition, as of any others.
+Guarantee guarantee_with(const FitPlan& plan, BudgetOptions budget, std::span<const std::string> lost) {
+  NoisePlan once{.adjacency = plan.noise->adjacency};
+  double epsilon = plan.public_selection ? plan.public_selection->terms.epsilon : 0.0;
+  std::vector<double> mus{plan.guarantee->mu.value_or(0.0)};
+  for (const std::string& label : lost) {
+    const std::string name = label.substr(0, label.find('/'));
+    const auto selection = std::ranges::find(plan.noise->selections, name, &PlannedSelection::name);
+    if (selection != plan.noise->selections.end()) {
+      epsilon += selection->terms.epsilon;
+      mus.push_back(selection_mu(selection->terms.epsilon));
+      continue;
+    }
+    once.releases.push_back(plan.noise->release(name));
+    once.releases.back().rounds = 1;
+    once.releases.back().mu = mu_of_rounds(plan.noise->release(name), 1);
+    mus.push_back(once.releases.back().mu);
+  }
+  if (plan.public_selection) return selection_guarantee_of(budget, epsilon);
+  if (!plan.guarantee->mu) {  // rounds on samples
+    Guarantee all = *plan.guarantee;
+    all.epsilon = std::max(all.epsilon, epsilon_of(composed(spending_of(*plan.noise), spending_of(once)), all.delta));
+    return all;
+  }
+  budget.epsilon.reset();  // the stated one is of the plan alone
+  return guarantee_of(budget, gdp_compose(mus));
+}
+
 // A row of one feature that is scaled to norm C, or only multiplied, is a sign. Messages spell "1 feature(s)" as
 // scikit-learn asks of estimators.
 void require_more_than_signs(const FitOptions& options, std::size_t dim) {
@@ -260,6 +288,13 @@ ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::
 
 ResolvedFit::ResolvedFit(FitOptions resolved, FitPlan plan)
     : options_(std::move(resolved)), plan_(std::move(plan)), method_(make_method(options_)) {}
+
+ResolvedFit ResolvedFit::with_lost(std::vector<std::string> labels) const {
+  FitPlan plan = plan_;
+  plan.guarantee = guarantee_with(plan, options_.privacy.budget, labels);
+  plan.lost = std::move(labels);
+  return {options_, std::move(plan)};
+}
 
 std::optional<PrivacyStatement> ResolvedFit::statement() const {
   if (!plan_.is_private) return std::nullopt;

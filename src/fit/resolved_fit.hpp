@@ -31,6 +31,10 @@ class ResolvedFit {
   /// One that was decided elsewhere: resolved options, and the plan that follows from them.
   ResolvedFit(FitOptions resolved, FitPlan plan);
 
+  /// The same fit where runs that it goes on from have charged releases with these labels beside the plan, which
+  /// nobody was shown: they are in FitPlan::lost, and the guarantee is of all.
+  ResolvedFit with_lost(std::vector<std::string> labels) const;
+
   const FitOptions& options() const { return options_; }  ///< resolved
   const FitPlan& plan() const { return plan_; }
   const TrainingMethod& method() const { return *method_; }

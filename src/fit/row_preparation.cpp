@@ -68,11 +68,13 @@ void find_ranges_of_rows(TrainingRun& run, const FitOptions& options) {
   }
   if (!options.rows.finds_some()) return;
   const Normalize normalize = options.rows.normalize;
-  const bool is_alike = find_ranges(run, kFeatureSizes, run.rows().preprocessing().input_dim,
-                                    [&](std::vector<double> center, std::vector<double> scale) {
-                                      run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
-                                    });
+  const bool are_found_alike = find_ranges(run, kFeatureSizes, run.rows().preprocessing().input_dim,
+                                           [&](std::vector<double> center, std::vector<double> scale) {
+                                             run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
+                                           });
   if (options.rows.finds_ranges != FindRanges::kWhereColumnsDiffer) return;
+  const bool is_alike =
+      run.decision("columns", 1, [&]() -> std::vector<double> { return {are_found_alike ? 1.0 : 0.0}; }).front() != 0.0;
   // Scaled columns are comparable, so that a row's length says something.
   FeatureColumns found = run.rows().preprocessing().columns;
   run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);

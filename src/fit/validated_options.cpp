@@ -96,13 +96,6 @@ void require_valid_class_shares(const FitOptions& options) {
   }
 }
 
-void require_valid_checkpoint(const FitOptions& options) {
-  if (options.output.checkpoint.empty()) return;
-  if (options.privacy.budget.non_private) {
-    throw UsageError("--checkpoint with --non-private: it keeps what was released, which without noise are exact sums");
-  }
-}
-
 // Refuses, among silos, what would show the coordinator rows of one silo, or the exact number of all rows.
 void require_fit_for_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
@@ -130,7 +123,6 @@ void require_fit_for_silos(const FitOptions& options) {
          "the coordinator would see the utilities of all rows; use central noise, or a method that sums rows");
   refuse(options.method.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");
   refuse(options.privacy.resume, "--resume", "a run that has ended is begun anew, and charged anew");
-  refuse(!options.output.checkpoint.empty(), "--checkpoint", "a run that has ended is begun anew, and charged anew");
   refuse(silos.is_distributed() && options.method.choose && options.data.validation.x.empty(),
          "--choose and --noise distributed",
          "the coordinator would see how many rows each candidate gets right; choose by --validation-x");
@@ -220,7 +212,6 @@ void take_evaluation(FitOptions& options) {
   refuse(data.max_labels.has_value(), "with --max-labels", kAfterwards);
   refuse(data.has_targets(), "with --targets", kAfterwards);
   refuse(!data.train.weight.empty(), "with --train-weight", kAfterwards);
-  refuse(!options.output.checkpoint.empty(), "with --checkpoint", "--resume alone repeats the run at no charge");
   refuse(data.has_units() && data.test.person.empty(), "with --train-person",
          "name whose test rows are with --test-person");
   refuse(!data.has_units() && !data.test.person.empty(), "with --test-person", "it goes with --train-person");
@@ -281,7 +272,6 @@ FitOptions validated(FitOptions options) {
   require_valid_choice(options);
   require_valid_label_sets(options);
   require_public_outputs(options);
-  require_valid_checkpoint(options);
   require_fit_for_silos(options);
   require_unit_of_silos(options);
   require_valid_silos_per_person(options);

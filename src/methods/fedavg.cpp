@@ -122,8 +122,7 @@ const MethodEntry& fedavg_method() {
           {{"--choose",
             "each silo's gradients have noise of their own, and a choice would need exact counts of all silos' rows; "
             "leave it out"},
-           {"--checkpoint",
-            "it keeps what the coordinator gets, and noised gradients stay with their silos; use --resume alone"},
+           {"--resume", "noised gradients stay with their silos, and nothing of them is saved; leave it out"},
            {"--secure-aggregation",
             "its silos noise gradients of their own, which nobody adds up; leave the option out"}},
       .make = make_of<FederatedAveragingMethod>,

@@ -23,7 +23,7 @@ double least_squares_intercept(const FitOptions& options);
 /// weight G should have.
 double usual_alpha(const FitOptions& options);
 
-/// The release "class_least_squares" as numbers of classes, which a checkpoint keeps
+/// The release "class_least_squares" as numbers of classes, which a run file keeps
 /// (TrainingRun::release_class_grams): of each its triangle, its sum, its part of G and the noise of all three.
 class KeptClassGrams {
  public:

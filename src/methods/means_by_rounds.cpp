@@ -63,16 +63,17 @@ void require_valid_means(const FitOptions& options) {
 
 std::optional<double> rows_for_means(TrainingRun& run, double share) {
   const Release release = run.release("isotropy");
-  std::vector<double> count{0.0};
-  if (run.ranks().is_coordinator()) {
-    const Isotropy isotropy = isotropy_of(release.block("gram"));
-    const bool means = wants_means(isotropy, share, run.rows().lattice().dim, run.rows().classes());
-    if (means) count.front() = isotropy.rows;
-    run.choices().note(means ? "class means" : "rounds");
-  }
-  run.ranks().broadcast(count);
+  const double rows = run.decision("isotropy", 1,
+                                   [&]() -> std::vector<double> {
+                                     const Isotropy isotropy = isotropy_of(release.block("gram"));
+                                     const bool means =
+                                         wants_means(isotropy, share, run.rows().lattice().dim, run.rows().classes());
+                                     return {means ? isotropy.rows : 0.0};
+                                   })
+                          .front();
+  if (run.ranks().is_coordinator()) run.choices().note(rows > 0.0 ? "class means" : "rounds");
   run.end_phase("isotropy");
-  return count.front() > 0.0 ? std::optional(count.front()) : std::nullopt;
+  return rows > 0.0 ? std::optional(rows) : std::nullopt;
 }
 
 LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count) {

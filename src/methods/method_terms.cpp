@@ -114,7 +114,7 @@ constexpr std::array kFitTerms{
     FitTerm{"--select", [](const FitOptions& fit) { return fit.rows.select > 0; }},
     FitTerm{"--select-by t", [](const FitOptions& fit) { return fit.rows.select_by == SelectBy::kT; }},
     FitTerm{"--select-share", [](const FitOptions& fit) { return fit.rows.select_share.has_value(); }},
-    FitTerm{"--checkpoint", [](const FitOptions& fit) { return !fit.output.checkpoint.empty(); }},
+    FitTerm{"--resume", [](const FitOptions& fit) { return fit.privacy.resume; }},
     FitTerm{"--targets", [](const FitOptions& fit) { return fit.data.has_targets(); }},
     FitTerm{"--secure-aggregation", [](const FitOptions& fit) { return fit.silos.secure_aggregation; }},
 };

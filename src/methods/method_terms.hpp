@@ -27,7 +27,7 @@ struct MethodOption {
 /// All of them, in the order of help.
 std::span<const MethodOption> method_options();
 
-/// A value of an option of all fits, "--center moments", or one of another room, "--checkpoint".
+/// A value of an option of all fits, "--center moments", or one of another room, "--resume".
 struct FitTerm {
   std::string_view name;
   bool (*is_given)(const FitOptions& options);

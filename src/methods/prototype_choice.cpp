@@ -72,8 +72,7 @@ std::vector<RefusedOption> refused_by_public_choice() {
           {"--center dp", "a noised mean would end the pure guarantee; use --center public"},
           {"--select",
            "features are ranked by noised sums, which would end the pure guarantee; use --pca, which takes --public-x"},
-          {"--max-labels above 1", "a row counts for the prototypes of one class"},
-          {"--checkpoint", "it has no noised sums to keep; --resume alone repeats a choice"}};
+          {"--max-labels above 1", "a row counts for the prototypes of one class"}};
 }
 
 void require_public_choice(const FitOptions& options) {

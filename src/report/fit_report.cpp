@@ -128,11 +128,13 @@ void add_words(nlohmann::json& report, const FitOptions& options) {
 
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy) {
   const LedgerHead head = releaser.ledger().head();
-  return {{"run", releaser.run_id()},
-          {"spent", spent_json(releaser.ledger(), privacy)},
-          {"public_key", head.public_key},
-          {"lines", head.lines},
-          {"last_line_sha256", head.last_line_sha256}};
+  nlohmann::json json{{"run", releaser.run_id()},
+                      {"spent", spent_json(releaser.ledger(), privacy)},
+                      {"public_key", head.public_key},
+                      {"lines", head.lines},
+                      {"last_line_sha256", head.last_line_sha256}};
+  if (const std::vector<std::string> before = releaser.runs_before(); !before.empty()) json["goes_on_from"] = before;
+  return json;
 }
 
 namespace {
@@ -218,8 +220,6 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (!run.chosen_setting.empty()) report["choice"] = choice_json(run);
   // Where accounts are kept elsewhere, the run has had a ledger of its own, which is gone with it.
   if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
-  if (run.log)
-    report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
   return report;
 }
 
@@ -228,7 +228,7 @@ void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
   for (const BlockFigures& block : figures.blocks()) by_block[{block.release, block.block}] = &block;
   for (nlohmann::json& release : report["privacy"]["releases"]) {
     const auto block = by_block.find({release["release"].get<std::string>(), release["name"].get<std::string>()});
-    if (block == by_block.end()) continue;
+    if (block == by_block.end() || release.contains("shown")) continue;
     release["norm"] = block->second->norm;
     release["noise_norm"] = block->second->noise_norm;
   }
@@ -311,8 +311,13 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
                plan.is_private ? "" : fmt::format("; {}, so NOT private", words_of(plan.forfeits)));
     print_unit(options);
+    if (!plan.lost.empty()) {
+      fmt::print("           {} release{} of runs before were charged and never shown; the promise counts them\n",
+                 plan.lost.size(), plan.lost.size() == 1 ? "" : "s");
+    }
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
+    fmt::print("           {}\n", text_of(run.releaser->ledger().head()));
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
   }
@@ -333,10 +338,6 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
                                                                 : "of one size as far as noise lets see: as they are");
   }
   fmt::print("{} {}\n", options.statistics.empty() ? "model     " : "statistics", options.output.out);
-  if (report.contains("checkpoint")) {
-    fmt::print("checkpoint {}, {} releases taken from it\n", options.output.checkpoint,
-               report["checkpoint"]["resumed_releases"].get<std::uint64_t>());
-  }
   if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
   if (!options.output.html.empty()) fmt::print("page       {}\n", options.output.html);
   if (report.contains("test")) print_test(report);

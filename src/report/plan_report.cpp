@@ -1,5 +1,6 @@
 #include "report/plan_report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <string_view>
@@ -48,6 +49,27 @@ nlohmann::json block_json(const PlannedBlock& block, const std::string& release,
   return json;
 }
 
+// Blocks of one round, which were shown, or charged and lost with their process.
+void add_blocks(nlohmann::json& releases, const PlannedRelease& release, const std::string& label, bool is_shown) {
+  for (const PlannedBlock& block : release.blocks) {
+    releases.push_back(block_json(block, label, release.sampling_rate));
+    if (!is_shown) releases.back()["shown"] = false;
+  }
+}
+
+nlohmann::json selection_json(const PlannedSelection& selection, bool is_shown) {
+  nlohmann::json json{{"name", selection.name},
+                      {"mechanism", to_string(selection.terms.mechanism)},
+                      {"sensitivity", selection.terms.sensitivity},
+                      {"epsilon", selection.terms.epsilon},
+                      {"mu", selection_mu(selection.terms.epsilon)},
+                      {"candidates", selection.terms.candidates},
+                      {"chosen", selection.terms.chosen},
+                      {"groups", selection.terms.groups}};
+  if (!is_shown) json["shown"] = false;
+  return json;
+}
+
 }  // namespace
 
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
@@ -68,20 +90,20 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
     json["warning"] = weakness;
   for (const PlannedRelease& release : plan.noise->releases) {
     for (std::uint64_t round = 1; round <= release.rounds; ++round) {
-      for (const PlannedBlock& block : release.blocks) {
-        json["releases"].push_back(block_json(block, label_of_round(release, round), release.sampling_rate));
-      }
+      add_blocks(json["releases"], release, label_of_round(release, round), true);
     }
   }
   for (const PlannedSelection& selection : plan.noise->selections) {
-    json["selections"].push_back({{"name", selection.name},
-                                  {"mechanism", to_string(selection.terms.mechanism)},
-                                  {"sensitivity", selection.terms.sensitivity},
-                                  {"epsilon", selection.terms.epsilon},
-                                  {"mu", selection_mu(selection.terms.epsilon)},
-                                  {"candidates", selection.terms.candidates},
-                                  {"chosen", selection.terms.chosen},
-                                  {"groups", selection.terms.groups}});
+    json["selections"].push_back(selection_json(selection, true));
+  }
+  for (const std::string& label : plan.lost) {
+    const std::string name = label.substr(0, label.find('/'));
+    const auto selection = std::ranges::find(plan.noise->selections, name, &PlannedSelection::name);
+    if (selection != plan.noise->selections.end()) {
+      json["selections"].push_back(selection_json(*selection, false));
+    } else {
+      add_blocks(json["releases"], plan.noise->release(name), label, false);
+    }
   }
   return json;
 }

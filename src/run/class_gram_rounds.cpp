@@ -1,12 +1,12 @@
 // A release in parts, class by class: TrainingRun::release_class_grams.
 //
-//     first pass  ->  digest, charge  ->  G and class sums, noised, to every rank
+//     first pass  ->  reservation  ->  G and class sums, noised, to every rank
 //     round of P classes, one owner each:
 //       every rank:  A_j of its rows, for a few classes at a time  ->  noise, reduction to the owners
 //       every owner: its class is handed over, all at once, and dropped; what was made of it goes to the coordinator
+//     charge, record of G, class sums and what was made of all classes  ->  shown
 //
-// A run that goes on from a log makes the first pass again, for the digest that its noise is bound to, and then the
-// classes that the log has not.
+// It is one release: until its charge is on the disk, nobody is shown any of it, and a run that dies has paid nothing.
 //
 // Reductions go on while the next few matrices are computed, and while classes are handed over.
 //
@@ -14,17 +14,21 @@
 // rows of some class of every round.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
 #include <utility>
 
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
 #include "common/plan/triangle.hpp"
-#include "run/class_solutions.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "run/training_run.hpp"
 #include "worker/class_grams.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr const char* kSolutions = "solutions";  // the last block of a record
 
 std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
   const std::size_t stride = (classes + ranks - 1) / ranks;
@@ -50,19 +54,16 @@ ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t e
 // What the first pass and each class add to the release: of this rank's rows, or, from a source, of all rows.
 class AddedGrams {
  public:
-  AddedGrams(const ReleaseRequest& request, const StatisticInputs& inputs, std::span<const std::byte, 32> secret,
-             std::vector<std::size_t> order)
-      : hasher_(std::in_place, secret, inputs.transform.output_dim()),
+  AddedGrams(const ReleaseRequest& request, const StatisticInputs& inputs, std::vector<std::size_t> order)
+      : hasher_(std::in_place, std::span<const std::byte, 32>(secret_of_digests()), inputs.transform.output_dim()),
         own_(std::in_place, request, inputs, *hasher_, std::move(order)),
-        digests_{own_->digest()},
         sums_(own_->take_sums()) {}
   AddedGrams(const std::function<Statistic(const StatisticTask&)>& sum, StatisticTask task,
-             std::span<const std::byte, 32> secret, std::vector<std::size_t> order)
-      : sum_(sum), task_(std::move(task)), order_(std::move(order)), sums_(first_sums(secret)) {}
+             std::vector<std::size_t> order)
+      : sum_(sum), task_(std::move(task)), order_(std::move(order)), sums_(first_sums()) {}
   AddedGrams(const AddedGrams&) = delete;
   AddedGrams& operator=(const AddedGrams&) = delete;
 
-  RowDigest digest() const { return digests_.front(); }
   Statistic take_sums() { return std::move(sums_); }
 
   // Returns what ClassGrams::next does.
@@ -71,8 +72,8 @@ class AddedGrams {
     task_.part = StatisticPart::kGramOfClass;
     task_.label = order_[next_++];
     const Statistic gram = sum_(task_);
-    // Noise is bound to the digest of the first sum: what is summed now must be the same rows, under the same labels.
-    if (digests_of(gram).front() != digests_.at(1 + task_.label)) {
+    // What is summed now must be the rows of the first sum, under the same labels: a row that moved would count twice.
+    if (digests_of(gram).front() != digests_.at(task_.label)) {
       throw BadInput(std::string("the training rows changed between two sums; partitions must hold the same rows and "
                                  "labels whenever they are read") +
                      kForOwnerOnly);
@@ -81,10 +82,16 @@ class AddedGrams {
   }
 
  private:
+  static SecretVector<std::byte> secret_of_digests() {
+    SecretVector<std::byte> secret(32);
+    secure_bytes(secret);
+    return secret;
+  }
+
   // Its last block holds digests.
-  Statistic first_sums(std::span<const std::byte, 32> secret) {
+  Statistic first_sums() {
     task_.part = StatisticPart::kClassSums;
-    std::copy(secret.begin(), secret.end(), std::as_writable_bytes(std::span(task_.secret)).begin());
+    std::ranges::copy(secret_of_digests(), std::as_writable_bytes(std::span(task_.secret)).begin());
     const Statistic whole = sum_(task_);
     std::vector<BlockShape> shape = whole.shape();
     digests_ = digests_of(whole);
@@ -100,8 +107,49 @@ class AddedGrams {
   StatisticTask task_;
   std::vector<std::size_t> order_;
   std::size_t next_ = 0;
-  std::vector<RowDigest> digests_;  // of all rows; from a source, of each class as well
+  std::vector<RowDigest> digests_;  // of each class, from a source
   Statistic sums_;
+};
+
+// What is made of each class, gathered at the coordinator: post-processing of noised matrices, and much smaller.
+class ClassSolutions {
+ public:
+  ClassSolutions(Communicator& ranks, std::size_t classes, std::size_t width)
+      : ranks_(ranks), width_(width), all_(ranks.is_coordinator() ? classes * width : 0, 0) {}
+
+  // This rank's class of the round, at most one. Preconditions (asserted): `width` numbers.
+  void add(std::size_t label, const std::vector<double>& solution) {
+    DPREDUCE_ASSERT(own_.empty() && solution.size() == width_);
+    own_.push_back(1 + label);
+    for (const double number : solution) own_.push_back(std::bit_cast<std::uint64_t>(number));
+  }
+
+  // Brings what ranks have added to the coordinator. Each rank has a slot: 1 + the class, then the bits of its numbers;
+  // zeros where it has no class. Only one rank writes at each place, so the sum over ranks is what that rank has
+  // written. Collective. Wire: P (width + 1) words.
+  void end_round() {
+    const std::size_t slot = 1 + width_;
+    const auto owners = static_cast<std::size_t>(ranks_.owners());
+    std::vector<std::uint64_t> words(owners * slot, 0);
+    const std::size_t first = owners == 1 ? 0 : static_cast<std::size_t>(ranks_.rank()) * slot;
+    std::ranges::copy(std::exchange(own_, {}), words.begin() + static_cast<std::ptrdiff_t>(first));
+    if (owners > 1) ranks_.sum_to_coordinator(words);
+    if (!ranks_.is_coordinator()) return;
+    for (std::size_t place = 0; place < words.size(); place += slot) {
+      if (words[place] == 0) continue;
+      const auto numbers = std::span<const std::uint64_t>(words).subspan(place + 1, width_);
+      std::ranges::copy(numbers, all_.begin() + static_cast<std::ptrdiff_t>((words[place] - 1) * width_));
+    }
+  }
+
+  // The bits of K x width numbers at the coordinator; elsewhere nothing. Once.
+  std::vector<std::int64_t> take() { return std::move(all_); }
+
+ private:
+  Communicator& ranks_;
+  std::size_t width_;
+  std::vector<std::int64_t> all_;
+  std::vector<std::uint64_t> own_;
 };
 
 // The whole release for the watcher, block by block.
@@ -246,63 +294,73 @@ void TrainingRun::show_class_grams(const std::function<Release()>& whole) {
   });
 }
 
-std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
-                                                     const std::function<void(const Release&)>& on_sums,
-                                                     const OnClassGram& on_gram) {
+// The blocks of its record: those of the first pass, and the bits of what was made of all classes.
+NamedIntegers TrainingRun::made_class_grams(std::string_view name, std::size_t width,
+                                            const std::function<void(const Release&)>& on_sums,
+                                            const OnClassGram& on_gram) {
   const ReleaseRequest& request = plan_.request(name);
   const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
   DPREDUCE_ASSERT(!sides_.watcher || owners == 1);
-  ClassSolutions solutions(ranks_, rows_.classes(), width, plan_.noise ? &plan_.noise->release(name) : nullptr, log_,
-                           std::exchange(recorded_, 0));
-  const std::vector<std::size_t> order = solutions.left_of(strided_order(rows_.classes(), owners));
-  if (order.empty()) {
-    releaser_.skip_release(name);
-    return solutions.take();
-  }
-  std::optional<WatchedParts> watched;
-  if (sides_.watcher) watched.emplace(request);
-
-  const SecretVector<std::byte> secret = releaser_.row_secret(name);
+  const std::vector<std::size_t> order = strided_order(rows_.classes(), owners);
   FirstPassShown shown(ranks_);
   std::optional<AddedGrams> grams;
   rows_.in_pass(std::string(name), [&](const OnChunk& show) {
-    const std::span<const std::byte, 32> of_rows(secret);
     if (sides_.source == nullptr) {
       shown.begin(show);
-      grams.emplace(request, rows_.inputs(shown.on_chunk()), of_rows, order);
+      grams.emplace(request, rows_.inputs(shown.on_chunk()), order);
       shown.end();
     } else {
       const auto sum = [this](const StatisticTask& task) { return sides_.source->sum(task); };
-      grams.emplace(sum, task_of(name, rows_.preprocessing(), {}), of_rows, order);
+      grams.emplace(sum, task_of(name, rows_.preprocessing(), {}), order);
     }
   });
-  RowDigest digest = grams->digest();
-  PartRelease parts = releaser_.release_in_parts(name, digest);
-
-  std::vector<ReleasedBlock> sums = released_sums(grams->take_sums(), parts, ranks_);
-  if (watched) {
-    for (const ReleasedBlock& block : sums) watched->add(block.name(), 0, block);
-  }
-  ranks_.together([&] {
-    const Release released(std::move(sums));
-    show_observer(name, released, {});
-    on_sums(released);
-  });
-  end_phase("sums");
-
-  GramRounds rounds(ranks_, timings_, parts, *grams, triangle_elements(rows_.lattice().dim));
-  rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
-    ranks_.together([&] {
-      for (const auto& [label, gram] : own) {
-        if (watched) watched->add(gram.name(), label, gram);
-        solutions.add(label, on_gram(label, gram));
-        advance();
-      }
+  std::optional<WatchedParts> watched;
+  if (sides_.watcher) watched.emplace(request);
+  std::uint64_t integers = rows_.classes() * width;  // of the record
+  for (const BlockRequest& block : request.blocks) integers += block.triangles > 1 ? 0 : block.elements;
+  NamedIntegers record = releaser_.release_in_parts(name, integers, [&](PartRelease& parts) {
+    const Release sums(released_sums(grams->take_sums(), parts, ranks_));
+    ranks_.together([&] { on_sums(sums); });
+    end_phase("sums");
+    ClassSolutions solutions(ranks_, rows_.classes(), width);
+    GramRounds rounds(ranks_, timings_, parts, *grams, triangle_elements(rows_.lattice().dim));
+    rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
+      ranks_.together([&] {
+        for (const auto& [label, gram] : own) {
+          if (watched) watched->add(gram.name(), label, gram);
+          solutions.add(label, on_gram(label, gram));
+          advance();
+        }
+      });
+      solutions.end_round();
     });
-    solutions.end_round();
+    NamedIntegers made;
+    for (const ReleasedBlock& block : sums.blocks()) {
+      if (watched) watched->add(block.name(), 0, block);
+      made.emplace_back(block.name(), std::vector(block.values().begin(), block.values().end()));
+    }
+    made.emplace_back(kSolutions, solutions.take());
+    return made;
   });
   if (watched) sides_.watcher({name, watched->whole(), rows_.preprocessing(), {}});
-  return solutions.take();
+  return record;
+}
+
+std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
+                                                     const std::function<void(const Release&)>& on_sums,
+                                                     const OnClassGram& on_gram) {
+  std::optional<NamedIntegers> record = releaser_.saved(name);
+  if (!record) record = made_class_grams(name, width, on_sums, on_gram);
+  std::vector<double> solutions;
+  ranks_.together([&] {
+    if (!ranks_.is_coordinator()) return;
+    solutions.reserve(record->back().second.size());
+    for (const std::int64_t bits : record->back().second) solutions.push_back(std::bit_cast<double>(bits));
+    record->pop_back();
+    DPREDUCE_ASSERT(solutions.size() == rows_.classes() * width);
+    if (sides_.observer) show_observer(name, releaser_.release_of(name, std::move(*record)), {});
+  });
+  return solutions;
 }
 
 }  // namespace dpreduce

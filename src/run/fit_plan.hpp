@@ -27,7 +27,8 @@ struct FitPlan {
   /// The choice of prototypes among public rows; also in `noise`, or with epsilon 0.
   std::optional<PlannedSelection> public_selection;
   std::optional<NoisePlan> noise;      ///< none in a non-private run
-  std::optional<Guarantee> guarantee;  ///< as above
+  std::optional<Guarantee> guarantee;  ///< as above; of what is lost as well
+  std::vector<std::string> lost{};     ///< labels of what was charged beside the plan and never shown
   bool is_private = false;             ///< with noise, and no forfeits
   Forfeits forfeits{};                 ///< why a run with noise is not
   std::optional<DataSetBudget> limit;  ///< of the data set, over all runs, where the user sets one
@@ -63,6 +64,6 @@ DPREDUCE_ARCHIVE(EpsilonAtDelta, epsilon, delta)
 DPREDUCE_ARCHIVE(Guarantee, epsilon, delta, mu, rho, bounded_range)
 DPREDUCE_ARCHIVE(DataSetBudget, epsilon, delta)
 DPREDUCE_ARCHIVE(FitPlan, preprocessing, dim, projection_elements, requests, loss, choice, public_selection, noise,
-                 guarantee, is_private, forfeits, limit, config, config_digest, memory_bytes)
+                 guarantee, lost, is_private, forfeits, limit, config, config_digest, memory_bytes)
 
 }  // namespace dpreduce

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "worker/row_digest.hpp"
 
 namespace dpreduce {
 
@@ -99,19 +98,6 @@ void PreparedRows::keep_now(KeptFor use) {
     unprojected_.reset();
   });
   timings_.end_phase("rows");
-}
-
-void require_same_rows(PreparedRows& rows, Releaser& releaser, Communicator& ranks) {
-  const SecretVector<std::byte> secret = releaser.row_secret("rows of a checkpoint");
-  RowDigest digest{};
-  rows.in_pass("checkpoint", [&](const OnChunk& on_chunk) {
-    const RowHasher hasher(std::span<const std::byte, 32>(secret), rows.lattice().dim);
-    digest = digest_of_rows(rows.inputs(on_chunk), hasher);
-  });
-  ranks.sum_to_coordinator(digest);
-  ranks.together([&] {
-    if (ranks.is_coordinator()) releaser.require_same_rows(digest);
-  });
 }
 
 void PreparedRows::prepare(Preprocessing changed) {

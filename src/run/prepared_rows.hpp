@@ -24,7 +24,7 @@ class PreparedRows {
  public:
   /// All references outlive it. With a `source` statistics of training rows are the source's, which outlives it, and
   /// `rows` are not read. Preconditions of a source (asserted, here or where they would matter): one rank; no samples,
-  /// no private choices, no checkpoint, and no releases of each rank's own rows.
+  /// no private choices, and no releases of each rank's own rows.
   PreparedRows(Communicator& ranks, WorkerRows& rows, const FitPlan& plan, const StreamPlan& stream,
                ProgressOf progress, Timings& timings, StatisticSource* source);
 
@@ -100,11 +100,5 @@ class PreparedRows {
   bool are_checked_ = false;            // by a pass over all of rows_
   std::optional<std::uint64_t> first_;  // once a sample has asked for it
 };
-
-/// Returns where the rows of all ranks, as they are transformed at first, are those that the run began with
-/// (Releaser::require_same_rows): on any number of ranks, in any order. Collective. Before anything is released. Cost:
-/// a pass over the rows, 8 n d multiply-adds. Preconditions: releases have noise. Throws as for_each_lattice_chunk;
-/// ResumeMismatch where they are others.
-void require_same_rows(PreparedRows& rows, Releaser& releaser, Communicator& ranks);
 
 }  // namespace dpreduce

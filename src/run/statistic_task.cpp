@@ -153,9 +153,7 @@ Statistic class_sums_of(const StatisticTask& task, const ReleaseRequest& request
   Statistic whole(std::move(shape));
   const Statistic sums = grams.take_sums();
   std::copy(sums.words().begin(), sums.words().end(), whole.words().begin());
-  std::vector<RowDigest> digests{grams.digest()};
-  digests.insert(digests.end(), grams.class_digests().begin(), grams.class_digests().end());
-  put_digests(digests, whole.block(whole.index_of(kDigestsBlock)));
+  put_digests(grams.class_digests(), whole.block(whole.index_of(kDigestsBlock)));
   return whole;
 }
 
@@ -214,7 +212,7 @@ std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan)
     }
   }
   const std::size_t digests = task.part == StatisticPart::kWhole       ? 0
-                              : task.part == StatisticPart::kClassSums ? 1 + classes
+                              : task.part == StatisticPart::kClassSums ? classes
                                                                        : 1;
   if (digests > 0) shape.push_back({kDigestsBlock, digests * 2 * RowDigest{}.size()});
   return shape;

@@ -46,8 +46,8 @@ using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
 /// Which words of a release are asked for.
 enum class StatisticPart : std::uint8_t {
   kWhole,  ///< the blocks of the release
-  /// In a release in parts: what is beside class_grams, and a block "digests" of the rows (row_digest.hpp): of all of
-  /// them, then of each class, each word as its lower and its upper half, so that halves add up without overflow.
+  /// In a release in parts: what is beside class_grams, and a block "digests" of the rows of each class
+  /// (row_digest.hpp), each word as its lower and its upper half, so that halves add up without overflow.
   kClassSums,
   /// In a release in parts: "class_grams" of one class, and "digests" of its rows alone.
   kGramOfClass

@@ -1,18 +1,19 @@
 #include "run/training_run.hpp"
 
-#include <array>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "aggregator/release/selection_sampler.hpp"
 #include "common/base/error.hpp"
-#include "run/release_log.hpp"
 #include "worker/utilities.hpp"
 
 namespace dpreduce {
 
 std::size_t ChoicesOfRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
+  if (plan_.choice) {
+    if (const std::optional<Selection> saved = releaser_.saved(*plan_.choice)) return saved->of_group(0).front();
+  }
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_.training();
   Statistic counts = rows_.statistic(
       "choose", rows, [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs, prior); });
@@ -39,6 +40,9 @@ Candidate ChoicesOfRun::choose(std::vector<Candidate> candidates, const Prior* p
 
 const Selection& ChoicesOfRun::select_public_rows(const CosineClip& clip) {
   DPREDUCE_ASSERT(plan_.public_selection && public_rows_.candidates != nullptr);
+  if (std::optional<Selection> saved = releaser_.saved(*plan_.public_selection)) {
+    return chosen_public_rows_.emplace(std::move(*saved));
+  }
   const bool sums_may_be_shared = ranks_.owners() == ranks_.size();
   if (!clip.is_active() && sums_may_be_shared) return select_by_class_sums();
   const PlannedSelection& planned = *plan_.public_selection;
@@ -97,30 +101,19 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       sides_(std::move(sides)) {}
 
 Release TrainingRun::release_of_rows(const ReleaseRequest& request, const PublicPoint& point) {
-  if (request.sampling_rate == 1.0)
-    return releaser_.release(request.name, rows_.statistic(request, rows_.training(), point));
-  return releaser_.release_of_sample(request.name, [&](const SecretVector<std::byte>& secret) {
-    return rows_.statistic(request, rows_.training(), point, RowSample{secret, request.sampling_rate, rows_.first()});
-  });
+  std::optional<RowSample> sample;
+  if (request.sampling_rate < 1.0) {
+    sample.emplace(RowSample{releaser_.sample_secret(request.name), request.sampling_rate, rows_.first()});
+  }
+  return releaser_.release(request.name, rows_.statistic(request, rows_.training(), point, std::move(sample)));
 }
 
 Release TrainingRun::release(std::string_view name, const PublicPoint& point) {
-  std::optional<Release> release;
-  if (takes_recorded()) {
-    releaser_.skip_release(name);
-    ranks_.together([&] {
-      release = log_ ? log_->next(plan_.noise->release(name)) : Release({});
-      show_observer(name, *release, point);
-    });
-  } else {
-    release = release_of_rows(plan_.request(name), point);
-    ranks_.together([&] {
-      if (log_) log_->record(plan_.noise->release(name), *release);
-      show_observer(name, *release, point);
-    });
-  }
-  if (sides_.watcher) sides_.watcher({name, *release, rows_.preprocessing(), point});
-  return std::move(*release);
+  std::optional<NamedIntegers> saved = releaser_.saved(name);
+  Release release = saved ? releaser_.release_of(name, std::move(*saved)) : release_of_rows(plan_.request(name), point);
+  ranks_.together([&] { show_observer(name, release, point); });
+  if (sides_.watcher) sides_.watcher({name, release, rows_.preprocessing(), point});
+  return release;
 }
 
 void TrainingRun::show_observer(std::string_view name, const Release& release, const PublicPoint& point) const {
@@ -128,18 +121,10 @@ void TrainingRun::show_observer(std::string_view name, const Release& release, c
 }
 
 Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoint& point) {
-  DPREDUCE_ASSERT(sides_.source == nullptr && log_ == nullptr && recorded_ == 0 &&
-                  (!sides_.watcher || ranks_.size() == 1));
+  DPREDUCE_ASSERT(sides_.source == nullptr && (!sides_.watcher || ranks_.size() == 1));
   Release release = releaser_.release_of_each_rank(name, rows_.statistic(plan_.request(name), rows_.training(), point));
   if (sides_.watcher) sides_.watcher({name, release, rows_.preprocessing(), point});
   return release;
-}
-
-// Whether the next release is on disk already; counts it.
-bool TrainingRun::takes_recorded() {
-  if (recorded_ == 0) return false;
-  --recorded_;
-  return true;
 }
 
 Release TrainingRun::sum_public(std::string_view name) {
@@ -148,20 +133,7 @@ Release TrainingRun::sum_public(std::string_view name) {
   terms.classes = rows_.classes();
   terms.dim = rows_.lattice().dim;
   const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
-  Release sum = Releaser(ranks_).release(name, rows_.statistic(request, *public_features_, {}));
-  takes_recorded();
-  ranks_.together([&] {
-    if (log_) log_->public_sum(name, sum);
-  });
-  return sum;
-}
-
-void TrainingRun::record_in(ReleaseLog* log) {
-  DPREDUCE_ASSERT(sides_.source == nullptr && plan_.noise.has_value() && (log != nullptr) == ranks_.is_coordinator());
-  log_ = log;
-  std::array<std::uint64_t, 1> recorded{log != nullptr ? log->recorded() : 0};
-  ranks_.broadcast(std::as_writable_bytes(std::span(recorded)));
-  recorded_ = recorded[0];
+  return Releaser(ranks_).release(name, rows_.statistic(request, *public_features_, {}));
 }
 
 }  // namespace dpreduce

@@ -5,8 +5,8 @@
 //     rows()                = the training rows as they are prepared now (prepared_rows.hpp)
 //     choices()             = what is chosen by rows: a setting, public rows (ChoicesOfRun)
 //
-// It is the only way from rows to a method. So a method cannot look at anything without noise, and a log of the
-// releases is all that a run needs to go on (release_log.hpp).
+// It is the only way from rows to a method. So a method cannot look at anything without noise, and its releases are all
+// that a run needs to go on: those that are saved are taken, and no row is read for them.
 #pragma once
 
 #include <cstdint>
@@ -94,8 +94,6 @@ class ChoicesOfRun {
   std::optional<Selection> chosen_public_rows_;
 };
 
-class ReleaseLog;
-
 /// Called at the rank that owns the class, with its released Gram matrix (upper triangle); returns what is made of it,
 /// as many numbers for every class.
 using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
@@ -121,8 +119,8 @@ struct RunSides {
   /// Shown every release as it becomes public. Releases in parts are whole on one rank only: with more ranks they must
   /// not be watched.
   ReleaseWatcher watcher{};
-  /// Shown, within `together`, every release that is summed over ranks, as it becomes public, also one that a log held:
-  /// of a release in parts that is made what all ranks know, its sums. At the coordinator alone.
+  /// Shown, within `together`, every release that is summed over ranks, as it becomes public, also one that was saved:
+  /// of a release in parts what all ranks know, its sums. At the coordinator alone.
   ReleaseWatcher observer{};
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere (PreparedRows)
 };
@@ -140,8 +138,7 @@ class TrainingRun {
 
   /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
   /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
-  /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks there is no watcher. Throws
-  /// as release.
+  /// soon after one fails. Precondition (asserted): with more ranks there is no watcher. Throws as release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
   /// Charges the next round of that release, which the method does not make because of what it released before
@@ -153,14 +150,14 @@ class TrainingRun {
   /// (asserted): there are public rows. Throws as for_each_lattice_chunk.
   Release sum_public(std::string_view name);
 
-  /// The release "class_least_squares", class by class, in memory that does not grow with their number. First `on_sums`
-  /// is called on every rank with gram (where it is released) and class_sums; then `on_gram` for each class, at one of
-  /// the ranks: a matrix is dropped when it returns. Neither may call a collective. Returns at the coordinator, K x
-  /// width, what on_gram returned for each class; this is what a log records, as rounds of P classes end, and classes
-  /// that it holds are not made again, so that with all of them there neither is called and no row is read. Phases:
-  /// sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change while they are read.
-  /// Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and what
-  /// the callbacks take.
+  /// The release "class_least_squares", class by class, in memory that does not grow with their number but for what is
+  /// made of them. First `on_sums` is called on every rank with gram (where it is released) and class_sums; then
+  /// `on_gram` for each class, at one of the ranks: a matrix is dropped when it returns. Neither may call a collective,
+  /// nor show anything: all of it is one release, which is charged and saved after the last class. Returns at the
+  /// coordinator, K x width, what on_gram returned for each class. Of a release that was saved neither is called, and
+  /// no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change
+  /// while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released
+  /// matrices, and what the callbacks take; at the coordinator 8 K width.
   std::vector<double> release_class_grams(std::string_view name, std::size_t width,
                                           const std::function<void(const Release&)>& on_sums,
                                           const OnClassGram& on_gram);
@@ -169,10 +166,11 @@ class TrainingRun {
   /// kWholeClassGrams: `whole` makes it there. Collective.
   void show_class_grams(const std::function<Release()>& whole);
 
-  /// From here on releases, and sums of public rows, are recorded in `log` when they become public; those that it holds
-  /// are taken from there, and no row is read for them. `log`, bound, at the coordinator, where it outlives the run;
-  /// elsewhere nothing. Collective. Preconditions: releases have noise; one that is made in parts is the last.
-  void record_in(ReleaseLog* log);
+  /// Releaser::decision.
+  std::vector<double> decision(const std::string& name, std::size_t numbers,
+                               const std::function<std::vector<double>()>& decide) {
+    return releaser_.decision(name, numbers, decide);
+  }
 
   /// Scores that rounds begin with, one a class and of every row alike; empty: 0. Known at the coordinator.
   void set_first_scores(std::vector<double> scores) { first_scores_ = std::move(scores); }
@@ -184,9 +182,10 @@ class TrainingRun {
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
-  bool takes_recorded();
   void show_observer(std::string_view name, const Release& release, const PublicPoint& point) const;
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
+  NamedIntegers made_class_grams(std::string_view name, std::size_t width,
+                                 const std::function<void(const Release&)>& on_sums, const OnClassGram& on_gram);
 
   Communicator& ranks_;
   Releaser& releaser_;
@@ -197,8 +196,6 @@ class TrainingRun {
   std::vector<double> first_scores_;
   WorkerRows* public_features_;  // null where there are none
   RunSides sides_;
-  ReleaseLog* log_ = nullptr;   // at the coordinator
-  std::uint64_t recorded_ = 0;  // releases that the log holds and that are still to be taken; on every rank
 };
 
 }  // namespace dpreduce

@@ -142,7 +142,7 @@ RunId run_of_request(const Request& request, const MaskedPlan& plan) {
 // the statistics, and tells nothing more of one silo's. Against mistakes, not against silos: the coefficients are no
 // secret. Words that differ by no multiple of 2^32 pass with probability 2^-64 at most.
 SumCheck sum_check(const RunId& run, const Statistic& statistic) {
-  RandomStream coefficients = NoiseKey::from_bytes(run, false).stream("masked sum's fingerprint", {});
+  RandomStream coefficients = NoiseKey::from_bytes(run).stream("masked sum's fingerprint", {});
   SumCheck check{};
   for (const auto word : statistic.words()) {
     for (std::uint64_t& part : check) part += coefficients.next_u64() * static_cast<std::uint64_t>(word);

@@ -52,9 +52,7 @@ void require_own_options(const FitOptions& options) {
   if (!options.data.validation.x.empty()) cannot_travel("--validation-x", "validation rows are read by ranks");
   if (options.data.weight_bound) cannot_travel("--weight-bound", "weights are read by ranks");
   if (options.data.imbalance_ratio != 1.0) cannot_travel("--imbalance-ratio", "the tail is drawn among all rows");
-  if (!options.output.checkpoint.empty() || options.privacy.resume) {
-    cannot_travel("--checkpoint, --resume", "a session ends with its driver");
-  }
+  if (options.privacy.resume) cannot_travel("--resume", "a session ends with its driver");
   if (options.silos.silos_per_person && !options.data.rows_per_person) {
     throw UsageError("--silos-per-person: goes with --rows-per-person, by which a plan's unit is a person");
   }

@@ -38,7 +38,7 @@ struct TravelingPlan {
   /// partition is a silo of an engine (masked_silo.hpp), which weighs its own rows, and nothing is counted. Throws
   /// UsageError where options contradict each other, where features and options do not fit, or where a fit cannot
   /// travel: with --secure-aggregation, with samples (--batch), with choices among settings (--choose) or public rows
-  /// by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
+  /// by training rows, with a long tail, resumed, or of a method whose ranks are silos.
   static TravelingPlan made(FitOptions options, std::size_t dim);
 
   /// The same plan for rows that have been counted, in exactly the partitions of `counts`: its sums add up with those
@@ -92,7 +92,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
                               const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 
 /// The driver's end: a fit that waits for the sums of its tasks. It belongs to the process that has started it: in a
-/// forked one every call throws UsageError, and the destructor leaves ledger and journal alone. Threads may share it.
+/// forked one every call throws UsageError, and the destructor leaves ledger and run file alone. Threads may share it.
 class FitSession {
  public:
   /// Charges as `fit` does, to `ledger`; without one accounts are kept elsewhere. With `partitions` each sum must hold

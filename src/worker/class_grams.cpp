@@ -100,15 +100,13 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   if (clipped_rows_) clipped_ = in_order_of_rows(clipped_, inputs_.rows);
 }
 
-// Digests: of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a unit's
-// rows are clipped to follows from these rows, so that this digest must say which they are.
+// To tell later passes from this one.
 void ClassGrams::digest_first(const RowHasher& hasher, const LatticeRows& chunk) {
   const unsigned threads = inputs_.plan.threads;
-  if (!clipped_rows_) return add_to(whole_, hasher.accumulate(chunk, digests_, threads));
+  if (!clipped_rows_) return hasher.accumulate(chunk, digests_, threads);
   const std::vector<RowWeight> weights = clipped_weights(chunk, UnitSum::kClassGrams, *clipped_rows_, threads);
   clipped_.insert(clipped_.end(), weights.begin(), weights.end());
   hasher.accumulate(chunk, weights, digests_, threads);
-  add_to(whole_, hasher.of_units(chunk, threads));
 }
 
 void ClassGrams::next(std::span<std::int64_t> triangle) {

@@ -4,7 +4,7 @@
 // b_j = sum_{i : j in Y_i} q_i; M the bytes for rows
 // (StreamPlan::memory_bytes).
 //
-//     first pass    counts and digest of every class; b (K x d), and G where the release has it
+//     first pass    counts and digests of every class; b (K x d), and G where the release has it
 //     then, for as many classes as M holds rows of:
 //       a pass      rows of these classes, grouped by class
 //       each class  A_j, an exact product of its rows with themselves
@@ -12,7 +12,8 @@
 // Every row is transformed twice, whatever the number of passes (a row of several classes once more for each pass that
 // is about one of them): a pass looks at all labels and takes the rows that it is about. A batch holds such a row once
 // for each of its classes. A class with more rows than M holds is a batch of its own, and streamed. Counts stay on the
-// rank. What later passes read is compared, class by class, with the digests of the first: noise is bound to these.
+// rank. What later passes read is compared, class by class, with the digests of the first: a row that moved from one
+// class to another in between would count twice.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,6 @@ class ClassGrams {
   ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,
              std::vector<std::size_t> order);
 
-  /// The digest of all rows of this rank.
-  const RowDigest& digest() const { return whole_; }
   /// The digests of the rows of each class, K.
   std::span<const RowDigest> class_digests() const { return digests_; }
 
@@ -67,7 +66,6 @@ class ClassGrams {
   Statistic sums_;
   std::vector<std::uint64_t> counts_;  // of each class
   std::vector<RowDigest> digests_;     // of each class
-  RowDigest whole_{};                  // of all rows
 
   std::size_t next_ = 0;       // place in order_
   std::size_t batch_end_ = 0;  // place in order_; the batch ends before it

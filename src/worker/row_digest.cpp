@@ -5,7 +5,6 @@
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {
@@ -34,16 +33,11 @@ SecretVector<std::int16_t> coefficients_of(std::span<const std::byte, 32> secret
 
 }  // namespace
 
-void add_to(RowDigest& sum, const RowDigest& addend) {
-  for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += addend[word];
-}
-
 RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
     : dim_(dim),
       coefficients_(coefficients_of(secret, kDigestLanes * dim)),
       mac_(std::span<const std::byte, 32>(key_of(secret, "row digest"))),
-      weight_mac_(std::span<const std::byte, 32>(key_of(secret, "row weights"))),
-      unit_mac_(std::span<const std::byte, 32>(key_of(secret, "row persons"))) {}
+      weight_mac_(std::span<const std::byte, 32>(key_of(secret, "row weights"))) {}
 
 std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<const RowWeight> weights,
                                           unsigned threads) const {
@@ -96,60 +90,20 @@ std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<co
   return digests;
 }
 
-RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
-  return accumulate(chunk, chunk.weights(), by_class, threads);
+void RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
+  accumulate(chunk, chunk.weights(), by_class, threads);
 }
 
-RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights,
-                                std::span<RowDigest> by_class, unsigned threads) const {
+void RowHasher::accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
+                           unsigned threads) const {
   const std::vector<RowDigest> digests = of_rows(chunk, weights, threads);
-  RowDigest whole{};
   for (std::size_t row = 0; row < digests.size(); ++row) {
-    add_to(whole, digests[row]);
-    if (by_class.empty()) continue;
     for (const std::int32_t label : chunk.classes_of(row)) {
       DPREDUCE_ASSERT(static_cast<std::size_t>(label) < by_class.size());
-      add_to(by_class[static_cast<std::size_t>(label)], digests[row]);
+      RowDigest& sum = by_class[static_cast<std::size_t>(label)];
+      for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += digests[row][word];
     }
   }
-  return whole;
-}
-
-RowDigest RowHasher::of_units(const LatticeRows& chunk, unsigned threads) const {
-  const std::vector<RowDigest> digests = of_rows(chunk, chunk.weights(), threads);
-  RowDigest whole{};
-  for (std::size_t first = 0; first < digests.size();) {
-    RowDigest unit{};
-    std::uint64_t rows = 0;
-    const std::size_t end = chunk.end_of_unit(first);
-    const UnitPart part = chunk.part_of_unit(first);
-    const std::uint64_t of_part = part == UnitPart{} ? 0 : (std::uint64_t{part.of} << 18) + (part.count << 1);
-    for (; first < end; ++first) {
-      add_to(unit, digests[first]);
-      rows += chunk.counts(first) ? 1 : 0;
-    }
-    if (rows > 1 || (rows == 1 && of_part != 0)) {
-      std::array<RandomBlock, 2> halves{};
-      for (const auto& blocks : {std::array{RandomBlock{unit[0], unit[1]}, RandomBlock{unit[0], unit[1]}},
-                                 std::array{RandomBlock{unit[2], unit[3]}, RandomBlock{unit[2], unit[3]}},
-                                 std::array{RandomBlock{rows, of_part}, RandomBlock{rows, of_part + 1}}}) {
-        unit_mac_.chain(halves, blocks);
-      }
-      unit = {halves[0].first, halves[0].second, halves[1].first, halves[1].second};
-    }
-    add_to(whole, unit);
-  }
-  return whole;
-}
-
-RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher) {
-  std::vector<RowDigest> by_class(inputs.rows.targets() > 0 ? 0 : inputs.plan.classes, RowDigest{});
-  RowDigest whole{};
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    add_to(whole, inputs.rows.goes_by_unit() ? hasher.of_units(chunk, inputs.plan.threads)
-                                             : hasher.accumulate(chunk, by_class, inputs.plan.threads));
-  });
-  return whole;
 }
 
 }  // namespace dpreduce

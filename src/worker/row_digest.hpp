@@ -1,5 +1,5 @@
-// A number that distinguishes multisets of labeled rows without revealing anything about them: noise is bound to it
-// where the statistic is made in parts that never exist at once.
+// A number that distinguishes multisets of labeled rows without revealing anything about them: by it a statistic that
+// is made in several passes over rows finds that they changed in between.
 //
 // Legend: q a lattice row (d integers), Y its classes (at most k, in k slots), R a secret L x d matrix of independent
 // integers, uniform in
@@ -8,13 +8,11 @@
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
 // A row that is not whole (row_weights.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
-// Where units are clipped, F_P(sum over a unit's rows, their number, which part of the unit's bound is for them)
-// is added instead of the rows', F_P a third.
 //
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
 //
-// Why other rows have another digest. The rows are fixed before the secrets are drawn (whoever chooses records does not
-// know the key, and never sees a digest: it stays in the run's journal, and goes with it).
+// Why other rows have another digest. The secrets are drawn anew for each release, and stay in the memory of who sums
+// rows; nobody who chooses records sees a digest.
 //   1. Rows q != q' differ in some feature a. Whatever the other entries of R, one value at most of R_la makes
 //      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
 //      [carter1979] with short coefficients, over the integers, so that the kernel of all other products
@@ -35,7 +33,6 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/randomness/block_mac.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 
@@ -45,9 +42,6 @@ using RowDigest = std::array<std::uint64_t, 4>;
 /// L.
 inline constexpr std::size_t kDigestLanes = 8;
 
-/// sum <- sum + addend.
-void add_to(RowDigest& sum, const RowDigest& addend);
-
 class RowHasher {
  public:
   /// With R and F from `secret`, the same on every rank, for rows of `dim` integers.
@@ -55,19 +49,13 @@ class RowHasher {
 
   std::size_t dim() const { return dim_; }
 
-  /// Returns the sum of F(h(q), Y) over the rows of the chunk that count, once a row; adds it to by_class[y] as well,
-  /// for every class y of Y. (Sums by class alone could not tell two rows of one class each from one row of both.) The
-  /// same bits for any order of the rows, any chunks, any number of threads. Cost: 8 n d multiply-adds and (4 + 2 k) n
-  /// AES blocks. Preconditions (asserted): rows of dim() entries; every label < |by_class|.
-  RowDigest accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const;
+  /// Adds F(h(q), Y) of each row of the chunk that counts to by_class[y], for every class y of Y. The same bits for any
+  /// order of the rows, any chunks, any number of threads. Cost: 8 n d multiply-adds and (4 + 2 k) n AES blocks.
+  /// Preconditions (asserted): rows of dim() entries; every label < |by_class|.
+  void accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const;
   /// The same with these weights instead of the chunk's.
-  RowDigest accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
-                       unsigned threads) const;
-
-  /// Returns the sum over units of F_P(sum of their rows' digests), of a unit with one row that counts, and
-  /// no others elsewhere, of its digest: so that it says as well which rows are one unit's. Preconditions: as of
-  /// clipped_weights.
-  RowDigest of_units(const LatticeRows& chunk, unsigned threads) const;
+  void accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
+                  unsigned threads) const;
 
  private:
   std::vector<RowDigest> of_rows(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads) const;
@@ -76,11 +64,6 @@ class RowHasher {
   SecretVector<std::int16_t> coefficients_;  // R, row-major
   BlockMac mac_;
   BlockMac weight_mac_;
-  BlockMac unit_mac_;
 };
-
-/// The digest of all rows of a worker, as `inputs` transform them; rows without labels count as of class 0.
-/// Precondition (asserted): the hasher is for rows of that many entries. Throws as for_each_lattice_chunk.
-RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher);
 
 }  // namespace dpreduce

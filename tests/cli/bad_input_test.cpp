@@ -158,7 +158,7 @@ TEST_F(FullDiskTest, LeavesNoHalfOfAModel) {
   expect_refusal(run_with(4096, fit_ + "--report report.json"), 3, {"model.safetensors: "});
   EXPECT_THAT(folder_.names(),
               testing::UnorderedElementsAre("x.npy", "y.npy", "ledger.jsonl", "ledger.jsonl.signing-key",
-                                            testing::EndsWith(".journal")));
+                                            testing::EndsWith(".releases")));
 }
 
 TEST_F(FullDiskTest, LeavesTheFormerModelAndTheLedger) {
@@ -175,11 +175,11 @@ TEST_F(FullDiskTest, LeavesTheFormerModelAndTheLedger) {
 TEST_F(FullDiskTest, StopsTheReleaseThatTheLedgerCannotHold) {
   expect_refusal(run_with(300, fit_), 3, {"ledger.jsonl: cannot write the ledger"});
   EXPECT_FALSE(has("model.safetensors") || has("ledger.jsonl"));
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
 }
 
-TEST_F(FullDiskTest, StopsTheRunThatCannotKeepAJournal) {
-  expect_refusal(run_with(100, fit_), 3, {".journal: cannot be made"});
+TEST_F(FullDiskTest, StopsTheRunThatCannotKeepItsReleases) {
+  expect_refusal(run_with(100, fit_), 3, {".releases: cannot be made"});
   EXPECT_FALSE(has("ledger.jsonl"));
 }
 

@@ -128,7 +128,6 @@ TEST_F(EvaluateShareTest, RefusesWhatHasNoBudgetToShare) {
   for (const auto& [options, said] :
        {std::pair{"--non-private", "no budget to share"}, std::pair{"--mu 1 --evaluate-share 1", "below 1"},
         std::pair{"--mu 1 --max-labels 2", "with --max-labels"},
-        std::pair{"--mu 1 --checkpoint c", "with --checkpoint"},
         std::pair{"--mu 1 --test-person ty.npy", "goes with --train-person"},
         std::pair{"--mu 1 --train-person y.npy", "--test-person"},
         std::pair{"--epsilon 1 --delta 1e-5 --method public --public-x few_x.npy", "takes the whole budget"},

@@ -99,10 +99,10 @@ class FailingTogetherTest : public testing::Test {
     return run;
   }
 
-  // A release that was made before the end is on record, and its journal serves the next start. Nothing else.
+  // A release that was made before the end is on record, and its file serves the next start. Nothing else.
   void expect_nothing_left() const {
     for (const std::string& name : run_folder_.names()) {
-      EXPECT_THAT(name, testing::AnyOf("ledger.jsonl", "ledger.jsonl.signing-key", testing::EndsWith(".journal")));
+      EXPECT_THAT(name, testing::AnyOf("ledger.jsonl", "ledger.jsonl.signing-key", testing::EndsWith(".releases")));
     }
   }
   std::size_t charges_on_file() const {
@@ -121,7 +121,7 @@ class FailingTogetherTest : public testing::Test {
     ASSERT_THAT(messages.size(), testing::AllOf(testing::Ge(1u), testing::Le(has_charged ? 2u : 1u))) << run.err;
     EXPECT_THAT(messages.front(), StartsWith("dpreduce: rank " + std::to_string(rank) + " was lost"));
     if (messages.size() == 2) {
-      EXPECT_THAT(messages.back(), testing::AllOf(HasSubstr("has charged"), HasSubstr("--resume goes on")));
+      EXPECT_THAT(messages.back(), testing::AllOf(HasSubstr("has charged"), HasSubstr("--resume takes what")));
     }
     expect_nothing_left();
   }
@@ -184,7 +184,7 @@ TEST_F(FailingTogetherTest, SignalsEndARunThatIsAlone) {
     EXPECT_THAT(said.front(), HasSubstr("interrupted"));
     if (charges_on_file() > charged_before) {
       EXPECT_THAT(said.back(), testing::AllOf(AnyOf(HasSubstr("has charged"), HasSubstr("may have charged")),
-                                              HasSubstr("--resume goes on")));
+                                              HasSubstr("--resume takes what")));
     }
     EXPECT_EQ(run.out, "");
     expect_nothing_left();

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "common/ledger/ledger_key.hpp"
-#include "common/ledger/run_journal.hpp"
+#include "common/ledger/run_file.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::ledger_test {
@@ -231,22 +231,62 @@ TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
   expect_refused("ledger release", 2, "run");
 }
 
-TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndDestroysTheJournalOfADeadOne) {
+TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndRemovesTheFileOfADeadOne) {
   std::string run_id;
-  std::filesystem::path journal_path;
+  std::filesystem::path path;
   {
-    const RunJournal journal =
-        RunJournal::make(folder_ / "ledger.jsonl", std::string(64, 'b'), NoiseKey::from_entropy());
-    run_id = journal.run_id();
-    journal_path = folder_ / ("ledger.jsonl." + run_id + ".journal");
-    ASSERT_TRUE(std::filesystem::exists(journal_path));
+    const RunFile file = RunFile::make(folder_ / "ledger.jsonl", std::string(64, 'b'), SavesReleases::kYes);
+    run_id = file.run_id();
+    path = folder_ / ("ledger.jsonl." + run_id + ".releases");
+    ASSERT_TRUE(std::filesystem::exists(path));
     reserve_and_charge(run_id);
     expect_refused("ledger release " + run_id, 3, run_id);
-    EXPECT_TRUE(std::filesystem::exists(journal_path));
+    EXPECT_TRUE(std::filesystem::exists(path));
   }
-  EXPECT_THAT(succeed("ledger release " + run_id).out, HasSubstr("its journal is destroyed"));
-  EXPECT_FALSE(std::filesystem::exists(journal_path));
+  EXPECT_THAT(succeed("ledger release " + run_id).out, HasSubstr("no run can go on with it"));
+  EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
+}
+
+// A selection on file, as a library's user may charge it: from then on epsilon is compared, not mu.
+TEST_F(LedgerCommands, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
+  const RunTerms terms{.method = "public",
+                       .adjacency = Adjacency::kAddRemove,
+                       .accountant = Accountant::kPld,
+                       .is_private = true,
+                       .epsilon = std::nullopt,
+                       .delta = std::nullopt,
+                       .config_digest = std::string(64, 'a'),
+                       .version = "0.1.0"};
+  const SelectionTerms choice{.epsilon = 0.5, .candidates = 100, .groups = 3};
+  Ledger ledger(folder_ / "ledger.jsonl");
+  ledger.reserve({.run_id = "by-hand", .terms = terms, .releases = {}, .selections = {{"choice", choice}}});
+  LedgerEntry entry;
+  entry.release_id = "by-hand/choice";
+  entry.terms = terms;
+  entry.selection = choice;
+  ledger.append(entry);
+  ledger.end("by-hand", RunOutcome::kFinished);
+  const auto run = [&](const std::string& mu) {
+    return this->run("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 --budget-delta 1e-5 "
+                     "--mu " + mu);
+  };
+  const ProgramRun refused = run("0.25");  // alone it would pass: the limit is mu = 0.268
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_NE(refused.err.find("the data set's budget of epsilon 1 at delta 1e-05"), std::string::npos) << refused.err;
+  EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").charges().size(), 1U);
+  EXPECT_EQ(run("0.1").exit_code, 0);
+
+  const ProgramRun shown = succeed("ledger show");
+  EXPECT_NE(shown.out.find("selection by exponential: 1 of 100 candidates in each of 3 groups, epsilon 0.5\n"),
+            std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find(" at delta 1e-05 together (rho 0.0363)\n"), std::string::npos) << shown.out;
+  const json json = figures("ledger show");
+  EXPECT_TRUE(json["releases"][0]["mu"].is_null());
+  EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");
+  EXPECT_NEAR(json["mu"].get<double>(), 0.1, 1e-9);
+  EXPECT_NEAR(json["rho"].get<double>(), 0.03625, 1e-9);
 }
 
 }  // namespace dpreduce::ledger_test

@@ -147,8 +147,8 @@ TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
 
 // Killed between its report and its end: the report is its own, and is written again.
 TEST_F(OutputFilesTest, OfTheRunThatGoesOnMayBeItsReport) {
-  ASSERT_EQ(run(fit_ + "--checkpoint kept --report r.json --html /dev/full").exit_code, 3);
-  succeed(fit_ + "--checkpoint kept --report r.json --resume");
+  ASSERT_EQ(run(fit_ + "--report r.json --html /dev/full").exit_code, 3);
+  succeed(fit_ + "--report r.json --resume");
 }
 
 TEST_F(OutputFilesTest, MayBeDevices) {

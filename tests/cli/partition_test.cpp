@@ -165,15 +165,4 @@ TEST_F(PartitionTest, APartitionIsNumberedForTheRunThatReadsIt) {
   }
 }
 
-TEST_F(PartitionTest, AResumedRunRepeatsWhatItHasPaidFor) {
-  partition("even", "iid");
-  const std::string fedavg = "--method fedavg --mu 2 --rounds 2 --local-steps 2 --out ";
-  const std::string paths = "fit --train-x even/silo{rank}/x.npy --train-y even/silo{rank}/y.npy --classes 3 ";
-  const ProgramRun stopped = run(paths + fedavg + "first --report /dev/full", kSilos);
-  ASSERT_EQ(stopped.exit_code, 3) << stopped.err;
-  fit("even", fedavg + "second --resume");
-  EXPECT_TRUE(bytes("first") == bytes("second"));
-  EXPECT_EQ(charges_in(bytes("ledger.jsonl")).size(), 4u);
-}
-
 }  // namespace dpreduce::partition_test

@@ -31,9 +31,9 @@ void ProgramTest::expect_refusal(const ProgramRun& run, int code, const std::vec
   EXPECT_EQ(run.out, "");
 }
 
-std::vector<std::string> ProgramTest::journals() const {
+std::vector<std::string> ProgramTest::run_files() const {
   std::vector<std::string> found = folder_.names();
-  std::erase_if(found, [](const std::string& name) { return !name.ends_with(".journal"); });
+  std::erase_if(found, [](const std::string& name) { return !name.ends_with(".releases"); });
   return found;
 }
 

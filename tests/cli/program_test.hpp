@@ -40,8 +40,8 @@ class ProgramTest : public testing::Test {
   void write_rows(const TrainingRows& rows, const std::string& x = "x.npy", const std::string& y = "y.npy") const {
     write_npy(rows, folder_ / x, folder_ / y);
   }
-  /// Names of the journals in the folder: those of runs that can be resumed.
-  std::vector<std::string> journals() const;
+  /// Names of the run files in the folder: those of runs that live, or that another can go on with.
+  std::vector<std::string> run_files() const;
 
   const TemporaryFolder folder_;
 };

@@ -186,7 +186,7 @@ PublicRecord published(const Scenario& scenario, World world) {
       if (!line.starts_with("seconds")) record.add_words(run + " output", line);
     }
     if (scenario.silos == 0) record.add_words(run + " errors", done.err);  // else the launcher's, too
-    for (const char* file : {"report.json", "metrics.jsonl", "model.safetensors", "run/checkpoint.json"}) {
+    for (const char* file : {"report.json", "metrics.jsonl", "model.safetensors"}) {
       add_files(record, file, folder / file);
     }
     record.add(run + " files", folder.names().size());
@@ -283,8 +283,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"resumed_gd", resumed("--method gd --rounds 6" + kBudget)},
                     Scenario{"resumed_sample",
                              resumed("--method gd --rounds 6 --batch 0.1 --accountant rdp" + kBudget)},
-                    Scenario{"resumed_ls", resumed("--method ls" + kBudget)},
-                    Scenario{"resumed_checkpoint", resumed("--method gd --rounds 4 --checkpoint run" + kBudget)}),
+                    Scenario{"resumed_ls", resumed("--method ls" + kBudget)}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace dpreduce::public_patterns_test

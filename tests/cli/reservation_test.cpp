@@ -73,7 +73,7 @@ TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeN
   const LedgerState state = ledger();
   EXPECT_EQ(state.charges().size(), 4U * 30U) << "nothing is charged for the refused";
   EXPECT_TRUE(state.open_runs().empty());
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
 }
 
 // Started at once, or while the first has not ended.
@@ -95,7 +95,7 @@ TEST_F(ReservationTest, OfFourRunsWithOneOutputOneChargesAndTheOthersChargeNothi
   }
   EXPECT_EQ(finished, 1);
   EXPECT_EQ(ledger().charges().size(), 30U);
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
 }
 
 // A refused run never comes to its rows: that they are bad shows only to those that have room.
@@ -108,13 +108,13 @@ TEST_F(ReservationTest, ARunIsRefusedBeforeARowIsRead) {
   EXPECT_EQ(fit("--method mean --epsilon 0.1 --delta 1e-6 " + kLimit).exit_code, 3);
   EXPECT_EQ(ledger().charges().size(), 1U);
   EXPECT_TRUE(ledger().open_runs().empty());
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
 }
 
 TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
   const std::string run = killed_after(kManyRounds + kLimit, 3);
   const std::size_t charged = ledger().charges().size();
-  ASSERT_EQ(journals().size(), 1U);
+  ASSERT_EQ(run_files().size(), 1U);
   const ProgramRun shown = succeed("ledger show");
   EXPECT_THAT(shown.out, HasSubstr(run));
 
@@ -125,7 +125,7 @@ TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
   succeed("ledger release " + run);
   EXPECT_TRUE(ledger().open_runs().empty());
   EXPECT_EQ(ledger().charges().size(), charged) << "what was charged stays";
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
   EXPECT_EQ(fit(large).exit_code, 0);
 
   // The same command is another run now.
@@ -152,26 +152,26 @@ TEST_F(ReservationTest, OfALivingRunIsNotReleased) {
   living.finish();
 }
 
-TEST_F(ReservationTest, AKilledRunGoesOnAndPaysOnce) {
+TEST_F(ReservationTest, AKilledRunIsGoneOnWithAndNothingThatWasSavedIsPaidForTwice) {
   const std::string options = "--method gd --rounds 300 --epsilon 0.5 --delta 1e-6 ";
-  const std::string run = killed_after(options + kLimit, 3);
-  ASSERT_EQ(fit(options + kLimit + "--resume --report report.json").exit_code, 0);
+  const std::string run = killed_after(options + "--budget-epsilon 1 --budget-delta 1e-6 ", 3);
+  ASSERT_EQ(fit(options + "--budget-epsilon 1.5 --budget-delta 1e-6 --resume --report report.json").exit_code, 0);
   const LedgerState state = ledger();
-  EXPECT_EQ(state.charges().size(), 300U);
-  for (const LedgerCharge& charge : state.charges()) EXPECT_EQ(run_of(charge.entry.release_id), run);
+  EXPECT_LE(state.charges().size(), 301U) << "one may have been lost with its process";
+  EXPECT_GE(state.charges().size(), 300U);
   EXPECT_EQ(state.outcome(run), RunOutcome::kFinished);
-  EXPECT_TRUE(journals().empty());
-  EXPECT_EQ(document("report.json")["ledger"]["run"], run);
+  EXPECT_TRUE(state.open_runs().empty());
+  EXPECT_TRUE(run_files().empty());
+  const json report = document("report.json");
+  EXPECT_EQ(report["ledger"]["goes_on_from"], json::array({run}));
+  EXPECT_EQ(report["ledger"]["run"], run_of(state.charges().back().entry.release_id));
 }
 
 // Batch systems start a job again with the very same arguments.
 TEST_F(ReservationTest, ResumingARunThatNeverBeganBegins) {
   EXPECT_EQ(fit("--method mean --mu 0.5 --resume").exit_code, 0);
-  EXPECT_EQ(fit("--method gd --rounds 2 --mu 0.5 --checkpoint run --resume").exit_code, 0);
-  fs::create_directory(folder_ / "empty");
-  EXPECT_EQ(fit("--method gd --rounds 2 --mu 0.5 --checkpoint empty --resume", 2).exit_code, 0);
-  EXPECT_EQ(fit("--method mean --seed 3 --mu 0.5 --resume").exit_code, 0);
-  EXPECT_EQ(ledger().charges().size(), 6U);
+  EXPECT_EQ(fit("--method gd --rounds 2 --mu 0.5 --resume", 2).exit_code, 0);
+  EXPECT_EQ(ledger().charges().size(), 3U);
   EXPECT_TRUE(ledger().open_runs().empty());
 }
 
@@ -182,42 +182,42 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
   ASSERT_EQ(state.charges().size(), 1U);
   const std::string run = run_of(state.charges().front().entry.release_id);
   EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
-  EXPECT_THAT(failed.err, HasSubstr("--resume goes on and repeats them at no charge"));
+  EXPECT_THAT(failed.err, HasSubstr("--resume takes what it has saved and pays for the rest"));
   EXPECT_THAT(failed.err, HasSubstr("ledger release " + run));
-  ASSERT_EQ(journals().size(), 1U);
+  ASSERT_EQ(run_files().size(), 1U);
   const std::string model = bytes("model.safetensors");
   fs::remove(folder_ / "model.safetensors");
   ASSERT_EQ(fit("--method mean --mu 0.2 --resume").exit_code, 0);
   EXPECT_TRUE(bytes("model.safetensors") == model);
   EXPECT_EQ(ledger().charges().size(), 1U);
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
 }
 
-TEST_F(ReservationTest, AStoppedRunIsGivenUpByItsJournal) {
+TEST_F(ReservationTest, AStoppedRunIsGivenUpWithItsFile) {
   ASSERT_EQ(fit("--method mean --mu 0.2 --report /dev/full").exit_code, 3);
   const std::string run = run_of(ledger().charges().front().entry.release_id);
   succeed("ledger release " + run);
-  EXPECT_TRUE(journals().empty());
+  EXPECT_TRUE(run_files().empty());
 }
 
-TEST_F(ReservationTest, AJournalThatIsNotItsOwnersAloneIsRefusedByName) {
+TEST_F(ReservationTest, AFileThatIsNotItsOwnersAloneIsRefusedByName) {
   ASSERT_EQ(fit("--method mean --mu 0.2 --report /dev/full").exit_code, 3);
-  const std::string journal = journals().at(0);
+  const std::string file = run_files().at(0);
   const auto expect_refused = [&](const std::string& reason) {
     const auto before = content_of(folder_.path());
     const ProgramRun run = fit("--method mean --mu 0.2 --resume");
     EXPECT_EQ(run.exit_code, 3);
-    EXPECT_THAT(run.err, HasSubstr(journal));
+    EXPECT_THAT(run.err, HasSubstr(file));
     EXPECT_THAT(run.err, HasSubstr(reason));
     EXPECT_TRUE(content_of(folder_.path()) == before);
   };
   for (const mode_t mode : {0640U, 0604U, 0400U}) {
-    ASSERT_EQ(chmod((folder_ / journal).c_str(), mode), 0);
+    ASSERT_EQ(chmod((folder_ / file).c_str(), mode), 0);
     expect_refused("must have 0600");
   }
-  ASSERT_EQ(chmod((folder_ / journal).c_str(), 0600), 0);
+  ASSERT_EQ(chmod((folder_ / file).c_str(), 0600), 0);
   if (geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
-  ASSERT_EQ(chown((folder_ / journal).c_str(), 12345, 12345), 0);
+  ASSERT_EQ(chown((folder_ / file).c_str(), 12345, 12345), 0);
   expect_refused("another user");
 }
 

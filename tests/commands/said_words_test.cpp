@@ -69,7 +69,7 @@ std::vector<std::string> lines_of_all_options() {
           "--dry-run",
       fit + " --test-x t.npy --test-y u.npy --evaluate-share 0.1 --train-person p.npy --test-person q.npy",
       fit +
-          " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
+          " --budget-epsilon 3 --budget-delta 1e-7 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3",
       "fit " + rows +
           " --rho 0.02 --delta 1e-7 --imbalance-ratio 7 --imbalance-seed 3 --method mean --metric euclidean",
@@ -122,7 +122,7 @@ std::vector<std::string> lines_of_all_options() {
           "--out m --report r --html h --metrics j --timings t --overwrite --quiet --dry-run --gram-share 0.4 --center "
           "dp --center-share 0.1 --mu 0.3",
       release +
-          " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
+          " --budget-epsilon 3 --budget-delta 1e-7 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 --mu 0.3",
       release +
           " --epsilon 1 --delta 1e-6 --pca 5 --pca-share 0.2 --select 6 --select-by distance --select-share 0.2 "

@@ -4,7 +4,7 @@
 #include "common/base/error.hpp"
 #include "common/files/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
-#include "common/ledger/run_journal.hpp"
+#include "common/ledger/run_file.hpp"
 #include "common/randomness/private_file.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/fit/fitted_rows.hpp"
@@ -27,14 +27,12 @@ class Order {
   }
   const std::vector<std::string>& complaints() const { return complaints_; }
   std::size_t writes_to_ledger() const { return writes_to_ledger_; }
-  std::size_t writes_to_journal() const { return writes_to_journal_; }
-  std::size_t releases_named() const { return releases_named_; }
-  std::size_t journals_removed() const { return journals_removed_; }
+  std::size_t records() const { return records_; }
+  std::size_t files_removed() const { return files_removed_; }
 
  private:
   static bool is_ledger(const std::string& path) { return path.ends_with("/ledger.jsonl"); }
-  static bool is_journal(const std::string& path) { return path.ends_with(".journal"); }
-  static bool is_release(const std::string& path) { return path.find("/releases-") != std::string::npos; }
+  static bool is_run_file(const std::string& path) { return path.ends_with(".releases"); }
 
   template <typename Is>
   void require_clean(const Is& is, const std::string& what, const std::string& before) {
@@ -45,28 +43,26 @@ class Order {
     const std::string& path = call.path;
     if (call.kind == Kind::kSync) dirty_.erase(path);
     if (call.kind == Kind::kWrite) {
-      if (is_ledger(path)) {  // a line, which says that the journal has what repeats it
+      if (is_ledger(path)) {  // a line, before which its predecessor's record is there
         ++writes_to_ledger_;
-        require_clean(is_journal, "the journal", "a line of the ledger");
-        require_clean([&](const std::string& other) { return other == folder_; }, "the folder of ledger and journal",
+        require_clean(is_run_file, "the record before it", "a line of the ledger");
+        require_clean([&](const std::string& other) { return other == folder_; }, "the folder of ledger and run file",
                       "a line of the ledger");
       }
-      writes_to_journal_ += is_journal(path) ? 1 : 0;
+      if (is_run_file(path)) {  // a value, which is paid for
+        ++records_;
+        require_clean(is_ledger, "the ledger", "a record");
+      }
       dirty_.insert(path);
     }
     if (call.kind == Kind::kName) {
       if (dirty_.contains("unnamed")) complain(path + " got its name before it was flushed");
-      if (is_release(path)) {  // what is released is paid for
-        ++releases_named_;
-        require_clean(is_ledger, "the ledger", "a release");
-      }
       dirty_.insert(std::filesystem::path(path).parent_path().string());
     }
     if (call.kind == Kind::kRemove) {
-      if (is_journal(path)) {
-        ++journals_removed_;
-        require_clean(is_journal, "the overwritten journal", "its removal");
-        require_clean(is_ledger, "the end of the run", "the removal of its journal");
+      if (is_run_file(path)) {
+        ++files_removed_;
+        require_clean(is_ledger, "the end of the run", "the removal of its file");
       }
       dirty_.insert(std::filesystem::path(path).parent_path().string());
     }
@@ -77,17 +73,16 @@ class Order {
   std::set<std::string> dirty_;  // changed since it was flushed last; a folder: its names
   std::vector<std::string> complaints_;
   std::size_t writes_to_ledger_ = 0;
-  std::size_t writes_to_journal_ = 0;
-  std::size_t releases_named_ = 0;
-  std::size_t journals_removed_ = 0;
+  std::size_t records_ = 0;
+  std::size_t files_removed_ = 0;
 };
 
 class DurabilityTest : public testing::Test {
  protected:
   static FitOptions options_in(const TemporaryFolder& folder) {
     FitOptions options = seeded_fit("adam", folder);
+    options.privacy.seed.reset();
     options.method.rounds = kRoundsOfFit;
-    options.output.checkpoint = folder / "checkpoint";
     return options;
   }
   void fit_in(const TemporaryFolder& folder) {
@@ -106,37 +101,32 @@ TEST_F(DurabilityTest, OfAFitEachFlushComesBeforeWhatItGuards) {
   const Order order(folder, watched.calls());
   EXPECT_THAT(order.complaints(), IsEmpty());
   EXPECT_EQ(order.writes_to_ledger(), kRoundsOfFit + 2);  // a reservation, charges, an end
-  EXPECT_GE(order.writes_to_journal(), kRoundsOfFit);
-  EXPECT_EQ(order.releases_named(), kRoundsOfFit);
-  EXPECT_EQ(order.journals_removed(), 1U);
+  EXPECT_EQ(order.records(), 2 * kRoundsOfFit);           // a line and a block each
+  EXPECT_EQ(order.files_removed(), 1U);
 }
 
-// Whichever flush fails, the fit says so, and no release stands in the checkpoint that the ledger does not have.
+// Whichever flush fails, the fit says so, and no release is saved that the ledger does not have.
 TEST_F(DurabilityTest, AFlushThatFailsEndsTheFitBeforeWhatItGuards) {
   std::size_t number = 1;
   for (;; ++number) {
     SCOPED_TRACE(number);
     const TemporaryFolder folder;
     WatchedFiles watched(folder.path());
-    const std::string checkpoint = folder / "checkpoint";
     std::string failed;
     watched.fail_sync(number, [&](const std::string& path) {
       failed = path;
-      return path != checkpoint;  // that its names are flushed is more than all file systems can
+      return path != folder.path();  // that a name is gone is more than all file systems can promise
     });
     const std::string said = refusal<Error>([&] { fit_in(folder); });
     if (!watched.has_failed()) break;
     EXPECT_NE(said, "") << failed;
-    std::size_t released = 0;
-    if (std::filesystem::exists(checkpoint)) {
-      for (const auto& entry : std::filesystem::directory_iterator(checkpoint)) {
-        released += entry.path().filename().string().starts_with("releases-") ? 1 : 0;
-      }
-    }
     const std::string ledger = options_in(folder).privacy.ledger;
-    EXPECT_LE(released, std::filesystem::exists(ledger) ? Ledger::read(ledger).charges().size() : 0U) << failed;
+    const LedgerState state = Ledger::read(ledger);
+    for (const RunFile::DeadRun& dead : RunFile::dead_runs(ledger, state)) {
+      EXPECT_LE(dead.releases, state.charges().size()) << failed;
+    }
   }
-  EXPECT_GT(number, 4 * kRoundsOfFit);  // journal, ledger and checkpoint each round, and more before and after
+  EXPECT_GT(number, 2 * kRoundsOfFit);  // ledger and run file each round, and more before and after
 }
 
 TEST_F(DurabilityTest, ALedgerLineIsFlushedBeforeTheCallReturnsOrIsTakenBack) {
@@ -171,30 +161,25 @@ TEST_F(DurabilityTest, ALedgerLineIsFlushedBeforeTheCallReturnsOrIsTakenBack) {
   EXPECT_EQ(watched.calls()[first].kind, Kind::kSync);
 }
 
-TEST_F(DurabilityTest, AJournalIsWholeAndFlushedBeforeItHasItsName) {
+TEST_F(DurabilityTest, ARunFileIsWholeAndFlushedBeforeItHasItsName) {
   const TemporaryFolder folder;
   const std::string ledger = folder / "ledger.jsonl";
+  const std::string config(64, 'b');
   WatchedFiles watched(folder.path());
   watched.fail_sync(1, [](const std::string&) { return true; });
-  EXPECT_THROW(RunJournal::make(ledger, std::string(64, 'b'), NoiseKey::from_entropy()), BadInput);
+  EXPECT_THROW(RunFile::make(ledger, config, SavesReleases::kYes), BadInput);
   EXPECT_TRUE(folder.names().empty());
-  RunJournal journal = RunJournal::make(ledger, std::string(64, 'b'), NoiseKey::from_entropy());
-  for (const auto& change : std::vector<std::function<void()>>{
-           [&] { journal.add_charge("sums", std::string(32, '1')); }, [&] { journal.add_rows(std::string(64, '2')); },
-           [&] { journal.begin_run(); }}) {
-    const auto size = [&] { return std::filesystem::file_size(folder / folder.names().front()); };
-    const std::uintmax_t before = size();
-    watched.fail_sync(1, [](const std::string&) { return true; });
-    EXPECT_THROW(change(), BadInput);
-    EXPECT_EQ(size(), before);
-    change();
-    EXPECT_GT(size(), before);
-    EXPECT_EQ(watched.calls().back().kind, Kind::kSync);
-  }
-  EXPECT_THAT(Order(folder, watched.calls()).complaints(), IsEmpty());
+  RunFile file = RunFile::make(ledger, config, SavesReleases::kYes);
+  const std::vector<std::int64_t> values{1, 2, 3};
+  const auto size = [&] { return std::filesystem::file_size(folder / folder.names().front()); };
+  const std::uintmax_t before = size();
   watched.fail_sync(1, [](const std::string&) { return true; });
-  EXPECT_THROW(journal.destroy(), BadInput);
-  EXPECT_EQ(folder.names().size(), 1U) << "zeros that are not on disk yet do not let its name go";
+  EXPECT_THROW(file.save("sums", std::string(64, '1'), {{"sums", values}}), BadInput);
+  EXPECT_EQ(size(), before);
+  file.save("sums", std::string(64, '1'), {{"sums", values}});
+  EXPECT_GT(size(), before);
+  EXPECT_EQ(watched.calls().back().kind, Kind::kSync);
+  EXPECT_THAT(Order(folder, watched.calls()).complaints(), IsEmpty());
 }
 
 TEST_F(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
@@ -220,17 +205,18 @@ TEST_F(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
 TEST_F(DurabilityTest, AnotherOrderIsSeen) {
   const TemporaryFolder folder;
   const std::string ledger = folder / "ledger.jsonl";
-  const std::string journal = folder / "ledger.jsonl.1.journal";
+  const std::string file = folder / "ledger.jsonl.1.releases";
   const auto complaints = [&](const std::vector<FileCall>& calls) { return Order(folder, calls).complaints(); };
   const FileCall line{Kind::kWrite, ledger};
   const FileCall flushed{Kind::kSync, ledger};
-  EXPECT_THAT(complaints({{Kind::kWrite, journal}, line, flushed, {Kind::kSync, journal}}),
-              Contains(HasSubstr("before the journal was flushed")));
-  EXPECT_THAT(complaints({line, {Kind::kName, folder / "checkpoint/releases-1"}, flushed}),
-              Contains(HasSubstr("a release before the ledger was flushed")));
-  EXPECT_THAT(complaints({{Kind::kWrite, "unnamed"}, {Kind::kName, journal}, {Kind::kSync, "unnamed"}}),
+  const FileCall record{Kind::kWrite, file};
+  EXPECT_THAT(complaints({line, record, flushed, {Kind::kSync, file}}),
+              Contains(HasSubstr("a record before the ledger was flushed")));
+  EXPECT_THAT(complaints({record, line, flushed, {Kind::kSync, file}}),
+              Contains(HasSubstr("a line of the ledger before the record before it was flushed")));
+  EXPECT_THAT(complaints({{Kind::kWrite, "unnamed"}, {Kind::kName, file}, {Kind::kSync, "unnamed"}}),
               Contains(HasSubstr("got its name before it was flushed")));
-  EXPECT_THAT(complaints({{Kind::kWrite, journal}, {Kind::kRemove, journal}}), Contains(HasSubstr("its removal")));
+  EXPECT_THAT(complaints({line, {Kind::kRemove, file}}), Contains(HasSubstr("the removal of its file before")));
   EXPECT_THAT(complaints({line}), Contains(HasSubstr("was not flushed at the end")));
   EXPECT_THAT(complaints({line, flushed}), IsEmpty());
 }

@@ -19,9 +19,9 @@ class FitTest : public testing::Test {
     return dpreduce::refusal<Refusal>([&] { fit(options, rows, alone_, accounts); });
   }
 
-  bool has_journal() const {
+  bool has_run_file() const {
     const std::vector<std::string> names = folder_.names();
-    return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".journal"); });
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".releases"); });
   }
 
   TemporaryFolder folder_;
@@ -83,24 +83,24 @@ TEST_F(FitTest, ZerosAndOnesAreRowsOfSeveralClasses) {
   EXPECT_EQ(fit_in_memory(options, rows).classifier.classes(), 3U);
 }
 
-TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsJournalGoesWhenItIsFinished) {
+TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsFileGoesWhenItIsFinished) {
   FitOptions options = options_of("mean");
   options.privacy.seed.reset();
   FittedRun run = fit_in_memory(options, rows_.all());
-  EXPECT_TRUE(has_journal());
+  EXPECT_TRUE(has_run_file());
   ASSERT_TRUE(run.classifier.parts().privacy.has_value());
   EXPECT_NEAR(run.classifier.parts().privacy->mu.value(), 2.0, 1e-12);
   run.finish();
-  EXPECT_FALSE(has_journal());
+  EXPECT_FALSE(has_run_file());
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
   ASSERT_EQ(ledger.charges().size(), run.fit->plan().noise->releases.size());
   EXPECT_TRUE(ledger.charges().front().entry.terms.is_private);
   EXPECT_TRUE(ledger.open_runs().empty());
 }
 
-TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsJournal) {
+TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsFile) {
   fit_in_memory(options_of("mean"), rows_.all());
-  EXPECT_TRUE(has_journal());
+  EXPECT_TRUE(has_run_file());
 }
 
 TEST_F(FitTest, FinishingTwiceIsFinishingOnce) {
@@ -181,9 +181,9 @@ TEST_F(FitTest, WhatALedgerIsForGoesWithoutAccountsElsewhere) {
   limited.privacy.limit_epsilon = 1.0;
   limited.privacy.limit_delta = 1e-6;
   EXPECT_THAT(refusal<UsageError>(limited, rows_.all(), Accounts::kElsewhere), HasSubstr("--budget-epsilon"));
-  FitOptions recorded = options_of("mean");
-  recorded.output.checkpoint = folder_ / "checkpoint";
-  EXPECT_THAT(refusal<UsageError>(recorded, rows_.all(), Accounts::kElsewhere), HasSubstr("--checkpoint"));
+  FitOptions resumed = options_of("mean");
+  resumed.privacy.resume = true;
+  EXPECT_THAT(refusal<UsageError>(resumed, rows_.all(), Accounts::kElsewhere), HasSubstr("--resume"));
 }
 
 TEST_F(FitTest, WhatTheCommandAloneCanDoIsRefused) {

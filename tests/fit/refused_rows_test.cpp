@@ -99,18 +99,6 @@ class RefusedRowsTest : public testing::Test {
   Communicator alone_ = Communicator::alone();
 };
 
-// Also of a run with a checkpoint, which has looked at all rows for their digest.
-TEST_F(RefusedRowsTest, OfARunWithACheckpointLeaveNothingOnTheLedger) {
-  FittedRows rows(60, 3);
-  rows.x.back() = std::numeric_limits<float>::quiet_NaN();
-  FitOptions options = seeded_fit("gd", folder_);
-  options.method.rounds = 3;
-  options.output.checkpoint = folder_ / "checkpoint";
-  options.data.train = rows.write(folder_, "train");
-  EXPECT_THAT(refusal<BadInput>([&] { fit(options, alone_); }), HasSubstr("row 59"));
-  EXPECT_THAT(folder_.names(), testing::Not(testing::Contains(HasSubstr("ledger"))));
-}
-
 TEST_F(RefusedRowsTest, InFilesOfShardsLeaveNothingOnTheLedger) {
   FittedRows rows(60, 3);
   rows.y.back() = -1;

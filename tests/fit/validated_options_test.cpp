@@ -70,8 +70,6 @@ TEST(FitOptions, ContradictionsAreRefused) {
         "--smallest-share 0.6: must be greater than 0, and at most 1 / 10"},
        {"prototypes", [](auto& fit) { fit.method.smallest_share = 0.01, fit.data.imbalance_ratio = 10.0; },
         "--smallest-share with --imbalance-ratio"},
-       {"mean", [](auto& fit) { without_noise(fit), fit.output.checkpoint = "folder"; },
-        "--checkpoint with --non-private"},
        {"mean", [](auto& fit) { fit.silos.secure_aggregation = true; }, "write {rank} in --train-x"}},
       false);
 }
@@ -85,7 +83,6 @@ TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
        {"gd", [](auto& fit) { fit.method.batch = 0.5, fit.privacy.budget.accountant = Accountant::kPld; },
         "--batch with --secure-aggregation"},
        {"mean", [](auto& fit) { fit.privacy.resume = true; }, "--resume with --secure-aggregation"},
-       {"mean", [](auto& fit) { fit.output.checkpoint = "folder"; }, "--checkpoint with --secure-aggregation"},
        {"mean", [](auto& fit) { fit.privacy.seed = 1, with_limit(fit); },
         "--seed and --budget-epsilon with --secure-aggregation"},
        {"mean", [](auto& fit) { fit.privacy.limit_epsilon = 2.0; }, "--budget-delta is missing"},

@@ -59,8 +59,8 @@ LinearScores MethodTest::fit(const FitOptions& options, std::size_t memory_bytes
   const FitPlan plan = make_fit_plan(options, input_dim_, public_x_.size() / input_dim_);
   std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(alone);
   if (plan.noise) {
-    releaser = std::make_unique<Releaser>(alone, *plan.noise, NoiseKey::from_seed(5),
-                                          Charging{.ledger_path = folder_ / "ledger"},
+    releaser = std::make_unique<Releaser>(alone, *plan.noise, RunFile(),
+                                          Charging{.ledger_path = folder_ / "ledger", .seed = 5},
                                           RunTerms{.method = "test",
                                                    .accountant = Accountant::kGdp,
                                                    .epsilon = {},

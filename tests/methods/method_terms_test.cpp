@@ -46,7 +46,7 @@ const std::map<std::string_view, Give>& given() {
       {"--select", [](auto& fit) { fit.rows.select = 3; }},
       {"--select-by t", [](auto& fit) { fit.rows.select = 3, fit.rows.select_by = SelectBy::kT; }},
       {"--select-share", [](auto& fit) { fit.rows.select = 3, fit.rows.select_share = 0.1; }},
-      {"--checkpoint", [](auto& fit) { fit.output.checkpoint = "folder"; }},
+      {"--resume", [](auto& fit) { fit.privacy.resume = true; }},
       {"--secure-aggregation", [](auto& fit) { fit.silos.secure_aggregation = true, fit.silos.rows_are_own = true; }},
   };
   return all;

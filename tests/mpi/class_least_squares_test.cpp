@@ -41,7 +41,7 @@ class ClassLeastSquaresTest : public testing::Test {
     const FitPlan plan = make_fit_plan(options, kDim);
     std::optional<Releaser> releaser;
     if (plan.noise) {
-      releaser.emplace(ranks, *plan.noise, NoiseKey::from_seed(5), Charging{.ledger_path = folder_ / "ledger.jsonl"},
+      releaser.emplace(ranks, *plan.noise, RunFile(), Charging{.ledger_path = folder_ / "ledger.jsonl", .seed = 5},
                        RunTerms{.method = "ls",
                                 .accountant = Accountant::kGdp,
                                 .epsilon = {},

@@ -61,24 +61,14 @@ class FederatedAveragingTest : public testing::Test {
     return options;
   }
 
-  static RunJournal new_journal() {
-    std::array<std::byte, 32> key{};
-    key[0] = std::byte{9};
-    return NoiseKey::from_bytes(key);
-  }
-
-  RunJournal resumed() const {
-    return test_ranks().is_coordinator() ? resumed_journal(folder_ / "ledger") : new_journal();
-  }
-
   // The weights and biases, the same on every rank.
-  LinearScores fit(const FitOptions& options, RunJournal journal = new_journal()) {
+  LinearScores fit(const FitOptions& options, std::optional<std::uint64_t> seed = 9) {
     Communicator& ranks = test_ranks();
     const FitPlan plan = make_fit_plan(options, kDim);
     std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(ranks);
     if (plan.noise) {
-      releaser = std::make_unique<Releaser>(ranks, *plan.noise, std::move(journal),
-                                            Charging{.ledger_path = folder_ / "ledger", .limit = {}},
+      releaser = std::make_unique<Releaser>(ranks, *plan.noise, RunFile(),
+                                            Charging{.ledger_path = folder_ / "ledger", .seed = seed},
                                             RunTerms{.method = "fedavg",
                                                      .accountant = Accountant::kGdp,
                                                      .epsilon = {},
@@ -146,10 +136,10 @@ TEST_F(FederatedAveragingTest, SilosWithTheSameRowsAreOneSiloAndItDescends) {
   expect_near(scores.bias, expected.bias, 1e-4);
 }
 
-TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndASecondRunRepeatsIt) {
+TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndEveryRunIsCharged) {
   write_rows(test_ranks().rank());
   const FitOptions options = with_noise(options_of(3, 2), 3.0);
-  const LinearScores scores = fit(options, resumed());
+  const LinearScores scores = fit(options);
   std::vector<double> of_coordinator = scores.weights;
   test_ranks().broadcast(of_coordinator);
   EXPECT_EQ(scores.weights, of_coordinator);
@@ -157,30 +147,10 @@ TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndASecondRunRepeatsIt) {
     EXPECT_EQ(charges(), 6u);
   }  // a line for every step, whatever the number of silos
 
-  const LinearScores repeated = fit(options, resumed());
-  EXPECT_EQ(repeated.weights, scores.weights);
+  EXPECT_EQ(fit(options).weights, scores.weights) << "under one seed";
+  EXPECT_NE(fit(options, std::nullopt).weights, fit(options, std::nullopt).weights);
   if (test_ranks().is_coordinator()) {
-    EXPECT_EQ(charges(), 6u);
-  }
-
-  const LinearScores anew = fit(options);
-  EXPECT_NE(anew.weights, scores.weights);
-  if (test_ranks().is_coordinator()) {
-    EXPECT_EQ(charges(), 12u);
-  }
-}
-
-// The same rows over all ranks, but in other hands: their exact sum is the same, their noise must not be.
-TEST_F(FederatedAveragingTest, RowsInOtherHandsAreAnotherReleaseWithAnotherCharge) {
-  if (test_ranks().size() == 1) GTEST_SKIP() << "one rank has all rows";
-  const FitOptions options = with_noise(options_of(1, 1), 3.0);
-  write_rows(test_ranks().rank());
-  const LinearScores scores = fit(options, resumed());
-  write_rows((test_ranks().rank() + 1) % test_ranks().size());
-  const LinearScores moved = fit(options, resumed());
-  EXPECT_NE(scores.weights, moved.weights);
-  if (test_ranks().is_coordinator()) {
-    EXPECT_EQ(charges(), 2u);
+    EXPECT_EQ(charges(), 24u);
   }
 }
 
@@ -202,7 +172,7 @@ TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
   double squares = 0.0;
   double entries = 0.0;
   for (int draw = 0; draw < 40; ++draw) {
-    const LinearScores with = fit(options);  // another run: another name, other noise
+    const LinearScores with = fit(options, static_cast<std::uint64_t>(draw));
     for (std::size_t e = 0; e < with.weights.size(); ++e) {
       squares += std::pow((with.weights[e] - without.weights[e]) / deviation, 2);
       entries += 1.0;
@@ -214,9 +184,8 @@ TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
 TEST_F(FederatedAveragingTest, SilosDoNotShareNoise) {
   if (test_ranks().size() == 1) GTEST_SKIP() << "there is one";
   const ReleaseRequest request = registered_statistic("gradient").request({.classes = kClasses, .dim = 40}, 1.0);
-  std::array<std::byte, 32> key{};
-  Releaser releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request}), NoiseKey::from_bytes(key),
-                    {.ledger_path = folder_ / "ledger"},
+  Releaser releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request}), RunFile(),
+                    {.ledger_path = folder_ / "ledger", .seed = 9},
                     {.method = "fedavg",
                      .accountant = Accountant::kGdp,
                      .epsilon = {},

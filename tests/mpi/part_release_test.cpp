@@ -35,24 +35,24 @@ class PartReleaseTest : public testing::Test {
                 ("dpreduce_parts." + std::to_string(getpid()) + "." + std::to_string(test_ranks().rank()))) {}
   ~PartReleaseTest() override { remove_ledger(ledger_); }
 
-  static RunJournal new_journal() {
-    std::array<std::byte, 32> bytes{};
-    bytes[0] = std::byte{4};
-    return NoiseKey::from_bytes(bytes);
-  }
-
-  RunJournal resumed() const { return test_ranks().is_coordinator() ? resumed_journal(ledger_) : new_journal(); }
-
-  Releaser releaser(RunJournal journal = new_journal(), const ReleaseRequest& of = request(),
-                    Communicator& ranks = test_ranks()) {
-    return Releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {of}), std::move(journal),
-                    {.ledger_path = ledger_.string(), .limit = {}},
+  Releaser releaser(const ReleaseRequest& of = request(), Communicator& ranks = test_ranks(),
+                    std::optional<std::uint64_t> seed = 4) {
+    return Releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {of}), RunFile(),
+                    {.ledger_path = ledger_.string(), .seed = seed},
                     {.method = "ls",
                      .accountant = Accountant::kGdp,
                      .epsilon = {},
                      .delta = {},
                      .config_digest = std::string(64, 'c'),
                      .version = "test"});
+  }
+
+  // Makes parts of a release, which has no other.
+  static void make_parts(Releaser& run, const std::function<void(PartRelease&)>& make) {
+    run.release_in_parts("class_least_squares", 0, [&](PartRelease& parts) {
+      make(parts);
+      return NamedIntegers{};
+    });
   }
 
   // Part `number` of class_grams, all of whose elements sum up to `value` over ranks; on every rank.
@@ -73,31 +73,27 @@ class PartReleaseTest : public testing::Test {
     return {words.begin(), words.end()};
   }
 
-  static std::array<std::uint64_t, 4> digest(std::uint64_t word) {
-    return {test_ranks().is_coordinator() ? word : 0, 0, 0, 0};
-  }
-
   std::filesystem::path ledger_;
 };
 
-TEST_F(PartReleaseTest, ThePartsAreTheSameWhoeverOwnsThem) {
+TEST_F(PartReleaseTest, UnderASeedThePartsAreTheSameWhoeverOwnsThem) {
   const int last = test_ranks().size() - 1;
-  auto words = digest(7);
-  std::optional<Releaser> first(releaser(resumed()));
-  PartRelease parts = first->release_in_parts("class_least_squares", words);
-  const Values a = gram(parts, 0, 0, 1000);
-  const Values b = gram(parts, 1, last, 1000);
-  first.reset();
-
-  // Charged before: the same charge, another order, other owners.
-  auto again = digest(7);
-  Releaser second = releaser(resumed());
-  PartRelease repeated = second.release_in_parts("class_least_squares", again);
-  EXPECT_EQ(gram(repeated, 1, 0, 1000), b);
-  EXPECT_EQ(gram(repeated, 0, last, 1000), a);
+  Values a;
+  Values b;
+  Releaser first = releaser();
+  make_parts(first, [&](PartRelease& parts) {
+    a = gram(parts, 0, 0, 1000);
+    b = gram(parts, 1, last, 1000);
+    if (test_ranks().is_coordinator()) EXPECT_TRUE(charges_of(ledger_).empty()) << "charged after its last part";
+  });
+  Releaser second = releaser();  // another order, other owners
+  make_parts(second, [&](PartRelease& parts) {
+    EXPECT_EQ(gram(parts, 1, 0, 1000), b);
+    EXPECT_EQ(gram(parts, 0, last, 1000), a);
+  });
   if (test_ranks().is_coordinator()) {
     const auto records = charges_of(ledger_);
-    ASSERT_EQ(records.size(), 1U) << "one charge, once";
+    ASSERT_EQ(records.size(), 2U) << "one charge a release";
     ASSERT_EQ(records[0].entry.blocks.size(), 3U);
     EXPECT_EQ(records[0].entry.blocks[0].name, "class_grams");
   }
@@ -113,12 +109,10 @@ TEST_F(PartReleaseTest, RanksShareTheNoiseOfALongBlock) {
     return local;
   };
   const int size = test_ranks().size();
-  std::optional<Releaser> run(releaser(resumed(), gram));
-  const Release over_ranks = run->release("gram", statistic(test_ranks().rank() + 1));
-  run.reset();
+  const Release over_ranks = releaser(gram).release("gram", statistic(test_ranks().rank() + 1));
   if (!test_ranks().is_coordinator()) return;
   Communicator alone = Communicator::alone();
-  Releaser of_one = releaser(resumed(), gram, alone);  // repeats the release
+  Releaser of_one = releaser(gram, alone);  // under the same seed
   const std::int64_t sum = size * (size + 1) / 2;
   const Release whole = of_one.release("gram", statistic(sum));
   const std::span<const std::int64_t> values = whole.block("gram").values();
@@ -136,14 +130,14 @@ TEST_F(PartReleaseTest, RanksShareTheNoiseOfALongBlock) {
   }
 }
 
-TEST_F(PartReleaseTest, OtherRowsGetAnotherChargeAndOtherNoise) {
+TEST_F(PartReleaseTest, NoTwoPartsAndNoTwoRunsShareNoise) {
   std::vector<Values> noises;
-  for (const std::uint64_t word : {1, 2}) {
-    auto words = digest(word);
-    Releaser run = releaser(resumed());
-    PartRelease parts = run.release_in_parts("class_least_squares", words);
-    noises.push_back(gram(parts, 0, 0));
-    noises.push_back(gram(parts, 1, 0));
+  for (int time = 0; time < 2; ++time) {
+    Releaser run = releaser(request(), test_ranks(), std::nullopt);
+    make_parts(run, [&](PartRelease& parts) {
+      noises.push_back(gram(parts, 0, 0));
+      noises.push_back(gram(parts, 1, test_ranks().size() - 1));
+    });
   }
   // sigma is above 2^29: two numbers agree with probability below 1e-9, and 7260 pairs with 1e-5.
   for (std::size_t i = 0; i < noises.size(); ++i) {
@@ -160,21 +154,22 @@ TEST_F(PartReleaseTest, OtherRowsGetAnotherChargeAndOtherNoise) {
 
 // False alarm: each variance is within 5 standard errors but for 6e-7, twice; the noise is the same in every run.
 TEST_F(PartReleaseTest, EveryPartHasThePlannedNoise) {
-  auto words = digest(3);
   Releaser run = releaser();
-  PartRelease parts = run.release_in_parts("class_least_squares", words);
-  const double sigma = parts.sigma("class_grams");
   double diagonal = 0.0;
   double beside = 0.0;
-  for (std::size_t number = 0; number < kClasses; ++number) {
-    const Values values = gram(parts, number, static_cast<int>(number) % test_ranks().size());
-    for (std::size_t i = 0; i < kDim; ++i) {
-      for (std::size_t j = i; j < kDim; ++j) {
-        const double entry = static_cast<double>(values[triangle_row(i, kDim) + j - i]) / sigma;
-        (i == j ? diagonal : beside) += entry * entry;
+  const auto add = [&](PartRelease& parts) {
+    const double sigma = parts.sigma("class_grams");
+    for (std::size_t number = 0; number < kClasses; ++number) {
+      const Values values = gram(parts, number, static_cast<int>(number) % test_ranks().size());
+      for (std::size_t i = 0; i < kDim; ++i) {
+        for (std::size_t j = i; j < kDim; ++j) {
+          const double entry = static_cast<double>(values[triangle_row(i, kDim) + j - i]) / sigma;
+          (i == j ? diagonal : beside) += entry * entry;
+        }
       }
     }
-  }
+  };
+  make_parts(run, add);
   const double diagonals = kClasses * kDim;
   const double besides = kClasses * kDim * (kDim - 1) / 2.0;
   EXPECT_NEAR(diagonal / diagonals, 1.0, 5.0 * std::sqrt(2.0 / diagonals));
@@ -182,23 +177,23 @@ TEST_F(PartReleaseTest, EveryPartHasThePlannedNoise) {
 }
 
 TEST_F(PartReleaseTest, NoPartIsMadeTwiceAndNoneIsTooLarge) {
-  auto words = digest(3);
   Releaser run = releaser();
-  PartRelease parts = run.release_in_parts("class_least_squares", words);
-  gram(parts, 0, 0);
-  Values local(kElements);
-  const PartRelease::Part same{0, 0, local};
-  EXPECT_THROW(parts.start("class_grams", {&same, 1}), std::logic_error);
-  Values more(kClasses * kElements);
-  const PartRelease::Part large{1, 0, more};
-  EXPECT_THROW(parts.start("class_grams", {&large, 1}), std::logic_error);
+  make_parts(run, [&](PartRelease& parts) {
+    gram(parts, 0, 0);
+    Values local(kElements);
+    const PartRelease::Part same{0, 0, local};
+    EXPECT_THROW(parts.start("class_grams", {&same, 1}), std::logic_error);
+    Values more(kClasses * kElements);
+    const PartRelease::Part large{1, 0, more};
+    EXPECT_THROW(parts.start("class_grams", {&large, 1}), std::logic_error);
+  });
 }
 
 TEST_F(PartReleaseTest, WithoutNoiseItIsTheSum) {
   Releaser exact(test_ranks());
-  auto words = digest(1);
-  PartRelease parts = exact.release_in_parts("class_least_squares", words);
-  EXPECT_EQ(gram(parts, 0, test_ranks().size() - 1, 12), Values(kElements, 12));
+  make_parts(exact, [&](PartRelease& parts) {
+    EXPECT_EQ(gram(parts, 0, test_ranks().size() - 1, 12), Values(kElements, 12));
+  });
 }
 
 }  // namespace part_release_test

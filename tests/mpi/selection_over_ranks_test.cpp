@@ -85,10 +85,10 @@ class SelectionOverRanks : public testing::Test {
       : ledger_(std::filesystem::temp_directory_path() / ("dpreduce_selection_test." + std::to_string(getpid()))) {}
   ~SelectionOverRanks() override { remove_ledger(ledger_); }
 
-  Releaser releaser(const PlannedSelection& selection, RunJournal journal,
-                    std::optional<DataSetBudget> limit = std::nullopt) const {
-    return Releaser(test_ranks(), with_selections({.adjacency = Adjacency::kAddRemove}, {selection}),
-                    std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
+  Releaser releaser(const PlannedSelection& selection, std::optional<std::uint64_t> seed = std::nullopt,
+                    std::optional<DataSetBudget> limit = std::nullopt, RunFile file = RunFile()) const {
+    return Releaser(test_ranks(), with_selections({.adjacency = Adjacency::kAddRemove}, {selection}), std::move(file),
+                    {.ledger_path = ledger_.string(), .limit = limit, .seed = seed},
                     {.method = "public",
                      .accountant = Accountant::kPld,
                      .epsilon = std::nullopt,
@@ -106,9 +106,9 @@ TEST_F(SelectionOverRanks, TheChoiceDependsNeitherOnTheNumberOfRanksNorOnTheirPa
   const PlannedSelection selection = selection_of(0.2, 7, 12);
   const Utilities whole = some_utilities(selection);
   const auto chosen = [&](Statistic local) {
-    return all_chosen(releaser(selection, NoiseKey::from_seed(7)).select(selection, std::move(local)));
+    return all_chosen(releaser(selection, 7).select(selection, std::move(local)));
   };
-  const std::vector<std::uint64_t> expected{2, 1, 6, 5, 1, 3, 2, 0, 4, 1, 2, 0};
+  const std::vector<std::uint64_t> expected{5, 3, 3, 1, 0, 6, 5, 5, 5, 2, 2, 0};
   EXPECT_EQ(chosen(whole_on(0, selection, whole)), expected);
   EXPECT_EQ(chosen(whole_on(test_ranks().size() - 1, selection, whole)), expected);
   for (unsigned partition = 0; partition < 5; ++partition) {
@@ -139,12 +139,12 @@ TEST_F(SelectionOverRanks, PartsOfTheCandidatesChooseWhatTheirSumDoes) {
     const PlannedSelection selection = selection_of(0.2, 7, 12, wanted);
     const Utilities whole = some_utilities(selection);
     const std::vector<std::uint64_t> expected =
-        all_chosen(releaser(selection, NoiseKey::from_seed(7)).select(selection, whole_on(0, selection, whole)));
+        all_chosen(releaser(selection, 7).select(selection, whole_on(0, selection, whole)));
     Releaser exact(test_ranks());
     const std::vector<std::uint64_t> best = all_chosen(exact.select(selection, whole_on(0, selection, whole)));
     for (const std::uint64_t cut : {0, 1, 2, 4}) {
       Part part = columns_of(selection, whole, cut);
-      Releaser chooses = releaser(selection, NoiseKey::from_seed(7));
+      Releaser chooses = releaser(selection, 7);
       EXPECT_EQ(all_chosen(chooses.select_from_parts(selection, part.first, part.utilities)), expected) << cut;
       EXPECT_EQ(all_chosen(exact.select_from_parts(selection, part.first, part.utilities)), best) << cut;
     }
@@ -177,7 +177,7 @@ TEST_F(SelectionOverRanks, NeverWrongWhereUtilitiesDifferByTwoToTheForty) {
       if (test_ranks().rank() == 0) local.block(0)[e] += half;
       if (test_ranks().rank() + 1 == test_ranks().size()) local.block(0)[e] += whole[e] - half;
     }
-    const auto chosen = all_chosen(releaser(selection, NoiseKey::from_entropy()).select(selection, std::move(local)));
+    const auto chosen = all_chosen(releaser(selection).select(selection, std::move(local)));
     EXPECT_EQ(chosen, std::vector<std::uint64_t>(50, best[end]));
   }
 }
@@ -189,8 +189,7 @@ TEST_F(SelectionOverRanks, HasTheExactProbabilities) {
   const Utilities one{4, 0, 7, 5, 4};  // gamma = 1 / 2
   Utilities whole;
   for (std::uint64_t group = 0; group < kGroups; ++group) whole.insert(whole.end(), one.begin(), one.end());
-  const Selection chosen =
-      releaser(selection, NoiseKey::from_seed(3)).select(selection, part_of(selection, whole, 1, 1000));
+  const Selection chosen = releaser(selection, 3).select(selection, part_of(selection, whole, 1, 1000));
   std::vector<double> counts(one.size());
   for (std::uint64_t group = 0; group < kGroups; ++group) ++counts[chosen.of_group(group)[0]];
   double total = 0;
@@ -203,17 +202,19 @@ TEST_F(SelectionOverRanks, HasTheExactProbabilities) {
   EXPECT_LT(statistic, quantile(complement(boost::math::chi_squared(4), 1e-9)));
 }
 
-TEST_F(SelectionOverRanks, AReplayIsChargedOnceWhateverTheRanksHold) {
+TEST_F(SelectionOverRanks, ARunThatGoesOnTakesTheChoiceThatIsSaved) {
   const PlannedSelection selection = selection_of(0.2, 7, 12);
-  const Utilities whole = some_utilities(selection);
-  std::vector<std::vector<std::uint64_t>> runs;
-  for (unsigned partition = 0; partition < 3; ++partition) {
-    Releaser selecting = releaser(
-        selection, test_ranks().is_coordinator() ? resumed_journal(ledger_) : RunJournal(NoiseKey::from_entropy()));
-    runs.push_back(all_chosen(selecting.select(selection, part_of(selection, whole, partition, 1000))));
+  const auto file = [&] { return test_ranks().is_coordinator() ? resumed_file(ledger_) : RunFile(); };
+  std::vector<std::uint64_t> chosen;
+  {
+    Releaser selecting = releaser(selection, std::nullopt, std::nullopt, file());
+    chosen = all_chosen(selecting.select(selection, part_of(selection, some_utilities(selection), 1, 1000)));
+    EXPECT_FALSE(selecting.saved(selection).has_value());
   }
-  EXPECT_EQ(runs[1], runs[0]);
-  EXPECT_EQ(runs[2], runs[0]);
+  Releaser resumed = releaser(selection, std::nullopt, std::nullopt, file());
+  const std::optional<Selection> saved = resumed.saved(selection);
+  ASSERT_TRUE(saved.has_value()) << "on every rank";
+  EXPECT_EQ(all_chosen(*saved), chosen);
   EXPECT_EQ(lines(), test_ranks().is_coordinator() ? 1u : 0u);
 }
 
@@ -221,7 +222,7 @@ TEST_F(SelectionOverRanks, AReplayIsChargedOnceWhateverTheRanksHold) {
 TEST_F(SelectionOverRanks, ARankWithAnotherShapeEndsAllBeforeAnythingIsCharged) {
   const PlannedSelection selection = selection_of(0.2, 7, 12);
   const bool is_wrong = test_ranks().rank() + 1 == test_ranks().size();
-  Releaser selecting = releaser(selection, NoiseKey::from_entropy());
+  Releaser selecting = releaser(selection);
   try {
     selecting.select(selection, is_wrong ? Statistic({{"utilities", 7}}) : empty_utilities(selection));
     FAIL() << "no rank may go on";
@@ -240,7 +241,7 @@ TEST_F(SelectionOverRanks, PartsThatAreNotAllCandidatesEndAllBeforeAnythingIsCha
   SecretVector<std::int64_t> fewer(is_last ? 0 : part.utilities.size());
   SecretVector<std::int64_t> torn(part.utilities.size() + (is_last ? 1 : 0));
   const auto expect_refusal = [&](std::uint64_t first, const SecretVector<std::int64_t>& utilities) {
-    Releaser selecting = releaser(selection, NoiseKey::from_entropy());
+    Releaser selecting = releaser(selection);
     try {
       selecting.select_from_parts(selection, first, utilities);
       ADD_FAILURE() << "no rank may go on";
@@ -259,7 +260,7 @@ TEST_F(SelectionOverRanks, SumsThatCouldWrapAroundEndAllBeforeAnythingIsCharged)
   const PlannedSelection selection = selection_of(0.2, 7, 1);
   Statistic local = empty_utilities(selection);
   local.block(0)[3] = kMost / 2 + 2;
-  Releaser selecting = releaser(selection, NoiseKey::from_entropy());
+  Releaser selecting = releaser(selection);
   try {
     selecting.select(selection, std::move(local));
     FAIL() << "no rank may go on";
@@ -272,7 +273,7 @@ TEST_F(SelectionOverRanks, SumsThatCouldWrapAroundEndAllBeforeAnythingIsCharged)
 TEST_F(SelectionOverRanks, ARefusedBudgetEndsAllWithExitCodeFour) {
   const PlannedSelection selection = selection_of(0.2, 7, 12);
   try {
-    releaser(selection, NoiseKey::from_entropy(), DataSetBudget{0.1, 1e-12});
+    releaser(selection, std::nullopt, DataSetBudget{0.1, 1e-12});
     FAIL() << "no rank may go on";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);

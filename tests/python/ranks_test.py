@@ -123,7 +123,7 @@ say(run.account["runs"])
 """
     lines = on_ranks(2, FIT.format(before="", body=body))
     assert lines[1].startswith("0 rank 1 failed; its own exception says why; run ") and "resume=True" in lines[1]
-    assert lines[0] == "0 1" and lines[2:] == ["1 1", "1 by its own"]
+    assert lines[0] == "0 2" and lines[2:] == ["1 2", "1 by its own"]
 
 
 def test_a_rank_may_fit_alone_and_mpi_may_start_later(on_ranks):

@@ -39,7 +39,7 @@ FITS = [  # rows, options, ranks
     ("one", "--rho 0.5 --method coinpress", 0),
     ("one", "--mu 1 --method ls --select 8", 0),
     ("one", "--mu 1 --method ls --shared-gram --choose --resume", 0),
-    ("one", "--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", 0),
+    ("one", "--mu 1 --seed 5 --method fc --warm-start --rounds 3", 0),
     ("one", f"--mu 1 --method fc --pca 6 --rounds 3 {PUBLIC_ROWS}", 0),
     ("one", "--mu 1 --method fc-one-step", 0),
     ("one", "--epsilon 2 --delta 1e-6 --method gd --batch 0.2 --rounds 4 --radius 3 --learning-rate 0.1 --accountant pld", 0),
@@ -87,10 +87,10 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
     ("--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2",
      "--epsilon 60 --delta 1e-5 --metrics accuracy --test-person one/test_y.npy --rows-per-person 2"),
     ("--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", "--mu 2 --metrics accuracy"),
-    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
-    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 0.001 --seed 3 --metrics accuracy,recall,precision,topk,logloss,brier,calibration --group one/test_y.npy --groups 4"),
-    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics auc,roc --positive 1 --group one/test_y.npy --groups 4"),
-    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3 --checkpoint kept", "--mu 2 --metrics accuracy --public-model"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3", "--mu 2 --seed 3 --adjacency replace-one --metrics accuracy,precision,confusion,topk,logloss,brier,calibration --top-k 2 --level 0.9"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3", "--mu 0.001 --seed 3 --metrics accuracy,recall,precision,topk,logloss,brier,calibration --group one/test_y.npy --groups 4"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3", "--mu 2 --metrics auc,roc --positive 1 --group one/test_y.npy --groups 4"),
+    ("--mu 1 --seed 5 --method fc --warm-start --rounds 3", "--mu 2 --metrics accuracy --public-model"),
     ("--mu 1 --method fc-one-step", "--mu 2 --metrics accuracy --model m3"),
     ("--mu 1 --method adam --max-labels 3 --rounds 3", "--mu 2 --max-labels 3 --threshold 0.25"),
 ]
@@ -196,7 +196,7 @@ def make_documents(folder):
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/train_x.npy --test-y one/train_y.npy "
                     "--classes 4 --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
     documents.append(("sweep", "a sweep tested on training rows", json.loads((folder / "tested/sweep.json").read_text())))
-    # Killed runs stay open. With other rows a run goes on as another one.
+    # Killed runs stay open, and other runs go on from them.
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
            "--epsilon 2 --delta 1e-5 --method gd --rounds 300 --threads 1")
     program(folder, f"synth --kind gaussian-mixture {data} --out other")

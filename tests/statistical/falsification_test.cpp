@@ -132,7 +132,7 @@ double proven_against_fit(double epsilon) {
   Communicator alone = Communicator::join();
   const auto draw = [&](World world) {
     const Classes classes(world);
-    Releaser releaser(alone, plan, NoiseKey::from_entropy(), {.ledger_path = classes.ledger()},
+    Releaser releaser(alone, plan, RunFile(), {.ledger_path = classes.ledger()},
                       {.method = "mean",
                        .accountant = Accountant::kGdp,
                        .epsilon = epsilon,

@@ -369,7 +369,7 @@ TEST_F(TravelingPlanTest, WhatNeedsMoreThanSumsIsRefused) {
   EXPECT_THAT(refused("gd", [](FitOptions& options) { options.method.batch = 0.5; }), HasSubstr("--batch"));
   EXPECT_THAT(refused("fedavg", [](FitOptions&) {}), HasSubstr("--method fedavg"));
   EXPECT_THAT(refused("ls", [](FitOptions& options) { options.method.choose = true; }), HasSubstr("--choose"));
-  EXPECT_THAT(refused("mean", [](FitOptions& options) { options.output.checkpoint = "c"; }), HasSubstr("--checkpoint"));
+  EXPECT_THAT(refused("mean", [](FitOptions& options) { options.privacy.resume = true; }), HasSubstr("--resume"));
   EXPECT_THAT(refused("mean", [](FitOptions& options) { options.data.imbalance_ratio = 10; }),
               HasSubstr("--imbalance"));
   EXPECT_THAT(refused("mean", [](FitOptions& options) { options.data.train.x = {"x.npy"}; }), HasSubstr("x.npy"));

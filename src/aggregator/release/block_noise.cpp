@@ -11,13 +11,13 @@
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
-void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std::string& noise_id,
-               const std::string& part, std::span<std::int64_t> values, NoisePieces pieces) {
+void add_noise(ReleaseKey& key, const PlannedBlock& block, const std::string& part, std::span<std::int64_t> values,
+               NoisePieces pieces) {
   const auto add_stream = [&](const std::string& name, double sigma, std::span<std::int64_t> elements) {
     std::vector<std::int64_t> piece;
     for (std::size_t number = pieces.first; number * kNoisePiece < elements.size(); number += pieces.step) {
-      const std::string context = fmt::format("{}/{}", noise_id, name);
-      RandomStream stream = streams(number == 0 ? context : fmt::format("{}/{}", context, number), number);
+      const std::string whole = fmt::format("{}/{}", block.name, name);
+      RandomStream stream = key.stream(number == 0 ? whole : fmt::format("{}/{}", whole, number));
       const std::size_t first = number * kNoisePiece;
       piece.resize(std::min(kNoisePiece, elements.size() - first));
       if (block.fraction_bits == 0) {

@@ -1,90 +1,86 @@
 #include "aggregator/release/charged_run.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <span>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
-#include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {
-namespace {
 
-std::string release_id(const std::string& run_id, std::string_view release) {
-  return fmt::format("{}/{}", run_id, release);
-}
-
-}  // namespace
-
-ChargedRun::ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms)
+ChargedRun::ChargedRun(NoisePlan plan, RunFile file, Charging charging, RunTerms terms)
     : plan_(std::move(plan)),
-      journal_(std::move(journal)),
+      file_(std::move(file)),
       charging_(std::move(charging)),
       ledger_(charging_.ledger_path),
       terms_(std::move(terms)),
-      has_secret_noise_(journal_.secret().is_private()) {
+      saved_(file_.records().size()) {
   terms_.adjacency = plan_.adjacency;
-  terms_.is_private = has_secret_noise_ && terms_.forfeits.empty();
+  terms_.is_private = !charging_.seed && terms_.forfeits.empty();
 }
 
 ChargedRun::~ChargedRun() {
   say_when_ended({});
   if (has_finished_) return;
   try {
-    if (has_written_) {
-      stop();
-    } else if (journal_.is_new()) {
-      journal_.destroy();
-    }
+    if (has_reserved_) ledger_.end(run_id(), RunOutcome::kStopped);
+    const bool has_charged_nothing = has_reserved_ && charged_ == 0 && charged_before() == 0;
+    if (has_charged_nothing || (!has_reserved_ && file_.is_new())) file_.remove();
   } catch (const std::exception&) {  // the reservation stays, and `ledger show` lists it
   }
 }
 
+std::vector<std::string> ChargedRun::runs_before() const {
+  return {file_.run_ids().begin(), file_.run_ids().end() - 1};
+}
+
 void ChargedRun::open() {
-  if (journal_.has_ended()) return;
   try {
     const LedgerState& state = ledger_.current();
-    if (journal_.is_on_disk()) RunJournal::destroy_ended(charging_.ledger_path, state);
-    for (const LedgerCharge& charge : state.charges()) {
-      if (journal_.has_run(run_of(charge.entry.release_id))) on_file_.emplace(charge.entry.release_id, charge.entry);
-    }
-    if (state.outcome(run_id()) == RunOutcome::kReleased) journal_.begin_run();
-    was_reserved_ = state.open_run(run_id()) != nullptr;
+    check_saved(state);
+    for (const std::string& run : runs_before()) was_reserved_ = was_reserved_ || state.open_run(run) != nullptr;
     const Reservation reservation = rest();
-    if (!is_reserved(reservation)) ledger_.check(reservation, charging_.limit);
+    if (!reservation.is_empty()) ledger_.check(reservation, charging_.limit);
   } catch (...) {
-    if (journal_.is_new()) journal_.destroy();
+    if (file_.is_new()) file_.remove();
     throw;
   }
 }
 
-// Whether nothing needs to be written for it.
-bool ChargedRun::is_reserved(const Reservation& reservation) {
-  const OpenRun* open = ledger_.current().open_run(run_id());
-  return reservation.is_empty() || (open != nullptr && open->remains.releases == reservation.releases &&
-                                    open->remains.selections == reservation.selections && !charging_.limit);
+// Also notes what was charged and is not there.
+void ChargedRun::check_saved(const LedgerState& state) {
+  std::set<std::string> saved;
+  for (const RunFile::Record& record : file_.records()) {
+    if (record.line_sha256.empty()) continue;
+    const LedgerCharge* const charge = state.charge(record.release_id());
+    if (charge == nullptr || state.line_sha256()[charge->line] != record.line_sha256) {
+      throw ResumeMismatch(fmt::format(
+          "--ledger {}: has no line of release {} as it was made; name the ledger that it was charged on, or "
+          "begin a new run without --resume",
+          charging_.ledger_path, record.release_id()));
+    }
+    saved.insert(record.release_id());
+  }
+  for (const LedgerCharge& charge : state.charges()) {
+    const std::string& id = charge.entry.release_id;
+    const std::string run = run_of(id);
+    if (run != run_id() && file_.has_run(run) && !saved.contains(id)) lost_.push_back(id.substr(run.size() + 1));
+  }
 }
 
 void ChargedRun::reserve() {
   if (has_reserved_) return;
-  Reservation reservation = rest();
-  if (!is_reserved(reservation)) {
-    ledger_.reserve(std::move(reservation), charging_.limit);
-    has_written_ = true;
-    require_most_mu();
-  }
+  file_.announce_run();
+  ledger_.reserve(rest(), charging_.limit);
   has_reserved_ = true;
+  require_most_mu();
 }
 
-// What this run has reserved stands on the ledger: of runs that reserve at the same time, the later one sees the other.
+// What this run has reserved is on the ledger: of runs that reserve at the same time, the later one sees the other.
 void ChargedRun::require_most_mu() {
   constexpr double kRoundings = 1 + 1e-12;
   if (!charging_.most_mu) return;
@@ -97,10 +93,10 @@ void ChargedRun::require_most_mu() {
 }
 
 void ChargedRun::finish() {
-  if (journal_.has_ended() || has_finished_) return;
-  DPREDUCE_ASSERT(has_charged_all());
-  ledger_.end(run_id(), RunOutcome::kFinished);
-  journal_.destroy();
+  if (has_finished_) return;
+  DPREDUCE_ASSERT(begun_ == planned_charges() && !is_to_be_charged_ && taken_ == saved_);
+  for (const std::string& run : file_.run_ids()) ledger_.end(run, RunOutcome::kFinished);
+  file_.remove();
   has_finished_ = true;
   say_when_ended({});
 }
@@ -111,116 +107,46 @@ std::uint64_t ChargedRun::planned_charges() const {
   return planned;
 }
 
-// Returns whether the whole plan is begun, and its last round charged, under whichever id: a resumed run may have
-// repeated what it charged before it began anew.
-bool ChargedRun::has_charged_all() const {
-  if (begun_ < planned_charges()) return false;
-  if (begun_ == 0) return true;
-  const bool is_selection =
-      std::ranges::find(plan_.selections, current_, &PlannedSelection::name) != plan_.selections.end();
-  const std::string label = is_selection ? current_ : label_of_begun(plan_.release(current_));
-  return std::ranges::any_of(journal_.run_ids(),
-                             [&](const std::string& run) { return on_file_.contains(release_id(run, label)); });
-}
-
-void ChargedRun::stop() {
-  for (const std::string& run : journal_.run_ids()) ledger_.end(run, RunOutcome::kStopped);
-  if (on_file_.empty()) journal_.destroy();
+std::uint64_t ChargedRun::charged_before() const {
+  const auto saved = std::ranges::count_if(file_.records(), [&](const RunFile::Record& record) {
+    return !record.line_sha256.empty() && record.run_id != run_id();
+  });
+  return static_cast<std::uint64_t>(saved) + lost_.size();
 }
 
 void ChargedRun::begin(const std::string& name, std::uint64_t planned_rounds) {
   const std::uint64_t round = ++rounds_begun_[name];
   DPREDUCE_ASSERT(round <= planned_rounds);
   current_ = name;
+  is_to_be_charged_ = true;
   ++begun_;
 }
 
 void ChargedRun::begin(const PlannedRelease& planned) {
+  label_ = next_label(planned);
   begin(planned.name, planned.rounds);
 }
 
 void ChargedRun::begin(const PlannedSelection& planned) {
+  label_ = planned.name;
   begin(planned.name, 1);
 }
 
-void ChargedRun::require_charged(std::span<const std::string> labels) {
-  std::set<std::string> charged;  // labels
-  for (const LedgerCharge& charge : ledger_.current().charges()) {
-    const std::string& id = charge.entry.release_id;
-    if (journal_.has_run(run_of(id))) charged.insert(id.substr(id.find('/') + 1));
-  }
-  for (const std::string& label : labels) {
-    if (charged.contains(label)) continue;
-    throw ResumeMismatch(
-        fmt::format("--ledger {}: has no line of release {}, which the run to resume has made; name "
-                    "the ledger that it was charged on",
-                    charging_.ledger_path, release_id(run_id(), label)));
-  }
+std::string ChargedRun::next_label(const PlannedRelease& planned) const {
+  const auto begun = rounds_begun_.find(planned.name);
+  return label_of_round(planned, begun == rounds_begun_.end() ? 1 : begun->second + 1);
 }
 
-void ChargedRun::require_same_rows(std::span<const std::uint64_t> digest) {
-  RandomStream stream = this->stream("digest of rows", hex_words(digest));
-  std::array<std::byte, 32> keyed{};
-  stream.fill(keyed);
-  const std::string digits = to_hex(keyed);
-  if (!journal_.rows()) return journal_.add_rows(digits);
-  if (*journal_.rows() == digits) return;
-  throw ResumeMismatch(fmt::format(
-      "--resume: run {} began with other training rows; resume with those rows, or name another --checkpoint folder",
-      run_id()));
-}
-
-RandomStream ChargedRun::stream(std::string_view purpose, const std::string& context) const {
-  return journal_.secret().stream(purpose, std::as_bytes(std::span(context)));
-}
-
-SecretVector<std::byte> ChargedRun::shared_secret(Communicator& ranks, std::string_view purpose,
-                                                  const std::string& context) const {
-  SecretVector<std::byte> secret(32);
-  if (ranks.is_coordinator()) stream(purpose, context).fill(secret);
-  ranks.broadcast(std::span<std::byte>(secret));
-  return secret;
-}
-
-std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const {
-  return fingerprint(ranks, name, [&](RandomStream& coefficients) { return fingerprint_part(local, coefficients); });
-}
-
-std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name,
-                                    const std::function<FingerprintPart(RandomStream&)>& part_of) const {
-  const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
-  const NoiseKey coefficients = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
-  RandomStream stream = coefficients.stream("coefficients", {});
-  FingerprintPart part = part_of(stream);
-  ranks.sum_to_coordinator(part);
-  return fingerprint_of(part);
-}
-
-std::array<std::uint64_t, 4> ChargedRun::fingerprint_of_rank(Communicator& ranks, std::string_view name,
-                                                             const Statistic& local) const {
-  const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
-  const NoiseKey key = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
-  RandomStream coefficients = key.stream("coefficients", {});
-  const FingerprintPart part = fingerprint_part(local, coefficients);
-  std::array<std::uint64_t, 1 + std::tuple_size_v<FingerprintPart>> message{static_cast<std::uint64_t>(ranks.rank())};
-  std::copy(part.begin(), part.end(), message.begin() + 1);
-  RandomStream stream = key.stream("statistic of a rank", std::as_bytes(std::span(message)));
-  std::array<std::uint64_t, 4> words{};
-  for (std::uint64_t& word : words) word = stream.next_u64();
-  return words;
-}
-
-// The ledger entry of that round, without its cost.
-LedgerEntry ChargedRun::entry_of(const std::string& label) const {
+LedgerEntry ChargedRun::entry_of_begun() const {
   LedgerEntry entry;
-  entry.release_id = release_id(run_id(), label);
+  entry.release_id = fmt::format("{}/{}", run_id(), label_);
   entry.terms = terms_;
-  return entry;
-}
-
-// The ledger entry of the round that was begun.
-LedgerEntry ChargedRun::entry_of(const PlannedRelease& planned) const {
-  LedgerEntry entry = entry_of(label_of_begun(planned));
+  const auto selection = std::ranges::find(plan_.selections, current_, &PlannedSelection::name);
+  if (selection != plan_.selections.end()) {
+    entry.selection = selection->terms;
+    return entry;
+  }
+  const PlannedRelease& planned = plan_.release(current_);
   for (const PlannedBlock& block : planned.blocks) {
     entry.blocks.push_back({block.name, block.elements, block.sensitivity, block.sigma});
   }
@@ -229,91 +155,41 @@ LedgerEntry ChargedRun::entry_of(const PlannedRelease& planned) const {
   return entry;
 }
 
-LedgerEntry ChargedRun::entry_of(const PlannedSelection& planned) const {
-  LedgerEntry entry = entry_of(planned.name);
-  entry.selection = planned.terms;
-  return entry;
-}
-
-std::string ChargedRun::label_of_begun(const PlannedRelease& planned) const {
-  return label_of_round(planned, rounds_begun_.at(planned.name));
-}
-
-// Under a seed randomness must not depend on the run's name, which is new every time.
-std::string ChargedRun::randomness_id(const std::string& run_id, const std::string& label) const {
-  return release_id(has_secret_noise() ? run_id : "seeded", label);
-}
-
-bool ChargedRun::is_on_file(LedgerEntry entry, const std::string& run_id, const std::string& label) const {
-  entry.release_id = release_id(run_id, label);
-  const auto found = on_file_.find(entry.release_id);
-  return found != on_file_.end() && found->second == entry;
-}
-
-void ChargedRun::require_not_ended(const std::string& label) const {
-  if (!journal_.has_ended()) return;
-  throw ResumeMismatch(
-      fmt::format("--resume: run {} has ended, and its journal is gone: release {}, which its checkpoint has not, "
-                  "cannot be repeated; begin a new run with another --checkpoint folder",
-                  run_id(), label));
-}
-
-std::string ChargedRun::charge(const PlannedRelease& planned, const std::string& fingerprint) {
-  return charge(entry_of(planned), label_of_begun(planned), fingerprint);
-}
-
-std::string ChargedRun::charge(const PlannedSelection& planned, const std::string& fingerprint) {
-  return charge(entry_of(planned), planned.name, fingerprint);
+std::string ChargedRun::charge() {
+  DPREDUCE_ASSERT(is_to_be_charged_);
+  reserve();
+  const std::uint64_t before = charged_before() + charged_;
+  say_when_ended(way_to_go_on("may have charged", before + 1, Reserved::kKept));
+  std::string line = ledger_.append(entry_of_begun());
+  is_to_be_charged_ = false;
+  ++charged_;
+  say_when_ended(way_to_go_on("has charged", before + 1, Reserved::kKept));
+  return line;
 }
 
 std::optional<LedgerEntry> ChargedRun::charge_begun() {
   DPREDUCE_ASSERT(begun_ > 0);
-  const auto is_current = [&](const PlannedSelection& planned) { return planned.name == current_; };
-  const auto selection = std::find_if(plan_.selections.begin(), plan_.selections.end(), is_current);
-  const LedgerEntry entry =
-      selection != plan_.selections.end() ? entry_of(*selection) : entry_of(plan_.release(current_));
-  if (on_file_.contains(entry.release_id)) return std::nullopt;
-  append(entry, entry.release_id.substr(run_id().size() + 1), {});
-  return entry;
+  if (!is_to_be_charged_) return std::nullopt;
+  charge();
+  return entry_of_begun();
 }
 
-std::string ChargedRun::charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint) {
-  require_not_ended(label);
-  const auto& runs = journal_.run_ids();
-  for (auto run = runs.rbegin(); run != runs.rend() && !has_new_release_; ++run) {
-    const std::string* const known = journal_.fingerprint_of(*run, label);
-    if (known == nullptr || *known != fingerprint || !is_on_file(entry, *run, label)) continue;
-    return fmt::format("{}/{}", randomness_id(*run, label), fingerprint);
+NamedIntegers ChargedRun::take_saved(const std::string& label) {
+  DPREDUCE_ASSERT(taken_ < saved_);
+  const RunFile::Record& record = file_.records()[taken_];
+  if (record.label != label) {
+    throw BadInput(fmt::format("{}.{}.releases: has {} where {} comes; remove it, and begin a new run",
+                               charging_.ledger_path, file_.run_ids().front(), record.label, label));
   }
-  const std::string* const known = journal_.fingerprint_of(run_id(), label);
-  const bool is_another = known != nullptr && *known != fingerprint;
-  const bool is_charged = on_file_.contains(release_id(run_id(), label)) && (known == nullptr || has_new_release_);
-  if (is_another || is_charged) begin_anew();
-  return append(entry, label, fingerprint);
-}
-
-std::string ChargedRun::append(LedgerEntry entry, const std::string& label, const std::string& fingerprint) {
-  reserve();
-  has_new_release_ = true;
-  entry.release_id = release_id(run_id(), label);
-  journal_.add_charge(label, fingerprint);
-  has_written_ = true;
-  say_when_ended(way_to_go_on("may have charged", on_file_.size() + 1, Reserved::kKept));
-  if (ledger_.append(entry) == Charge::kAlreadyOnFile && !on_file_.contains(entry.release_id)) {
-    throw ResumeMismatch(
-        fmt::format("--ledger {}: another process has charged release {} of this very run, from a copy of its journal; "
-                    "end one of them, remove the copy, and start again",
-                    charging_.ledger_path, entry.release_id));
-  }
-  on_file_.emplace(entry.release_id, entry);
-  say_when_ended(way_to_go_on("has charged", on_file_.size(), Reserved::kKept));
-  return fmt::format("{}/{}", randomness_id(run_id(), label), fingerprint);
+  if (!record.line_sha256.empty()) is_to_be_charged_ = false;
+  ++taken_;
+  return file_.values_of(record);
 }
 
 // Only what has written on the ledger here ends there with this process.
 std::string ChargedRun::way_to_resume() const {
-  const Reserved rest = has_written_ ? Reserved::kGivenBack : was_reserved_ ? Reserved::kKept : Reserved::kNothing;
-  return way_to_go_on("has charged", on_file_.size(), rest);
+  const Reserved rest = has_reserved_ ? Reserved::kGivenBack : was_reserved_ ? Reserved::kKept : Reserved::kNothing;
+  return way_to_go_on("has charged", charged_before() + charged_, rest);
 }
 
 std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const {
@@ -331,86 +207,39 @@ std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t
   }());
   return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up",
                      run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
-                     journal_.is_on_disk() && charged > 0 && !terms_.silos
-                         ? "the same command with --resume goes on and repeats them at no charge, "
+                     file_.saves() && charged > 0
+                         ? "the same command with --resume takes what it has saved and pays for the rest, "
                          : "it cannot be resumed; ",
                      has_charged);
 }
 
-std::vector<std::string> ChargedRun::runs_with_sample(const PlannedRelease& planned) const {
-  if (has_new_release_) return {};
-  const std::string label = label_of_begun(planned);
-  std::vector<std::string> found;
-  const auto& runs = journal_.run_ids();
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    if (journal_.fingerprint_of(*run, label) != nullptr) found.push_back(*run);
-  }
-  return found;
+bool ChargedRun::is_saved(const std::string& label) const {
+  return std::ranges::any_of(file_.records(), [&](const RunFile::Record& record) {
+    return !record.line_sha256.empty() && record.label == label;
+  });
 }
 
-std::string ChargedRun::sample_id(const PlannedRelease& planned, const std::string& run_id) const {
-  return randomness_id(run_id, label_of_begun(planned));
-}
-
-std::optional<std::string> ChargedRun::charge_again(const PlannedRelease& planned, const std::string& run,
-                                                    const std::string& fingerprint) {
-  const std::string label = label_of_begun(planned);
-  if (*journal_.fingerprint_of(run, label) != fingerprint) return std::nullopt;
-  const LedgerEntry entry = entry_of(planned);
-  if (is_on_file(entry, run, label)) return fmt::format("{}/{}", randomness_id(run, label), fingerprint);
-  if (run != run_id()) return std::nullopt;
-  return append(entry, label, fingerprint);  // the run was killed before its line was written
-}
-
-std::string ChargedRun::run_of_new_sample(const PlannedRelease& planned) {
-  const std::string label = label_of_begun(planned);
-  require_not_ended(label);
-  const bool is_drawn =
-      journal_.fingerprint_of(run_id(), label) != nullptr || on_file_.contains(release_id(run_id(), label));
-  if (is_drawn) begin_anew();
-  return run_id();
-}
-
-std::string ChargedRun::charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint) {
-  return append(entry_of(planned), label_of_begun(planned), fingerprint);
-}
-
-// The first round that is not charged yet. Every round that was begun is charged, but for the one that was begun last.
-std::uint64_t ChargedRun::first_round_left(const std::string& name) const {
-  const auto begun = rounds_begun_.find(name);
-  if (begun == rounds_begun_.end()) return 1;
-  return begun->second + (name == current_ ? 0 : 1);
-}
-
-// All that this run may still charge, in the place of what it has reserved under an earlier id: a run that began anew,
-// or was killed while it did, has that.
+// All that this run may charge, in the place of what the run that it goes on from has reserved.
 Reservation ChargedRun::rest() {
   Reservation all = reservation_of(plan_, run_id(), terms_);
   Reservation rest{.run_id = all.run_id, .terms = all.terms, .releases = {}, .selections = {}};
   for (std::size_t r = 0; r < plan_.releases.size(); ++r) {
     const PlannedRelease& planned = plan_.releases[r];
     std::uint64_t left = 0;
-    for (std::uint64_t round = first_round_left(planned.name); round <= planned.rounds; ++round) {
-      if (!on_file_.contains(release_id(run_id(), label_of_round(planned, round)))) ++left;
+    for (std::uint64_t round = 1; round <= planned.rounds; ++round) {
+      if (!is_saved(label_of_round(planned, round))) ++left;
     }
     if (left == 0) continue;
     rest.releases.push_back(all.releases[r]);
     rest.releases.back().rounds = left;
   }
-  for (const PlannedSelection& planned : plan_.selections) {
-    const bool is_left = first_round_left(planned.name) == 1 && !on_file_.contains(release_id(run_id(), planned.name));
-    if (is_left) rest.selections.push_back(planned);
+  for (const PlannedSelection& selection : all.selections) {
+    if (!is_saved(selection.name)) rest.selections.push_back(selection);
   }
-  for (const std::string& before : journal_.run_ids()) {
-    if (before != run_id() && ledger_.current().open_run(before) != nullptr) rest.instead_of = before;
+  for (const std::string& before : runs_before()) {
+    if (ledger_.current().open_run(before) != nullptr) rest.instead_of = before;
   }
   return rest;
-}
-
-// Called when the statistic is not the one that the run has charged: what follows is charged under another id.
-void ChargedRun::begin_anew() {
-  journal_.begin_run();
-  has_reserved_ = false;
 }
 
 }  // namespace dpreduce

@@ -17,22 +17,14 @@ std::span<std::uint64_t> words_of(std::span<std::int64_t> values) {
 
 PartRelease::PartRelease(Communicator& ranks) : ranks_(ranks) {}
 
-PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret)
-    : ranks_(ranks), planned_(std::move(planned)), secret_(std::move(secret)) {}
-
-PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret, NoiseShares shares)
-    : PartRelease(ranks, std::move(planned), std::move(secret)) {
-  shares_ = shares;
-}
+PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares)
+    : ranks_(ranks), planned_(std::move(planned)), key_(std::move(key)), shares_(shares) {}
 
 void PartRelease::noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts) {
-  const auto stream_of = [&](const std::string& context, std::size_t) {
-    return secret_->stream("noise", std::as_bytes(std::span(context)));
-  };
   const PlannedBlock drawn = shares_ ? shares_->share_of(planned) : planned;
   for (const Part& part : parts) {
     if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
-    add_noise(stream_of, drawn, planned.name, fmt::format("{}", part.number), part.local);
+    add_noise(*key_, drawn, fmt::format("{}", part.number), part.local);
   }
 }
 

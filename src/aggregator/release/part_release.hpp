@@ -1,13 +1,11 @@
 // One release whose parts never exist at once: one charge, and noise that each part's owner draws.
 //
-//     digest of all rows, summed over ranks  ->  ledger line, fsynced  ->  secret of this charge, to every rank
-//     then, part by part:   owner's addend += noise  ->  reduction over ranks to the owner  ->  ReleasedBlock
+//     part by part:   owner's addend += noise  ->  reduction over ranks to the owner  ->  ReleasedBlock
+//     after the last one:   charge and record (Releaser::release_in_parts)
 //
-// A part is some elements of a block: one matrix of a family, or a whole block. Its noise is the stream of (secret of
-// the charge, block, number of the part), the same whichever rank owns it and however many ranks there are. The secret
-// is derived from noise key, charge and digest: the same rows under the same charge repeat it bit for bit, other rows
-// never meet it. It reaches every rank, which are all trusted; the key stays where it is. As in release.hpp noise is an
-// addend of the reduction, so that no exact sum over ranks exists.
+// A part is some elements of a block: one matrix of a family, or a whole block. Its noise is drawn by its owner, under
+// a key of that rank (release_key.hpp); under a seed it is the same whichever rank owns it. As in release.hpp noise is
+// an addend of the reduction, so that no exact sum over ranks exists.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +21,9 @@
 #include <vector>
 
 #include "aggregator/release/noise_shares.hpp"
+#include "aggregator/release/release_key.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/released_block.hpp"
-#include "common/randomness/noise_key.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
@@ -34,11 +32,9 @@ class PartRelease {
  public:
   /// A release without noise: for comparison only.
   explicit PartRelease(Communicator& ranks);
-  /// A release that has been charged, with the noise that follows from `secret`, which is the same on every rank that
-  /// owns parts.
-  PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret);
-  /// The same where each silo adds its share (noise_shares.hpp), drawn from the stream of its own `secret`.
-  PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret, NoiseShares shares);
+  /// A release with noise, of which this rank draws its own parts under `key`; with `shares` each silo its share of
+  /// all (noise_shares.hpp).
+  PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares);
 
   /// The standard deviation of that block's noise; 0 without noise.
   double sigma(std::string_view block) const { return planned_ ? planned_->block(block).sigma : 0.0; }
@@ -85,7 +81,7 @@ class PartRelease {
 
   Communicator& ranks_;
   std::optional<PlannedRelease> planned_;
-  std::optional<NoiseKey> secret_;
+  std::optional<ReleaseKey> key_;
   std::optional<NoiseShares> shares_;
   std::set<std::pair<std::string, std::size_t>> made_;
   std::map<std::string, std::uint64_t> elements_made_;

@@ -12,8 +12,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kShownOfDigest = 16;  // hex digits
-
 std::string noise_text(const LedgerSilos& silos) {
   if (silos.noise == NoiseSource::kCentral) return "central noise, not against the coordinator";
   return fmt::format("distributed noise, {} honest shares at least{}", silos.threshold - silos.colluding,
@@ -77,10 +75,9 @@ void SiloAccount::charge_begun() {
 void SiloAccount::log_balance(const std::string& what) const {
   PartyLog* const log = job_.log();
   if (log == nullptr) return;
-  const LedgerHead head = run_.ledger().head();  // a log that is kept elsewhere shows a ledger that is older than it
-  log->line(fmt::format("account: run {} {}; on the ledger {}; it has {} lines, the last of SHA-256 {}...",
-                        run_.run_id(), what, balance_text(run_.ledger(), run_.plan().adjacency, limit_), head.lines,
-                        head.last_line_sha256.substr(0, kShownOfDigest)));
+  // A log that is kept elsewhere shows a ledger that is older than it.
+  log->line(fmt::format("account: run {} {}; on the ledger {}; it has {}", run_.run_id(), what,
+                        balance_text(run_.ledger(), run_.plan().adjacency, limit_), text_of(run_.ledger().head())));
 }
 
 }  // namespace dpreduce

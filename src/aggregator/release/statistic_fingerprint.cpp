@@ -118,31 +118,12 @@ FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficie
   return digits_of(sum);
 }
 
-FingerprintPart fingerprint_part_of_columns(std::span<const std::int64_t> part, std::uint64_t groups,
-                                            std::uint64_t first, std::uint64_t columns, RandomStream& coefficients) {
-  const std::uint64_t width = part.size() / groups;
-  DPREDUCE_ASSERT(first + width <= columns);
-  SumOfProducts products;
-  for (std::uint64_t group = 0; group < groups; ++group) {
-    coefficients.skip_blocks(first);
-    products.add(part.subspan(group * width, width), coefficients);
-    coefficients.skip_blocks(columns - first - width);
-  }
-  return digits_of(products.reduced_sum());
-}
-
 std::string fingerprint_of(const FingerprintPart& summed) {
   Uint128 whole = 0;
   for (std::size_t digit = 0; digit < summed.size(); ++digit) {
     whole = reduced(whole + product(Uint128{1} << (32 * digit), summed[digit]));
   }
   return fmt::format("{:016x}{:016x}", static_cast<std::uint64_t>(whole >> 64), static_cast<std::uint64_t>(whole));
-}
-
-std::string hex_words(std::span<const std::uint64_t> words) {
-  std::string text;
-  for (const std::uint64_t word : words) text += fmt::format("{:016x}", word);
-  return text;
 }
 
 }  // namespace dpreduce

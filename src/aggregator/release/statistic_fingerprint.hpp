@@ -1,4 +1,5 @@
-// A number that distinguishes exact statistics without revealing anything about them: noise is bound to it.
+// A number that distinguishes exact statistics without revealing anything about them: sums that travel carry it sealed,
+// so that words that were changed on the way are found (travel/partial_sum.hpp).
 //
 // Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.
 //
@@ -8,8 +9,7 @@
 // Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p [carter1979].
 // Elements in units of 2^-b count as S_e / 2^b mod p, which tells them apart as well, and whole numbers in such units
 // have the fingerprint that they have in units of 1.
-// The coefficients come from the noise key: who does not have it learns nothing, who has it could take
-// the noise off anyway.
+// The coefficients come from the session's secret: who does not have it learns nothing.
 #pragma once
 
 #include <array>
@@ -29,16 +29,7 @@ using FingerprintPart = std::array<std::uint64_t, 4>;
 /// Elements are read as integers of 64 bits with sign. Cost: N products mod p, 16 N bytes of the stream.
 FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients);
 
-/// The same of a rank that has some columns of the one block of S, groups x columns, and nothing else:
-/// `part` is groups x |part| / groups, its first column is column `first`. Preconditions (asserted): columns do not
-/// end before the part does. Cost: |part| products.
-FingerprintPart fingerprint_part_of_columns(std::span<const std::int64_t> part, std::uint64_t groups,
-                                            std::uint64_t first, std::uint64_t columns, RandomStream& coefficients);
-
 /// The fingerprint of the whole, 32 hex digits, from the element-wise sum of all ranks' parts.
 std::string fingerprint_of(const FingerprintPart& summed);
-
-/// Sixteen hex digits a word.
-std::string hex_words(std::span<const std::uint64_t> words);
 
 }  // namespace dpreduce

@@ -95,8 +95,10 @@ void declare_account(OptionTable& table, PrivacyOptions& privacy) {
               "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
       .said(SaidBy::kParty);
   table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
-  table.flag("--resume", privacy.resume,
-             "go on with a killed run: repeat what is charged at no charge; where there is none, begin");
+  table.flag(
+      "--resume", privacy.resume,
+      "go on with a killed run of this ledger and these options: take what it has released, and pay for the rest; "
+      "where there is none, begin");
 }
 
 void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
@@ -109,13 +111,6 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
 
 void declare_output(OptionTable& table, OutputOptions& output, bool has_model = true) {
   table.begin_group("Output");
-  table
-      .text("--checkpoint", output.checkpoint,
-            "folder that keeps each release as it becomes public, so that --resume need not make it again")
-      .typed("DIR")
-      .written();
-  table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
-      .typed("SECONDS");
   table.file("--out", output.out, has_model ? "the model" : "the statistics")
       .written()
       .of_command_alone(SaidBy::kCoordinator);

@@ -18,7 +18,7 @@ enum class ExitCode : int {
   kBudgetRefused = 4,       ///< the release would pass the budget
   kAggregationAborted = 5,  ///< a rank or silo was lost, or a message failed its check
   kLedgerCorrupt = 6,       ///< the ledger does not verify
-  kResumeMismatch = 7,      ///< a checkpoint of another run
+  kResumeMismatch = 7,      ///< a saved run without its lines on the ledger
   kClaimRefuted = 8,        ///< an audit has proven more loss than is claimed
   kInterrupted = 130        ///< Ctrl-C (128 + SIGINT)
 };

@@ -230,7 +230,10 @@ void require_not_released(const LedgerState& state, const fs::path& path, const 
 // That the state takes the reservation, under that limit.
 void require_reservable(const LedgerState& state, const Reservation& reservation,
                         const std::optional<DataSetBudget>& limit, const fs::path& path) {
-  require_not_released(state, path, reservation.run_id);
+  if (state.open_run(reservation.run_id) != nullptr || state.outcome(reservation.run_id)) {
+    throw ResumeMismatch(path.string() + ": run " + reservation.run_id +
+                         " is on file; a run reserves once, and one that goes on with it has another name");
+  }
   require_not_released(state, path, reservation.instead_of);
   require_one_unit(state, reservation.terms.unit, path);
   if (limit) require_room(state, reservation, *limit, path);
@@ -298,15 +301,12 @@ void Ledger::reserve(Reservation reservation, const std::optional<DataSetBudget>
   });
 }
 
-Charge Ledger::append(const LedgerEntry& entry) {
+std::string Ledger::append(const LedgerEntry& entry) {
   require_writable("ledger entry", fault_of(entry));
-  Charge charge = Charge::kWritten;
   extend([&]() -> std::string {
-    if (const LedgerCharge* same_id = state_.charge(entry.release_id); same_id != nullptr) {
-      charge = Charge::kAlreadyOnFile;
-      if (same_id->entry == entry) return {};
+    if (state_.charge(entry.release_id) != nullptr) {
       throw ResumeMismatch(path_.string() + ": release " + entry.release_id +
-                           " is on file with another content; another release needs another id");
+                           " is on file; each release has a charge of its own, under another id");
     }
     const std::string run = run_of(entry.release_id);
     require_not_released(state_, path_, run);
@@ -322,7 +322,7 @@ Charge Ledger::append(const LedgerEntry& entry) {
     throw UsageError("ledger entry: release " + entry.release_id + " has too many blocks for one line: " +
                      std::to_string(lines.longest()) + " bytes, at most " + std::to_string(kLongestLedgerLine));
   });
-  return charge;
+  return state_.head().last_line_sha256;
 }
 
 bool Ledger::end(const std::string& run_id, RunOutcome outcome) {

@@ -19,10 +19,6 @@
 
 namespace dpreduce {
 
-/// What append did: wrote a line, or found that this very release is on file already, so that a restarted run which
-/// replays bit-identical noise is charged once.
-enum class Charge { kWritten, kAlreadyOnFile };
-
 /// Every call that writes is one step under an exclusive lock (flock; processes take turns): the file is verified, its
 /// lines written with one write(), and the file synced, and its folder where the file was empty. It returns once the
 /// lines are durable. A short or failed write is undone: the file has its former length again. Times are UTC.
@@ -40,21 +36,22 @@ class Ledger {
   /// Touches nothing. A missing or empty file is an empty ledger.
   explicit Ledger(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// Reserves what the run may charge from here on. Where the run has an open reservation already (a resumed run), this
-  /// one takes its place. Where reservation.instead_of has one, that ends in the same step ("stopped"), and neither
-  /// counts for the budget; where it has none, it is left out of the line. Precondition: fault_of(reservation) is
-  /// empty. Throws UsageError naming the field; BudgetRefused where there is no room (require_room) or where the run,
-  /// or the one that it replaces, was released; nothing is written then.
+  /// Reserves what a new run may charge. Where reservation.instead_of has an open reservation, that ends in the same
+  /// step ("stopped"), and neither counts for the budget; where it has none, it is left out of the line. Precondition:
+  /// fault_of(reservation) is empty. Throws UsageError naming the field; ResumeMismatch where the run is on file;
+  /// BudgetRefused where there is no room (require_room) or where the run that it replaces was released; nothing is
+  /// written then.
   void reserve(Reservation reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
   /// Throws what `reserve` would throw now of a reservation that cannot be made; writes nothing. Another process may
   /// still take the room before `reserve` does.
   void check(const Reservation& reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
-  /// Charges one release. Preconditions: fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
-  /// Throws UsageError naming the field, or what the run's reservation does not cover; BudgetRefused where the run has
-  /// no open reservation (any more); ResumeMismatch if the release id is on file with another content.
-  Charge append(const LedgerEntry& entry);
+  /// Charges one release, and returns the SHA-256 of its line. Preconditions: fault_of(entry) is empty; the line is at
+  /// most kLongestLedgerLine bytes long. Throws UsageError naming the field, or what the run's reservation does not
+  /// cover; BudgetRefused where the run has no open reservation (any more); ResumeMismatch where the release id is on
+  /// file: nothing is charged once for two releases.
+  std::string append(const LedgerEntry& entry);
 
   /// Ends the run's reservation; what it did not charge is given back. Returns whether there was an open one; otherwise
   /// nothing is written. A run that was stopped can be released all the same; it can then not be resumed.

@@ -56,7 +56,7 @@ struct LedgerStart {
 /// How a run ended.
 enum class RunOutcome {
   kFinished,  ///< its result is on disk
-  kStopped,   ///< by an error; --resume may go on, with a new reservation
+  kStopped,   ///< by an error, or gone on with by another run
   kReleased   ///< given up by `ledger release`; final
 };
 

@@ -81,7 +81,7 @@ void LedgerState::add(const LedgerEntry& entry, const std::string& utc_time) {
     throw Impossible{"charges release " + entry.release_id + ", which is charged already"};
   }
   take_off(open->second.remains, entry);
-  charges_.push_back({entry, utc_time});
+  charges_.push_back({entry, utc_time, line_sha256_.size()});
 }
 
 void LedgerState::add(const Reservation& reservation, const std::string& utc_time) {
@@ -128,6 +128,13 @@ std::optional<RunOutcome> LedgerState::outcome(const std::string& run_id) const 
 
 LedgerHead LedgerState::head() const {
   return {public_key_, line_sha256_.size(), line_sha256_.empty() ? kNoPrevious : line_sha256_.back()};
+}
+
+std::string text_of(const LedgerHead& head) {
+  constexpr std::size_t kShownOfDigest = 16;  // hex digits
+  if (head.lines == 0) return "no line yet";
+  return std::to_string(head.lines) + (head.lines == 1 ? " line" : " lines") + ", the last of SHA-256 " +
+         head.last_line_sha256.substr(0, kShownOfDigest) + "...";
 }
 
 void require_contains(const LedgerState& state, const LedgerHead& head, const std::string& source) {

@@ -16,6 +16,7 @@ namespace dpreduce {
 struct LedgerCharge {
   LedgerEntry entry;
   std::string utc_time;
+  std::size_t line = 0;  ///< its place in LedgerState::line_sha256
 };
 
 /// A run with a reservation that has not ended.
@@ -32,6 +33,10 @@ struct LedgerHead {
 
   bool operator==(const LedgerHead&) const = default;
 };
+
+/// "9 lines, the last of SHA-256 0123456789abcdef...", for who keeps it elsewhere: an older copy of the ledger shows by
+/// it.
+std::string text_of(const LedgerHead& head);
 
 /// Made from a text, line by line. Every line is verified: its form, its place in the chain, its signature, and that it
 /// can follow what is there. Finds every edit, of the last line too, every insertion, removal or exchange of lines but

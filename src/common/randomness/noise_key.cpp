@@ -42,13 +42,10 @@ const unsigned char* bytes_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-NoiseKey::NoiseKey(SecretVector<std::byte> bytes, bool is_private)
-    : bytes_(std::move(bytes)), is_private_(is_private) {}
-
 NoiseKey NoiseKey::from_entropy(const EntropySource& source) {
   SecretVector<std::byte> bytes(kKeyBytes);
   secure_bytes(bytes, source);
-  return NoiseKey(std::move(bytes), true);
+  return NoiseKey(std::move(bytes));
 }
 
 NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
@@ -61,11 +58,11 @@ NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
       written != kKeyBytes) {
     throw EntropyFailure("no noise key: OpenSSL's SHA-256 failed; nothing was released");
   }
-  return NoiseKey(std::move(bytes), false);
+  return NoiseKey(std::move(bytes));
 }
 
-NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes, bool is_private) {
-  return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()), is_private);
+NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
+  return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()));
 }
 
 RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {

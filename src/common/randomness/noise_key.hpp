@@ -1,9 +1,8 @@
-// One secret from which all noise of a run follows.
+// One secret from which independent streams follow.
 //
-//     noise = PRF(secret key, purpose || context),   context = release id || fingerprint || block name || block index
+//     stream = PRF(secret key, purpose || context)
 //
-// A restart with the same key, id and fingerprint replays the same noise; different data has a different fingerprint,
-// and so unrelated noise. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
+// Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
 #pragma once
 
 #include <cstddef>
@@ -12,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/randomness/random_stream.hpp"
 #include "common/randomness/secure_bytes.hpp"
@@ -27,17 +27,14 @@ class NoiseKey {
   /// SHA-256("dpreduce noise key from seed v1" || 0 || seed, 8 bytes little-endian): repeatable, hence not private.
   static NoiseKey from_seed(std::uint64_t seed);
 
-  /// A key of these bytes, which somebody can compute if it is not private.
-  static NoiseKey from_bytes(std::span<const std::byte, 32> bytes, bool is_private = true);
+  /// A key of these bytes.
+  static NoiseKey from_bytes(std::span<const std::byte, 32> bytes);
 
   NoiseKey(NoiseKey&&) noexcept = default;
   NoiseKey& operator=(NoiseKey&&) noexcept = default;
   NoiseKey(const NoiseKey&) = delete;
   NoiseKey& operator=(const NoiseKey&) = delete;
   friend std::ostream& operator<<(std::ostream&, const NoiseKey&) = delete;
-
-  /// False if whoever knows the command line can compute the key.
-  bool is_private() const noexcept { return is_private_; }
 
   /// The stream of (purpose, context): AES-256-CTR under
   ///
@@ -47,15 +44,11 @@ class NoiseKey {
   /// stream again, so a pair must never serve two different releases.
   RandomStream stream(std::string_view purpose, std::span<const std::byte> context) const;
 
-  /// A copy of the secret, for the run's journal alone.
-  SecretVector<std::byte> bytes() const { return bytes_; }
-
  private:
-  NoiseKey(SecretVector<std::byte> bytes, bool is_private);
+  explicit NoiseKey(SecretVector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   SecretVector<std::byte> authenticate(std::span<const std::byte> message) const;
 
   SecretVector<std::byte> bytes_;  // 32, or none after a move: a moved-from key derives nothing
-  bool is_private_;
 };
 
 }  // namespace dpreduce

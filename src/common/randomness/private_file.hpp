@@ -1,6 +1,6 @@
-// Files that are their owner's alone: identities, signing keys, journals. Of this user, and exactly 0600.
+// Files that are their owner's alone: identities, signing keys, files of runs. Of this user, and exactly 0600.
 //
-// Errors are BadInput; they name `what` (an option, or "the journal") and the path, and say what to do.
+// Errors are BadInput; they name `what` (an option, or "releases") and the path, and say what to do.
 #pragma once
 
 #include <cstddef>

@@ -32,8 +32,6 @@ void check(const PreparationOptions& rows) {
   if (rows.select_by && rows.select == 0) throw UsageError("--select-by goes with --select");
 }
 
-constexpr double kMostSecondsBetweenWrites = 1e6;
-
 // Endings of other forms of models and tables, which whoever loads such a file would take it for.
 constexpr std::array kForeignEndings{".pkl",   ".pickle", ".joblib", ".pt",  ".pth",  ".h5",
                                      ".keras", ".onnx",   ".npz",    ".csv", ".json", ".html"};
@@ -50,10 +48,6 @@ void require_name_of_model(const std::string& out) {
 
 void check(const OutputOptions& output) {
   require_name_of_model(output.out);
-  require_option_between("--checkpoint-every", output.checkpoint_every, 0, kMostSecondsBetweenWrites);
-  if (output.checkpoint.empty() && output.checkpoint_every > 0.0) {
-    throw UsageError("--checkpoint-every goes with --checkpoint");
-  }
 }
 
 void check(const MachineOptions& machine) {

@@ -81,12 +81,10 @@ DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, 
 /// What a fit leaves behind.
 struct OutputOptions {
   std::string out = "model.safetensors";
-  std::string report{};           ///< empty: none
-  std::string html{};             ///< a page on report and ledger; empty: none
-  std::string metrics{};          ///< JSON lines of the run; empty: none
-  std::string timings{};          ///< seconds of the run, for the data's owner; empty: none
-  std::string checkpoint{};       ///< folder for what was released so far; empty: none
-  double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
+  std::string report{};      ///< empty: none
+  std::string html{};        ///< a page on report and ledger; empty: none
+  std::string metrics{};     ///< JSON lines of the run; empty: none
+  std::string timings{};     ///< seconds of the run, for the data's owner; empty: none
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
   bool overwrite = false;  ///< replace model and report that are there already
@@ -94,8 +92,7 @@ struct OutputOptions {
   bool operator==(const OutputOptions&) const = default;
 };
 
-DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run,
-                 overwrite, quiet)
+DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, format, dry_run, overwrite, quiet)
 
 /// What a rank may take of its machine.
 struct MachineOptions {

@@ -107,8 +107,8 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
   Released released;
   run_among_silos(terms, fault, [&](std::uint32_t rank, const std::function<Communicator()>& join) {
     Communicator ranks = join();
-    Releaser releaser(ranks, plan_of_zeros(), NoiseKey::from_entropy(), {.ledger_path = folder / std::to_string(rank)},
-                      sample_terms(), NoiseShares{terms.threshold - terms.colluding});
+    Releaser releaser(ranks, plan_of_zeros(), RunFile(), {.ledger_path = folder / std::to_string(rank)}, sample_terms(),
+                      NoiseShares{terms.threshold - terms.colluding});
     for (int round = 0; round < 2; ++round) {
       const Release release = releaser.release("sums", Statistic({{"sums", kElements}}));
       if (rank != 0) continue;

@@ -51,9 +51,10 @@ class SelectTest : public testing::Test {
     return with_selections(make_noise_plan(mu, Adjacency::kAddRemove, {center()}), {kChoice});
   }
 
-  Releaser releaser(NoisePlan plan, RunJournal journal, std::optional<DataSetBudget> limit = std::nullopt) {
-    return Releaser(ranks_, std::move(plan), std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
-                    sample_terms());
+  Releaser releaser(NoisePlan plan, RunFile file = RunFile(), std::optional<DataSetBudget> limit = std::nullopt,
+                    std::optional<std::uint64_t> seed = std::nullopt) {
+    return Releaser(ranks_, std::move(plan), std::move(file),
+                    {.ledger_path = ledger_.string(), .limit = limit, .seed = seed}, sample_terms());
   }
 
   std::size_t lines() const { return charges_of(ledger_).size(); }
@@ -79,7 +80,7 @@ TEST_F(SelectTest, NonPrivateSelectionIsTheExactArgmaxAndLeavesNoLedger) {
 }
 
 TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
-  releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, some_utilities());
+  releaser(selections_only()).select(kChoice, some_utilities());
   const auto records = charges_of(ledger_);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].entry.selection, kChoice.terms);
@@ -91,11 +92,11 @@ TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
 
 TEST_F(SelectTest, WithoutALedgerLineThereIsNoChoice) {
   std::filesystem::create_directory(ledger_);
-  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()), BadInput);
+  EXPECT_THROW(releaser(selections_only()), BadInput);
 }
 
 TEST_F(SelectTest, ASecondOfTheSamePlanIsAnError) {
-  Releaser selecting = releaser(selections_only(), NoiseKey::from_entropy());
+  Releaser selecting = releaser(selections_only());
   selecting.select(kChoice, some_utilities());
   EXPECT_THROW(selecting.select(kChoice, some_utilities()), std::logic_error);
   EXPECT_EQ(lines(), 1u);
@@ -104,17 +105,15 @@ TEST_F(SelectTest, ASecondOfTheSamePlanIsAnError) {
 TEST_F(SelectTest, OnlyWhatIsPlannedIsSelected) {
   PlannedSelection unknown = kChoice;
   unknown.name = "another";
-  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(unknown, some_utilities()),
-               std::logic_error);
+  EXPECT_THROW(releaser(selections_only()).select(unknown, some_utilities()), std::logic_error);
   PlannedSelection steeper = kChoice;
   steeper.terms.epsilon = 1;
-  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(steeper, some_utilities()),
-               std::logic_error);
+  EXPECT_THROW(releaser(selections_only()).select(steeper, some_utilities()), std::logic_error);
   EXPECT_EQ(lines(), 0u);
 }
 
 TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
-  Releaser selecting = releaser(selections_only(), NoiseKey::from_entropy());
+  Releaser selecting = releaser(selections_only());
   expect_refusal<UsageError>(
       [&] {
         selecting.select(kChoice, Statistic({{"utilities", 16}}));
@@ -132,8 +131,8 @@ TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
 
 TEST_F(SelectTest, GroupsAndRunsHaveChoicesOfTheirOwn) {
   const auto equal = [] { return utilities_of(kChoice, [](std::size_t) { return 5; }); };
-  const auto first = all_chosen(releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, equal()));
-  const auto second = all_chosen(releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, equal()));
+  const auto first = all_chosen(releaser(selections_only()).select(kChoice, equal()));
+  const auto second = all_chosen(releaser(selections_only()).select(kChoice, equal()));
   EXPECT_NE(first, second);
   EXPECT_GT(std::set<std::uint64_t>(first.begin(), first.end()).size(), 4u);  // of 16; 4 or less: below 1e-20
 }
@@ -141,46 +140,28 @@ TEST_F(SelectTest, GroupsAndRunsHaveChoicesOfTheirOwn) {
 TEST_F(SelectTest, ASeedRepeatsTheChoiceAndSaysSoInTheLedger) {
   std::vector<std::vector<std::uint64_t>> runs;
   for (int run = 0; run < 2; ++run) {
-    runs.push_back(all_chosen(releaser(selections_only(), NoiseKey::from_seed(4)).select(kChoice, some_utilities())));
+    runs.push_back(
+        all_chosen(releaser(selections_only(), RunFile(), std::nullopt, 4).select(kChoice, some_utilities())));
   }
   EXPECT_EQ(runs[0], runs[1]);
   for (const LedgerCharge& record : charges_of(ledger_)) EXPECT_FALSE(record.entry.terms.is_private);
 }
 
-TEST_F(SelectTest, AResumedRunRepeatsTheChoiceThatItHasPaidFor) {
-  const auto run = [&](RunJournal journal) {
-    return all_chosen(releaser(selections_only(), std::move(journal)).select(kChoice, some_utilities()));
-  };
-  const auto first = run(resumed_journal(ledger_));
-  EXPECT_EQ(run(resumed_journal(ledger_)), first);
+TEST_F(SelectTest, ARunThatGoesOnTakesTheChoiceThatIsSaved) {
+  const auto chosen = all_chosen(releaser(selections_only(), resumed_file(ledger_)).select(kChoice, some_utilities()));
+  Releaser resumed = releaser(selections_only(), resumed_file(ledger_));
+  const std::optional<Selection> saved = resumed.saved(kChoice);
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(all_chosen(*saved), chosen);
   EXPECT_EQ(lines(), 1u) << "charged once";
-  EXPECT_NE(run(NoiseKey::from_entropy()), first) << "a new selection";
-  EXPECT_EQ(lines(), 2u);
-}
-
-TEST_F(SelectTest, OneOtherUtilityOrOtherTermsAreANewChargeAndAnIndependentChoice) {
-  const auto run = [&](const PlannedSelection& selection, std::int64_t shift) {
-    Statistic utilities = some_utilities();
-    utilities.block(0)[17] += shift;
-    return all_chosen(
-        releaser(selections_only({selection}), resumed_journal(ledger_)).select(selection, std::move(utilities)));
-  };
-  const auto before = run(kChoice, 0);
-  EXPECT_NE(run(kChoice, 1), before);
-  EXPECT_EQ(lines(), 2u);
-  PlannedSelection gentler = kChoice;
-  gentler.terms.sensitivity = 21;
-  EXPECT_NE(run(gentler, 0), before);
-  EXPECT_EQ(lines(), 3u);
-  EXPECT_EQ(run(kChoice, 0), before);
-  EXPECT_EQ(lines(), 3u);
+  EXPECT_FALSE(releaser(selections_only()).saved(kChoice).has_value()) << "another run chooses anew";
 }
 
 // Limits between the Gaussian release alone and with the selection of epsilon 0.1.
 TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
   const DataSetBudget limit{1.0, 1e-6};
   const auto run = [&](double mu) {
-    Releaser both = releaser(center_and_choice(mu), NoiseKey::from_entropy(), limit);
+    Releaser both = releaser(center_and_choice(mu), RunFile(), limit);
     both.release("center", empty_statistic(center()));
     both.select(kChoice, some_utilities());
   };
@@ -190,28 +171,20 @@ TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWoul
   EXPECT_EQ(lines(), 2u);
   EXPECT_THROW(run(gdp_mu(0.9, 1e-6)), BudgetRefused);
   // A run without selections is held against what selections on file have spent.
-  EXPECT_THROW(
-      releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}), NoiseKey::from_entropy(), limit),
-      BudgetRefused);
+  EXPECT_THROW(releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}), RunFile(), limit),
+               BudgetRefused);
   EXPECT_EQ(lines(), 2u);
 }
 
 TEST_F(SelectTest, ARefusalIsExitCodeFour) {
   try {
-    releaser(selections_only(), NoiseKey::from_entropy(), DataSetBudget{0.05, 1e-12});
+    releaser(selections_only(), RunFile(), DataSetBudget{0.05, 1e-12});
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);
     EXPECT_THAT(error.what(), HasSubstr("budget of epsilon 0.05 at delta 1e-12"));
   }
   EXPECT_FALSE(std::filesystem::exists(ledger_));
-}
-
-TEST_F(SelectTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
-  for (int run = 0; run < 3; ++run) {
-    releaser(selections_only(), resumed_journal(ledger_), DataSetBudget{0.101, 1e-6}).select(kChoice, some_utilities());
-  }
-  EXPECT_EQ(lines(), 1u);
 }
 
 }  // namespace dpreduce::select_test

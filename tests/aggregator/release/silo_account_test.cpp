@@ -54,7 +54,7 @@ class SiloAccountTest : public testing::Test {
           throw AggregationAborted("the coordinator has lied");
         }
         const auto limit = limits_.find(rank);
-        Releaser releaser(ranks, plan, NoiseKey::from_entropy(),
+        Releaser releaser(ranks, plan, RunFile(),
                           {.ledger_path = ledger(rank),
                            .limit = limit == limits_.end() ? std::nullopt : std::optional(limit->second),
                            .most_mu = rank == 2 ? most_mu_ : std::nullopt},

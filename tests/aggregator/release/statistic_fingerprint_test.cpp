@@ -46,33 +46,6 @@ TEST(StatisticFingerprint, IsOfTheNumbersWhateverTheirUnits) {
   EXPECT_NE(in_fractions({5, -7, (3 << 24) + 1, -(1 << 24)}), fingerprint_over({{5, -7, 3, -1}}));
 }
 
-// A rank's columns first, ..., first + width - 1 of 3 x 5.
-FingerprintPart part_of_columns(const std::vector<std::int64_t>& whole, std::size_t first, std::size_t width) {
-  std::vector<std::int64_t> part;
-  for (std::size_t group = 0; group < 3; ++group) {
-    const auto row = whole.begin() + static_cast<std::ptrdiff_t>(5 * group + first);
-    part.insert(part.end(), row, row + static_cast<std::ptrdiff_t>(width));
-  }
-  const NoiseKey key = NoiseKey::from_seed(3);
-  RandomStream coefficients = key.stream("coefficients", {});
-  return fingerprint_part_of_columns(part, 3, first, 5, coefficients);
-}
-
-TEST(StatisticFingerprint, ColumnsThatRanksHaveAddUpToTheWhole) {
-  const std::vector<std::int64_t> whole{5, -7, 1000000007, 0, 1, 2, 3, -4, 5, 6, 7, 1LL << 60, -9, 10, 11};
-  for (const std::vector<std::size_t>& widths : {std::vector<std::size_t>{5}, {2, 3}, {0, 1, 0, 4}, {1, 1, 1, 1, 1}}) {
-    FingerprintPart sum{};
-    std::size_t first = 0;
-    for (const std::size_t width : widths) {
-      const FingerprintPart part = part_of_columns(whole, first, width);
-      for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += part[word];
-      first += width;
-    }
-    EXPECT_EQ(fingerprint_of(sum), fingerprint_over({whole}));
-  }
-  EXPECT_THROW(part_of_columns(std::vector<std::int64_t>(20), 2, 4), std::logic_error);
-}
-
 TEST(StatisticFingerprint, TellsStatisticsApart) {
   std::set<std::string> seen;
   std::vector<std::vector<std::int64_t>> statistics{{0, 0, 0}, {1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, -1, 0}};

@@ -68,7 +68,7 @@ void add_lines(KnownLines& known, const std::string& text) {
   for (std::string line; std::getline(lines, line);) known.insert(line);
 }
 
-// Whether readers may see the file. Keys, journals and seconds are for their owner alone.
+// Whether readers may see the file. Keys, files of runs and seconds are for their owner alone.
 bool is_public(const fs::path& path) {
   const bool is_for_others =
       (fs::status(path).permissions() & (fs::perms::group_read | fs::perms::others_read)) != fs::perms::none;
@@ -185,8 +185,8 @@ class ReadRuns {
   bool trains() const { return command_.front() == "fit"; }  // else it evaluates a model that is there
   fs::path known_report() const { return known_ / "report-0.json"; }
 
-  // Everything that the known run and a second one leave to readers: ledger, model, report, page, metrics, checkpoint,
-  // exit code, and the card of the second one's model; and what the second one printed.
+  // Everything that the known run and a second one leave to readers: ledger, model, report, page, metrics, exit
+  // code, and the card of the second one's model; and what the second one printed.
   PublicFields read(World world) const {
     PublicFields fields;
     const auto words = next_words(world == World::kWithCanary ? files_.with : files_.without);
@@ -267,8 +267,7 @@ class ReadRuns {
     add("--out", folder / ("model-" + run + ".safetensors"));
     add("--metrics", folder / ("metrics-" + run + ".jsonl"));
     add("--timings", folder / ("seconds-" + run));
-    if (!files_.public_x.empty()) return add("--public-x", files_.public_x), words;
-    add("--checkpoint", folder / ("checkpoint-" + run));
+    if (!files_.public_x.empty()) add("--public-x", files_.public_x);
     return words;
   }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/ledger/ledger.hpp"
-#include "common/ledger/run_journal.hpp"
+#include "common/ledger/run_file.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {
@@ -11,15 +11,15 @@ inline std::vector<LedgerCharge> charges_of(const std::filesystem::path& ledger)
   return Ledger::read(ledger).charges();
 }
 
-/// The journal that a resumed run goes on with: of the newest run on this ledger that has not finished, or a new one.
-/// Only one rank of a job may have it.
-inline RunJournal resumed_journal(const std::filesystem::path& ledger, NoiseKey secret = NoiseKey::from_entropy()) {
-  const std::string binding(64, 'b');
-  std::optional<RunJournal> journal = RunJournal::take_over(ledger, binding);
-  return journal ? std::move(*journal) : RunJournal::make(ledger, binding, std::move(secret));
+/// The file that a run goes on with: of the newest run on this ledger that has not finished, or a new one. Only one
+/// rank of a job may have it.
+inline RunFile resumed_file(const std::filesystem::path& ledger) {
+  const std::string config(64, 'b');
+  std::optional<RunFile> file = RunFile::take_over(ledger, config, Ledger::read(ledger));
+  return file ? std::move(*file) : RunFile::make(ledger, config, SavesReleases::kYes);
 }
 
-/// With its signing key and its journals.
+/// With its signing key and files of runs.
 inline void remove_ledger(const std::filesystem::path& ledger) {
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(ledger.parent_path())) {

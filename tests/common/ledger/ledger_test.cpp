@@ -32,12 +32,12 @@ class LedgerFile : public testing::Test {
 };
 
 // A run of one release.
-Charge charge(Ledger& ledger, const std::string& run) {
+std::string charge(Ledger& ledger, const std::string& run) {
   const LedgerEntry entry = sample_entry(run + "/means/1");
   ledger.reserve(sample_reservation(run));
   return ledger.append(entry);
 }
-Charge charge(const fs::path& path, const std::string& run) {
+std::string charge(const fs::path& path, const std::string& run) {
   Ledger ledger(path);
   return charge(ledger, run);
 }
@@ -90,7 +90,8 @@ TEST_F(LedgerFile, AMissingFileIsAnEmptyLedgerAndStaysMissing) {
 
 TEST_F(LedgerFile, AnEmptyFileIsAnEmptyLedger) {
   set_content("");
-  EXPECT_EQ(charge(path_, "run-1"), Charge::kWritten);
+  const std::string line = charge(path_, "run-1");
+  EXPECT_EQ(line, Ledger::read(path_).head().last_line_sha256);
   EXPECT_EQ(lines(), 3U);
 }
 
@@ -98,7 +99,8 @@ TEST_F(LedgerFile, WhatWasWrittenIsRead) {
   Ledger ledger(path_);
   ledger.reserve(sample_reservation("run-1", 3));
   for (const char* round : {"1", "2"}) {
-    EXPECT_EQ(ledger.append(sample_entry("run-1/means/" + std::string(round))), Charge::kWritten);
+    const std::string line = ledger.append(sample_entry("run-1/means/" + std::string(round)));
+    EXPECT_EQ(line, Ledger::read(path_).head().last_line_sha256);
   }
   const LedgerState state = Ledger::read(path_);
   ASSERT_EQ(state.charges().size(), 2U);
@@ -141,8 +143,8 @@ TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
                                 {path_.string(), "run run-1 has reserved nothing", "run-1/means/2"});
   EXPECT_EQ(content(), before);
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
-  ledger.reserve(sample_reservation("run-1"));
-  EXPECT_EQ(ledger.append(sample_entry("run-1/means/2")), Charge::kWritten);
+  expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); },
+                                 {"run run-1 is on file; a run reserves once"});
 }
 
 TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
@@ -151,7 +153,7 @@ TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
   EXPECT_TRUE(Ledger(path_).end("run-1", RunOutcome::kReleased));
   const std::vector<std::string> messages{path_.string(), "run run-1 was given up (dpreduce ledger release)"};
   expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, messages);
-  expect_refusal<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-1")); }, messages);
+  expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); }, {"run run-1 is on file"});
   Reservation anew = sample_reservation("run-2");
   anew.instead_of = "run-1";
   expect_refusal<BudgetRefused>([&] { ledger.reserve(anew); }, messages);
@@ -204,14 +206,17 @@ TEST_F(LedgerFile, TimesAreNowInUtc) {
   EXPECT_NEAR(static_cast<double>(::timegm(&parts)), static_cast<double>(std::time(nullptr)), 60);
 }
 
-TEST_F(LedgerFile, AReplayedReleaseIsChargedOnce) {
+// Nothing is charged once for two releases: not by a run that goes on, not by a copy of one.
+TEST_F(LedgerFile, AReleaseThatIsOnFileIsRefused) {
   Ledger ledger(path_);
   charge(ledger, "run-1");
   charge(ledger, "run-2");
-  ledger.end("run-1", RunOutcome::kStopped);
   const std::string before = content();
-  EXPECT_EQ(ledger.append(sample_entry("run-1/means/1")), Charge::kAlreadyOnFile);
-  EXPECT_EQ(content(), before);
+  expect_refusal<ResumeMismatch>([&] { ledger.append(sample_entry("run-1/means/1")); },
+                                 {path_.string(), "release run-1/means/1 is on file"});
+  ledger.end("run-1", RunOutcome::kStopped);
+  expect_refusal<ResumeMismatch>([&] { Ledger(path_).append(sample_entry("run-1/means/1")); }, {"is on file"});
+  EXPECT_TRUE(content().starts_with(before));
 }
 
 TEST_F(LedgerFile, AnotherReleaseUnderTheSameIdIsRefused) {
@@ -317,7 +322,7 @@ TEST_F(LedgerFile, AnEditBetweenTwoCallsOfOneObjectIsFound) {
   set_content(intact.substr(intact.find('\n') + 1));
   expect_refusal<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":1", "chain"});
   set_content(intact);
-  EXPECT_EQ(charge(ledger, "run-4"), Charge::kWritten);
+  charge(ledger, "run-4");
 }
 
 TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
@@ -335,7 +340,7 @@ TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
   fs::remove(path_);
   expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"is not signed, and was signed with"});
   set_content(intact);
-  EXPECT_EQ(ledger.append(sample_entry("run-1/means/2")), Charge::kWritten);
+  ledger.append(sample_entry("run-1/means/2"));
 }
 
 TEST_F(LedgerFile, WithoutItsSigningKeyItIsReadAndNotExtended) {
@@ -386,7 +391,7 @@ TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {
     charge(left, "left-" + std::to_string(turn));
     charge(right, "right-" + std::to_string(turn));
   }
-  EXPECT_EQ(left.append(sample_entry("right-4/means/1")), Charge::kAlreadyOnFile);
+  EXPECT_THROW(left.append(sample_entry("right-4/means/1")), ResumeMismatch);
   EXPECT_EQ(lines(), 21U);
 }
 
@@ -425,7 +430,7 @@ TEST_F(LedgerFile, AWriteThatFailsOrStopsShortLeavesTheFileAsBefore) {
   EXPECT_EQ(content(), before);
   EXPECT_EQ(status_of_charge(path_, before.size(), {path_.string(), "File too large"}), 0);
   EXPECT_EQ(content(), before);
-  EXPECT_EQ(charge(path_, "run-2"), Charge::kWritten);
+  charge(path_, "run-2");
   EXPECT_EQ(lines(), 5U);
 }
 
@@ -471,7 +476,7 @@ TEST_F(LedgerFile, AFileWithoutPermissionIsNamed) {
 TEST_F(LedgerFile, ABareFileNameLiesInTheWorkingFolder) {
   const int status = status_in_child([&] {
     fs::current_path(folder_.path());
-    return charge("ledger.jsonl", "run-1") == Charge::kWritten ? 0 : 1;
+    return charge("ledger.jsonl", "run-1").empty() ? 1 : 0;
   });
   EXPECT_EQ(status, 0);
   EXPECT_EQ(lines(), 3U);

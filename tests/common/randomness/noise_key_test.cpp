@@ -71,13 +71,6 @@ TEST(NoiseKey, DifferentKeysGiveDifferentStreams) {
   EXPECT_EQ(first_words.size(), 200u);
 }
 
-TEST(NoiseKey, OnlyEntropyIsPrivate) {
-  EXPECT_TRUE(NoiseKey::from_entropy().is_private());
-  EXPECT_FALSE(NoiseKey::from_seed(0).is_private());
-  EXPECT_TRUE(NoiseKey::from_bytes(std::array<std::byte, 32>{}).is_private());
-  EXPECT_FALSE(NoiseKey::from_bytes(std::array<std::byte, 32>{}, false).is_private());
-}
-
 TEST(NoiseKey, IsTheBytesOfItsSource) {
   const auto constant = [](std::byte value) {
     return NoiseKey::from_entropy([value](std::span<std::byte> out) {
@@ -86,8 +79,9 @@ TEST(NoiseKey, IsTheBytesOfItsSource) {
       return true;
     });
   };
-  EXPECT_EQ(constant(std::byte{1}).bytes(), constant(std::byte{1}).bytes());
-  EXPECT_NE(constant(std::byte{1}).bytes(), constant(std::byte{2}).bytes());
+  const auto stream = [&](std::byte value) { return words(constant(value).stream("noise", {}), 4); };
+  EXPECT_EQ(stream(std::byte{1}), stream(std::byte{1}));
+  EXPECT_NE(stream(std::byte{1}), stream(std::byte{2}));
 }
 
 TEST(NoiseKey, EntropyFailureIsFatal) {
