@@ -20,18 +20,20 @@
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/validated_options.hpp"
+#include "report/fit_report.hpp"
 #include "report/plan_report.hpp"
 #include "report/told_figures.hpp"
 
 namespace dpreduce {
 namespace {
 
-void print_private(const nlohmann::json& report, const ResolvedFit& run, const LedgerHead& ledger) {
+void print_private(const nlohmann::json& report, const FittedRun& fitted) {
+  const ResolvedFit& run = *fitted.fit;
   const PrivacyOptions& privacy = run.options().privacy;
   fmt::print("privacy    {}, {}, of each {}{}\n", guarantee_text(*run.plan().guarantee, privacy.budget),
              to_string(privacy.adjacency), run.options().data.has_units() ? "person" : "test row",
              run.plan().is_private ? "" : fmt::format("; {}, so NOT private", words_of(run.plan().forfeits)));
-  fmt::print("ledger     {}: {}\n", privacy.ledger, text_of(ledger));
+  fmt::print("ledger     {}: {}\n", privacy.ledger, heads_text(fitted));
   fmt::print("intervals  hold noise and sampling with probability {:g} each\n", run.options().evaluation.level);
   const ToldFigures told = *told_figures(JsonFields(report, "report"));
   for (const auto& [name, text] : told_lines(told)) fmt::print("{:<22} {}\n", name, text);
@@ -89,7 +91,7 @@ class PrivateEvaluation {
                          open_.training);
       }
       if (!ranks_.is_coordinator()) return;
-      tell_of_account(account, output);
+      tell_of_earlier_runs(account);
       open_outputs_of(account, output, [&](Existing existing) {
         if (!output.report.empty()) report_.emplace(output.report, existing);
         if (!output.html.empty()) page_.emplace(output.html, existing);
@@ -117,7 +119,7 @@ class PrivateEvaluation {
       if (options_.output.format == OutputFormat::kJson) {
         fmt::print("{}\n", json_text(report, 2));
       } else {
-        print_private(report, *run.fit, run.releaser->ledger().head());
+        print_private(report, run);
       }
     });
   }

@@ -79,11 +79,8 @@ void warn_on_error_stream(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
 
-void tell_of_account(const FitAccount& account, const OutputOptions& output) {
+void tell_of_earlier_runs(const FitAccount& account) {
   for (const std::string& note : account.notes) warn_on_error_stream("dpreduce: " + note);
-  if (output.quiet || output.format == OutputFormat::kJson) return;
-  fmt::print("ledger     {} before: {}\n", account.charging.ledger_path, text_of(account.begins_at));
-  std::fflush(stdout);
 }
 
 namespace {

@@ -37,9 +37,8 @@ Timings::OnPhase phases_to_log(const Communicator& ranks);
 /// A line for the user, on standard error.
 void warn_on_error_stream(const std::string& line);
 
-/// Tells the user what earlier runs have left and, on standard output where that is text, where the ledger stands: who
-/// keeps that elsewhere sees by it when an older copy of the ledger has taken its place. On the coordinator.
-void tell_of_account(const FitAccount& account, const OutputOptions& output);
+/// Tells the user what earlier runs have left. On the coordinator.
+void tell_of_earlier_runs(const FitAccount& account);
 
 /// Opens what a run writes, by `open`, before anything is spent: a run that goes on replaces what the one before has
 /// left, if it is that. An account that cannot be used removes its new file. Throws BadInput where there is a file in

@@ -249,7 +249,7 @@ class FitSteps {
   void open_outputs(std::optional<FitAccount>& account) {
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
-      if (account) tell_of_account(*account, options().output);
+      if (account) tell_of_earlier_runs(*account);
       if (outputs_) return;
       if (!account) return static_cast<void>(outputs_.emplace(options(), plan(), existing_outputs()));
       goes_on_ = account->goes_on;

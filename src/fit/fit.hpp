@@ -73,6 +73,7 @@ struct FittedRun {
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
   Timings timings;                              ///< so far
+  LedgerHead ledger_before{};                   ///< where the ledger stood; at the coordinator
   // These keep the charges, and are destroyed in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it

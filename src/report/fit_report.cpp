@@ -299,6 +299,10 @@ std::string ledger_balance(const FittedRun& run) {
                       privacy.budget.delta.value_or(kDeltaToTell));
 }
 
+std::string heads_text(const FittedRun& run) {
+  return fmt::format("{}; before the run {}", text_of(run.releaser->ledger().head()), text_of(run.ledger_before));
+}
+
 void print_fit(const FittedRun& run, const nlohmann::json& report) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
@@ -317,7 +321,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     }
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
-    fmt::print("           {}\n", text_of(run.releaser->ledger().head()));
+    fmt::print("           {}\n", heads_text(run));
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
   }

@@ -217,12 +217,13 @@ TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
 }
 
 TEST_F(ClassNames, ARunGoesOnWithTheListThatItBeganWith) {
-  const std::string fit = kFit + " --train-y y.npy --class-names ";
+  const std::string fit = "fit --train-x x.npy --train-y y.npy --method mean --mu 2 --ledger ledger --class-names ";
   ASSERT_EQ(run(fit + "names.txt --report /dev/full").exit_code, 3);
   const std::string first = model();
   write_names("turned.txt", {kNames[1], kNames[0], kNames[2]});
   const ProgramRun other = run(fit + "turned.txt --resume --out other.safetensors");
   EXPECT_THAT(other.err, HasSubstr("it has other options than this run"));
+  EXPECT_EQ(other.exit_code, 0);
   EXPECT_EQ(run(fit + "names.txt --resume").exit_code, 0);
   EXPECT_TRUE(model() == first);
 }

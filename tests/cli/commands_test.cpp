@@ -427,7 +427,7 @@ TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfRepo
 TEST_F(ModelCommandsTest, APrivateEvaluationThatStoppedTellsTheSameAtNoCharge) {
   const std::string evaluate =
       "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 "
-      "--ledger stopped.jsonl ";
+      "--public-model --ledger stopped.jsonl ";
   const ProgramRun stopped = run(evaluate + "--report /dev/full");
   EXPECT_EQ(stopped.exit_code, 3);
   EXPECT_THAT(stopped.err, HasSubstr("--resume"));

@@ -145,12 +145,6 @@ TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
   EXPECT_EQ(run(fit_ + "--report r.json --resume --overwrite").exit_code, 0);
 }
 
-// Killed between its report and its end: the report is its own, and is written again.
-TEST_F(OutputFilesTest, OfTheRunThatGoesOnMayBeItsReport) {
-  ASSERT_EQ(run(fit_ + "--report r.json --html /dev/full").exit_code, 3);
-  succeed(fit_ + "--report r.json --resume");
-}
-
 TEST_F(OutputFilesTest, MayBeDevices) {
   EXPECT_EQ(run(fit_ + "--out /dev/null --report /dev/null").exit_code, 0);
   EXPECT_EQ(run(fit_ + "--out /dev/null").exit_code, 0);

@@ -159,7 +159,7 @@ TEST_F(ReservationTest, AKilledRunIsGoneOnWithAndNothingThatWasSavedIsPaidForTwi
   const LedgerState state = ledger();
   EXPECT_LE(state.charges().size(), 301U) << "one may have been lost with its process";
   EXPECT_GE(state.charges().size(), 300U);
-  EXPECT_EQ(state.outcome(run), RunOutcome::kFinished);
+  EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
   EXPECT_TRUE(state.open_runs().empty());
   EXPECT_TRUE(run_files().empty());
   const json report = document("report.json");

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,7 +134,8 @@ class Reader {
 
   // Without its newline; nothing where none is whole any more.
   std::optional<std::string> line() {
-    std::string bytes(kLongestLine, '\0');
+    // As long as the file was: a living run appends to it meanwhile.
+    std::string bytes(std::min<std::uint64_t>(kLongestLine, size_ - place_), '\0');
     bytes.resize(read_at(file_, path_, place_, std::as_writable_bytes(std::span(bytes))));
     const std::size_t end = bytes.find('\n');
     if (end == std::string::npos && bytes.size() == kLongestLine) refuse_damaged(path_);
@@ -337,6 +339,11 @@ void RunFile::remove_ended(const fs::path& ledger, const LedgerState& state) {
     try {
       std::optional<RunFile> file = open(path);
       if (!file || is_resumable(file->content_, state) || !file->try_lock()) continue;
+      // Where the ledger has no line of it, it may be of a newer copy of the ledger, or of another one.
+      const bool has_line = std::ranges::any_of(file->content_.run_ids, [&](const std::string& run) {
+        return state.outcome(run) || state.open_run(run) != nullptr;
+      });
+      if (!has_line && !file->records().empty()) continue;
       if (!is_resumable(file->content_, state)) file->remove();  // still: a run may have gone on with it
     } catch (const BadInput&) {                                  // another user's, or damaged: whoever needs it says so
     }
@@ -380,6 +387,11 @@ void RunFile::make_room(std::uint64_t integers) const {
   if (!saves()) return;
   const auto bytes = static_cast<off_t>(kLongestLine + integers * sizeof(std::int64_t));
   const auto end = static_cast<off_t>(size_of_file(file_->get(), path_));
+  errno = EFBIG;
+  rlimit largest{};
+  const bool is_within =
+      ::getrlimit(RLIMIT_FSIZE, &largest) != 0 || largest.rlim_cur >= static_cast<rlim_t>(end + bytes);
+  if (!is_within) refuse_with_reason(path_, "has no room for a release");
   if (::fallocate(file_->get(), FALLOC_FL_KEEP_SIZE, end, bytes) == 0) return;
   if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // then a full disk may be met after the charge
   refuse_with_reason(path_, "has no room for a release");

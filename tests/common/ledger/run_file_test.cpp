@@ -1,6 +1,8 @@
 #include "common/ledger/run_file.hpp"
 
 #include <csignal>
+#include <string>
+#include <thread>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -201,6 +203,32 @@ TEST_F(RunFileTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
   EXPECT_EQ(state().outcome(later), RunOutcome::kReleased);
   EXPECT_EQ(state().outcome(finished), RunOutcome::kFinished);
   EXPECT_TRUE(give_up_journals(ledger_).empty());
+}
+
+TEST_F(RunFileTest, OfALivingRunGrowsWhileOthersReadIt) {
+  constexpr std::size_t kRounds = 60;
+  const std::vector<std::int64_t> long_values(20000, 3);
+  RunFile file = made();
+  Ledger ledger(ledger_);
+  ledger.reserve(sample_reservation(file.run_id(), kRounds));
+  const LedgerState before = state();
+  std::jthread writer([&] {
+    for (std::size_t round = 1; round <= kRounds; ++round) {
+      file.save("means/" + std::to_string(round), std::string(64, 'd'), {{"sums", long_values}});
+    }
+  });
+  for (int reading = 0; reading < 200; ++reading) {
+    EXPECT_TRUE(RunFile::dead_runs(ledger_, before).empty());
+    EXPECT_NO_THROW(RunFile::remove_ended(ledger_, before));
+  }
+}
+
+TEST_F(RunFileTest, OfAnotherLedgerIsNotRemoved) {
+  const std::string run = charged_run();
+  fs::rename(ledger_, folder_ / "newer.jsonl");
+  Ledger older(ledger_);
+  RunFile::remove_ended(ledger_, state());
+  EXPECT_TRUE(fs::exists(path_of(run)));
 }
 
 }  // namespace dpreduce::run_file_test
