@@ -29,7 +29,7 @@ ChargedRun::~ChargedRun() {
   try {
     if (has_reserved_) ledger_.end(run_id(), RunOutcome::kStopped);
     const bool has_charged_nothing = has_reserved_ && charged_ == 0 && charged_before() == 0;
-    if (has_charged_nothing || (!has_reserved_ && file_.is_new())) file_.remove();
+    if (has_charged_nothing || !file_.saves() || (!has_reserved_ && file_.is_new())) file_.remove();
   } catch (const std::exception&) {  // the reservation stays, and `ledger show` lists it
   }
 }
