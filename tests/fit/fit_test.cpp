@@ -99,7 +99,11 @@ TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsFileGoesWhenItIsFinished) {
 }
 
 TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsFile) {
-  fit_in_memory(options_of("mean"), rows_.all());
+  FitOptions options = options_of("mean");
+  fit_in_memory(options, rows_.all());
+  EXPECT_FALSE(has_run_file()) << "with a seed it has nothing that a run could go on with";
+  options.privacy.seed.reset();
+  fit_in_memory(options, rows_.all());
   EXPECT_TRUE(has_run_file());
 }
 

@@ -98,6 +98,8 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
 # and a model whose classes are taken from rows (in Python alone).
 WITHOUT_EXAMPLE = {("private-evaluation", place) for place in (
     ("class_names",), ("group_names",), ("models_privacy", "[]", "forfeited_by"), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"))}
+WITHOUT_EXAMPLE |= {("fit-report", ("privacy", "selections", "[]", "shown"))}
+WITHOUT_EXAMPLE |= {("private-evaluation", place) for place in (("ledger", "goes_on_from"), ("privacy", "releases", "[]", "shown"))}
 WITHOUT_EXAMPLE |= {("refit-intervals", ("forfeited_by",))}  # classes are taken from rows in Python alone
 WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", member)) for member in ("asked", "forfeited_by", "public_by_word")}
 
@@ -205,6 +207,12 @@ def make_documents(folder):
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl", "other.jsonl")
     program(folder, f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl --resume", "other.jsonl")
+    # What the dead run has saved last is cut: it was charged, and nobody sees it.
+    kill_once_charged(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl", "resumed.jsonl")
+    saved = next(folder.glob("resumed.jsonl.*.releases"))
+    os.truncate(saved, saved.stat().st_size - 1)
+    program(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl --report resumed.json --resume")
+    documents.append(("fit-report", "a run that goes on", json.loads((folder / "resumed.json").read_text())))
     # An earlier version wrote it.
     shutil.copy(pathlib.Path(__file__).parents[1] / "data/reference/ledger_with_names.jsonl", folder / "named.jsonl")
     for ledger in sorted(folder.glob("*.jsonl")):
