@@ -196,20 +196,19 @@ TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   EXPECT_GE(median_of("auto --objective balanced", 1.0, "minority_accuracy"), 0.5);
 }
 
-// The order of [wahdany2025] where one row stands less well for
-// its class than a mean (12,000 rows, as many public ones; five seeds): on small classes `public` is first at small
-// epsilon and high imbalance, `mean` overtakes later, and both are ahead of DP-LS. Margins are half of what was seen.
-TEST_F(ImbalanceTest, OnWideClassesPublicRowsAreFirstAndMeansOvertakeThem) {
+// The order of [wahdany2025] where one row stands less well for its class than a mean (12,000 rows, as many public
+// ones): `mean` overtakes `public`, and both are ahead of DP-LS. That `public` is first at small epsilon is not seen:
+// over 100 seeds it comes to 0.35 on small classes at 0.3, `mean` to 0.34 and `ls` to 0.15.
+TEST_F(ImbalanceTest, OnWideClassesMeansOvertakePublicRowsAndBothAreAheadOfLeastSquares) {
   const json swept =
-      sweep_of_mixture("24000", "0.18", "mean,public,ls", "--epsilons 0.3,8 --imbalance 30,100 --seeds 5");
+      sweep_of_mixture("24000", "0.18", "mean,public,ls", "--epsilons 0.3,8 --imbalance 30,100 --seeds 15");
   const auto minority = [&](const std::string& method, double ratio, double epsilon) {
     return median(swept, method, ratio, epsilon, "minority_accuracy");
   };
-  EXPECT_GE(minority("public", 30, 0.3), minority("mean", 30, 0.3) + 0.11);
+  EXPECT_GE(minority("public", 30, 0.3), minority("ls", 30, 0.3) + 0.06);
   EXPECT_GE(minority("mean", 30, 0.3), minority("ls", 30, 0.3) + 0.06);
   EXPECT_GE(minority("mean", 30, 8), minority("public", 30, 8) + 0.03);
-  EXPECT_GE(minority("public", 30, 8), minority("ls", 30, 8) + 0.03);
-  EXPECT_GE(minority("public", 100, 0.3), minority("mean", 100, 0.3) + 0.05);
+  EXPECT_GE(minority("public", 30, 8), minority("ls", 30, 8));
   EXPECT_GE(minority("mean", 100, 0.3), minority("ls", 100, 0.3) + 0.025);
   EXPECT_GE(minority("mean", 100, 8), minority("public", 100, 8) + 0.025);
   EXPECT_GE(minority("public", 100, 8), minority("ls", 100, 8) + 0.23);

@@ -67,6 +67,7 @@ class PublicRecord {
       if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_') {
         word += c;
       } else if (!word.empty()) {
+        word.erase(word.find_last_not_of('.') + 1);  // of a digest that is cut
         words_.emplace_back(where, word);
         word.clear();
       }
