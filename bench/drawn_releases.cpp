@@ -10,7 +10,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "aggregator/solvers/released_noise.hpp"
+#include "aggregator/solvers/ridge_path.hpp"
 #include "aggregator/solvers/weight_intervals.hpp"
 
 namespace dpreduce {

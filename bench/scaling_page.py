@@ -47,7 +47,7 @@ RECORDED = (2 * 1024, 64 * 1024)  # rows of the two records, from which follows 
 CHECKED, FEW_ROUNDS = 16, 3  # ranks of the whole run that a scaled one is compared with; rounds of what is whole
 FIELDS = ["source", "scaling", "method", "network", "ranks", "rows", "seconds", "formula", "coordinator", "floor", "floor_phases", "others", "bytes", "phases", "whole", "even", "machine", "build"]
 # What ranks share in parts, after which calls: noise in pieces (block_noise.hpp), fc's eigenvectors and regressions of ls in groups
-# (row_groups.cpp), once all have the coordinator's spectrum (gram_spectrum.cpp).
+# (least_squares.cpp), once all have the coordinator's spectrum (gram_spectrum.cpp).
 GROUPS = lambda rows: 1 if rows <= 192 else 2 * -(-rows // 384)
 SPECTRUM = ("B", f"B{8 * DIM}", f"B{8 * (DIM - 1)}", f"B{8 * DIM * DIM}", f"B{8 * DIM * DIM}")
 SHARED = {("R", "A", "B"): -(-CLASSES * DIM // 65536), (*SPECTRUM, "A", f"B{8 * DIM}"): GROUPS(DIM),

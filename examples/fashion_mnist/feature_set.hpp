@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "common/data/dtype.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 #include "feature_rows.hpp"
 
 namespace dpreduce::fashion_mnist {

@@ -69,4 +69,13 @@ std::size_t MethodRun::summary() const {
   return numbers;
 }
 
+WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double clip_norm,
+                        const std::filesystem::path& folder) {
+  WorldFiles files{.without = pair.without.write(folder, "0"), .with = pair.with.write(folder, "1"), .public_x = {}};
+  if (has_public_rows) {
+    files.public_x = opposed_public_rows(pair.with.dim, clip_norm).write(folder, "public").x.front();
+  }
+  return files;
+}
+
 }  // namespace dpreduce

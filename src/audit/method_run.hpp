@@ -1,18 +1,18 @@
 // The method on two neighboring data sets, as an audit by many runs sees it.
 //
 // A run is observed as everything that it releases, the model, and how much more likely each release is with the canary
-// than without (log_ratio.hpp).
+// than without (audited_method.hpp).
 #pragma once
 
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "audit/audited_method.hpp"
-#include "audit/log_ratio.hpp"
+#include "audit/neighbor_rows.hpp"
 #include "audit/two_world_audit.hpp"
-#include "audit/world_rows.hpp"
 
 namespace dpreduce {
 
@@ -22,6 +22,11 @@ struct WorldFiles {
   WorldRows with;
   std::string public_x{};  ///< where the method has public rows, else empty: the same in both worlds
 };
+
+/// Writes the files of both worlds, and public rows where the method has some, into `folder`. Throws BadInput as
+/// LabeledRows::write.
+WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double clip_norm,
+                        const std::filesystem::path& folder);
 
 /// The method on two neighboring data sets.
 class MethodRun : public AuditedRun {
@@ -34,8 +39,8 @@ class MethodRun : public AuditedRun {
   /// The sum of all log ratios; those of each name; the summary of Published's numbers; all of these.
   std::vector<View> views() const override;
 
-  /// The root of the sum of D^2 over the last run's releases (log_ratio.hpp): what this pair of worlds can show of mu,
-  /// by the best of attacks, where noise is as planned.
+  /// The root of the sum of D^2 over the last run's releases (audited_method.hpp): what this pair of worlds can show of
+  /// mu, by the best of attacks, where noise is as planned.
   double planned_distance() const { return std::sqrt(squared_distance_); }
 
  private:

@@ -1,3 +1,41 @@
+// Rows of two neighboring worlds, and the worst of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/privacy_terms.hpp"
+#include "common/data/worker_rows.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+// The rows of one world of an audit, as a fit weighs them.
+//
+// Where the unit is a person, rows are cut among several ranks (threads of this process), which find out together how
+// many rows each person has, as the ranks of a fit do. One rank then trains on all of them: sums are the same bytes on
+// any number of ranks, but a person that ranks weigh apart would count for more than one. That rank alone tosses a
+// person's coins (--batch) and clips them. With --silos-per-person these ranks are silos, each of
+// which counts its own rows, and to that one rank the rows of a person at two silos are those of two persons.
+
+/// Files of rows; identifiers where the unit is a person, else none.
+struct WorldRows {
+  std::vector<std::string> x;
+  std::vector<std::string> y;
+  std::vector<std::string> person{};
+};
+
+/// Over so many ranks rows of persons are cut.
+inline constexpr int kRanksOfPersons = 3;
+
+/// The rows of `files`, all of them for one rank, with the weights that `options` ask for. Throws as WorkerRows::open,
+/// open_persons and weigh.
+WorkerRows open_world(const FitOptions& options, const WorldRows& files);
+
 // Pairs of adjacent data sets on which a faulty mechanism would give itself away.
 //
 // Legend: C the clip norm, u = (1, ..., 1) / sqrt(d). The canary is 1000 C u: a clip must bring it to C u, and an entry
@@ -18,19 +56,6 @@
 //
 // But for `alone`, where rows are centered by a released mean, rows C u and -C u by turns in a third class keep that
 // mean near 0, so that centering takes nothing from the canary.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "audit/world_rows.hpp"
-#include "common/base/privacy_terms.hpp"
-
-namespace dpreduce {
 
 /// Of a canary, in clip norms: a clip that is skipped shows.
 inline constexpr double kCanaryLength = 1000.0;
@@ -75,5 +100,9 @@ LabeledRows opposed_public_rows(std::size_t dim, double clip_norm);
 
 /// Preconditions (asserted): classes >= 3; dim >= 1; clip_norm > 0.
 std::vector<NeighborPair> worst_case_pairs(const NeighborTerms& terms);
+
+/// Rows of a person who is a canary: each rank has more of them than count for a whole person. 0 where the unit is a
+/// row.
+std::size_t rows_of_canary(const DataOptions& data);
 
 }  // namespace dpreduce

@@ -1,10 +1,10 @@
 #include "audit/release_audit.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "audit/two_world_audit.hpp"
 #include "common/base/error.hpp"
@@ -116,6 +116,18 @@ std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows&
   };
   method.run(without, ledger_path, public_rows, stop);
   return losses;
+}
+
+std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
+                                            const ReleaseAuditTerms& terms, const std::string& ledger_path) {
+  const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
+  const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
+  if (releases.empty() || is_whole_run) return {};
+  WorkerRows without = open_world(method.options(), files.without);
+  WorkerRows with = open_world(method.options(), files.with);
+  std::optional<WorkerRows> features;
+  if (!files.public_x.empty()) features = WorkerRows::open({files.public_x}, {}, 0, 1);
+  return audit_releases(method, without, with, terms, ledger_path, {.features = features ? &*features : nullptr});
 }
 
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "audit/audited_method.hpp"
-#include "audit/log_ratio.hpp"
+#include "audit/method_run.hpp"
 
 namespace dpreduce {
 
@@ -33,5 +33,9 @@ struct ReleaseAuditTerms {
 std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows& without, WorkerRows& with,
                                         const ReleaseAuditTerms& terms, const std::string& ledger_path,
                                         const PublicRows& public_rows = {});
+
+/// The same on the pair of worlds `files`; no entries where one release in one round is the whole run.
+std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
+                                            const ReleaseAuditTerms& terms, const std::string& ledger_path);
 
 }  // namespace dpreduce

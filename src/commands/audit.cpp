@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,16 +21,15 @@
 #include "audit/neighbor_rows.hpp"
 #include "audit/one_run_audit.hpp"
 #include "audit/release_audit.hpp"
-#include "audit/world_rows.hpp"
 #include "commands/command_line/fit_options.hpp"
 #include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
-#include "common/accounting/guarantee.hpp"
-#include "common/base/bound_text.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/option_checks.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/number_text.hpp"
+#include "common/base/option_table.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
@@ -62,7 +60,7 @@ constexpr double kFewestTrials = 100;
 constexpr double kMostTrials = 1e9;
 constexpr double kFewestCanaries = 100;
 constexpr double kMostCanaries = 1e6;
-constexpr double kSilosOfCanary = 3;  // over so many its rows are cut (audit/world_rows.hpp)
+constexpr double kSilosOfCanary = 3;  // over so many its rows are cut (audit/neighbor_rows.hpp)
 constexpr double kMostSilosOfPerson = 1000;
 constexpr double kMostRowsOfCanary = 1000;  // B: canaries are persons of several times so many rows
 
@@ -211,43 +209,6 @@ std::size_t rows_taken_for(const AuditedMethod& method) {
                                                                                                    : kOtherRows;
 }
 
-// The rows of a person who is a canary: each rank has more of them than count for a whole person.
-std::size_t rows_of_canary(const DataOptions& data) {
-  constexpr std::size_t kTimesBound = 2 * kRanksOfPersons;
-  return data.has_units() ? kTimesBound * static_cast<std::size_t>(data.bounded_rows()) : 0;
-}
-
-bool counts_rows(const FitPlan& plan) {
-  const auto& requests = plan.requests;
-  return std::any_of(requests.begin(), requests.end(), [](const ReleaseRequest& request) {
-    return std::any_of(request.blocks.begin(), request.blocks.end(),
-                       [](const BlockRequest& block) { return block.fraction_bits > 0; });
-  });
-}
-
-// Which releases lose too much by themselves, on the pair of worlds `files`.
-std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
-                                            const ReleaseAuditTerms& terms, const PrivateFolder& folder) {
-  const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
-  const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
-  if (releases.empty() || is_whole_run) return {};
-  WorkerRows without = open_world(method.options(), files.without);
-  WorkerRows with = open_world(method.options(), files.with);
-  std::optional<WorkerRows> features;
-  if (!files.public_x.empty()) features = WorkerRows::open({files.public_x}, {}, 0, 1);
-  return audit_releases(method, without, with, terms, folder / "releases.jsonl",
-                        {.features = features ? &*features : nullptr});
-}
-
-WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double clip_norm, const PrivateFolder& folder) {
-  const std::filesystem::path& path = folder.path();
-  WorldFiles files{.without = pair.without.write(path, "0"), .with = pair.with.write(path, "1"), .public_x = {}};
-  if (has_public_rows) {
-    files.public_x = opposed_public_rows(pair.with.dim, clip_norm).write(path, "public").x.front();
-  }
-  return files;
-}
-
 // The allowed probability of a false alarm is divided: equal parts for each pair of neighbors, one for the audit of
 // single releases. The part of a pair is halved between the bounds on mu and epsilon.
 Verdict audit_many_runs(const AuditOptions& options) {
@@ -275,7 +236,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
   verdict.details["pairs"] = nlohmann::json::array();
   for (const NeighborPair& pair : pairs) {
     const PrivateFolder folder;
-    const WorldFiles files = write_worlds(pair, has_public_rows, fit.rows.clip_norm, folder);
+    const WorldFiles files = write_worlds(pair, has_public_rows, fit.rows.clip_norm, folder.path());
     std::atomic<int> ledgers = 0;
     const auto on_this_pair = [&] {
       return std::make_unique<MethodRun>(method, files, folder / fmt::format("ledger.{}.jsonl", ledgers++));
@@ -283,7 +244,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
     if (&pair == &pairs.front()) {
       const std::size_t most_trials =
           std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
-      verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
+      verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder / "releases.jsonl");
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.take(proven);

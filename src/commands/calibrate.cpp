@@ -12,14 +12,13 @@
 #include "common/accounting/budget.hpp"
 #include "common/accounting/calibration.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/option_checks.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/number_text.hpp"
+#include "common/base/option_table.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/standard_output.hpp"
 
 namespace dpreduce {
 namespace {

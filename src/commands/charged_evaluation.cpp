@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,9 +12,9 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
-#include "common/data/output_check.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/base/standard_output.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/files/output_file.hpp"
 #include "evaluate/private_evaluation.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"

@@ -16,11 +16,11 @@
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/number_text.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/standard_output.hpp"
 #include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,6 @@
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/mechanism.hpp"
 #include "common/accounting/privacy_loss.hpp"
@@ -19,8 +18,8 @@
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/option_checks.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/option_table.hpp"
+#include "common/base/standard_output.hpp"
 #include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,6 @@
 #include "commands/evaluation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>

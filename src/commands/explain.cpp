@@ -7,7 +7,7 @@
 
 #include "commands/commands.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/explanation.hpp"
 

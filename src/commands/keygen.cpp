@@ -7,8 +7,8 @@
 
 #include "commands/commands.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
-#include "common/masking/identity.hpp"
+#include "common/base/standard_output.hpp"
+#include "common/masking/parties.hpp"
 
 namespace dpreduce {
 namespace {

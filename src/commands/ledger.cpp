@@ -14,7 +14,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/run_file.hpp"
 #include "report/ledger_text.hpp"

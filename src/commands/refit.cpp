@@ -1,25 +1,21 @@
 // dpreduce refit: models of statistics that were released and kept. No rows, no budget.
 #include "refit/refit.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/command_line.hpp"
 #include "commands/command_line/refit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/data/sharded_array.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 #include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "forecast/machine_memory.hpp"

@@ -8,8 +8,8 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/base/option_table.hpp"
+#include "common/files/output_file.hpp"
 #include "report/page/page.hpp"
 
 namespace dpreduce {

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "commands/job.hpp"
-#include "common/accounting/guarantee.hpp"
-#include "common/base/bound_text.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/rank_pattern.hpp"
+#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 #include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
 #include "fit/silo_terms.hpp"

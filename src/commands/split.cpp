@@ -12,11 +12,10 @@
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/guarantee.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/number_text.hpp"
+#include "common/base/standard_output.hpp"
 
 namespace dpreduce {
 namespace {

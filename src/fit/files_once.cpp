@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/rank_pattern.hpp"
-#include "common/files/file_identity.hpp"
+#include "common/base/text.hpp"
+#include "common/files/input_file.hpp"
 #include "common/files/paths.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"

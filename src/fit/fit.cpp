@@ -9,7 +9,7 @@
 
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
-#include "common/base/feature_names.hpp"
+#include "common/base/public_names.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"

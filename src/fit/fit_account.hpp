@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/release/release.hpp"
-#include "common/files/private_folder.hpp"
+#include "common/files/output_file.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/options/fit_options.hpp"
 #include "run/fit_plan.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/rank_pattern.hpp"
+#include "common/base/text.hpp"
 #include "common/data/row_files.hpp"
 #include "common/files/paths.hpp"
 #include "common/kernels/thread_team.hpp"

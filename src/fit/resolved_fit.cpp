@@ -13,8 +13,8 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
-#include "common/base/feature_names.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/public_names.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/spending.hpp"
@@ -27,7 +27,7 @@
 #include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
-#include "worker/statistic_inputs.hpp"
+#include "worker/statistic_entry.hpp"
 #include "worker/utilities.hpp"
 
 namespace dpreduce {

@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 #include "common/base/version.hpp"
-#include "common/base/version_numbers.hpp"
 #include "fit/silo_plan.hpp"
 #include "methods/registry.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
+#include "common/base/option_table.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/rank_pattern.hpp"
+#include "common/base/text.hpp"
 #include "common/plan/loss.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/options/fit_options.hpp"

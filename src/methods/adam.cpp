@@ -8,7 +8,6 @@
 // Source: [mehta2023], Algorithm 4; [kingma2015]; [tang2024] (DP-AdamBC) for v' - s^2. Sums, never means.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/least_squares.hpp"
-#include "common/plan/loss.hpp"
 
 namespace dpreduce {
 namespace {

@@ -23,7 +23,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "common/plan/loss.hpp"
 #include "methods/gradient_rounds.hpp"

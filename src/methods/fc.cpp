@@ -26,7 +26,7 @@
 // A first step then moves no score by more than 2, and later steps are shorter.
 //
 // With --public-x the matrix is released with half of its share, and is cleaned about that of the public rows
-// (public_target.hpp).
+// (public_refit.hpp).
 //
 // With --isotropy-share a small release says first how evenly rows spread over directions (isotropic_rule.hpp). Where
 // that is even, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
@@ -42,8 +42,8 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
-#include "aggregator/solvers/public_target.hpp"
-#include "aggregator/solvers/row_groups.hpp"
+#include "aggregator/solvers/least_squares.hpp"
+#include "aggregator/solvers/public_refit.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/means_by_rounds.hpp"

@@ -14,14 +14,12 @@
 // Source: [mcmahan2017], Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
 // (for instance [truex2019], [liu2022]).
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/loss.hpp"
 #include "methods/descent_step.hpp"
 #include "methods/registry.hpp"
 

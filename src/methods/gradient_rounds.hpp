@@ -23,7 +23,7 @@
 
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/linear_scores.hpp"
-#include "common/base/link.hpp"
+#include "common/model/class_scores.hpp"
 #include "common/plan/loss.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/options/method_options.hpp"

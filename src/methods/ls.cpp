@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/least_squares.hpp"
-#include "common/accounting/guarantee.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "methods/least_squares_terms.hpp"
 #include "methods/options/fit_options.hpp"

@@ -13,7 +13,6 @@
 // sensitivities that do not grow with K; symmetric noise; the bound on steps. With a warm start H_c is the curvature of
 // a bound on the residual loss (hessian_rows.hpp), which is of one sign.
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

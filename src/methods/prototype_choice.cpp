@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/accounting/guarantee.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/simulation/long_tail.hpp"
 

@@ -6,7 +6,7 @@
 // [wahdany2025], DPPL-Public and DPPL-PublicK (C.3).
 #include <nlohmann/json.hpp>
 
-#include "common/lattice/cosine_clip.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 #include "worker/utilities.hpp"

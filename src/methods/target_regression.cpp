@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "aggregator/solvers/target_ridge.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/column_bins.hpp"
 #include "methods/gradient_rounds.hpp"

@@ -1,7 +1,7 @@
 // Regression on numbers: what --method ls and fc make of --targets.
 //
 //     ls    one release: the Gram matrix of rows, targets and a constant; the rest is post-processing
-//     (target_ridge.hpp) fc    half of mu^2 for that; then at its regression how long residuals are, and rounds of
+//     (cleaned_ridge.hpp) fc    half of mu^2 for that; then at its regression how long residuals are, and rounds of
 //     residuals that are
 //           clipped to what most of them have. Where few rows are far off, that noise is much less.
 #pragma once

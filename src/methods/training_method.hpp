@@ -5,13 +5,12 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "aggregator/solvers/linear_scores.hpp"
-#include "common/base/link.hpp"
+#include "common/model/class_scores.hpp"
 #include "common/plan/loss.hpp"
 #include "methods/options/fit_options.hpp"
 #include "run/training_run.hpp"

@@ -1,14 +1,4 @@
-// Who knocks at the coordinator's door, until it is known who that is.
-//
-//     stranger   a socket, until its whole first record of TLS is here: half of the time of a visit
-//     visitor    one of kMostVisitors places, until it has proved that it is a silo of the roster and has greeted
-//
-// Only a whole first record takes a place, or any of the handshakes of a second. A visitor above their rate waits, and
-// so does one from where visits have failed (failed_visits.hpp), which leaves half of the rate to others. Where all
-// places are taken, the next one takes that of a visitor from the network that holds most of them and has failed, then
-// any; of strangers, who are as many at most, the oldest. So whoever holds connections keeps nobody out for long.
-// Nothing that a visitor sends is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that
-// does not greet as it should, is told why.
+// Who is let in: visits that came to nothing, and the doorman that decides by them.
 #pragma once
 
 #include <chrono>
@@ -20,15 +10,62 @@
 #include <string>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "network/failed_visits.hpp"
 #include "network/link_message.hpp"
-#include "network/network_address.hpp"
 #include "network/tls_connection.hpp"
 
 namespace dpreduce {
+
+// Visits that came to nothing, by the address that they came from.
+//
+// Addresses are no identities: many silos may share one, and one visitor may have many. So failures turn nobody away.
+// Failures decide who waits, for a bounded time, and who goes first. The table is bounded, and forgets.
+
+class FailedVisits {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostAddresses = 1024;
+  static constexpr std::chrono::seconds kForgottenAfter{60};
+  static constexpr std::chrono::milliseconds kFirstWait{10};
+
+  /// Whom an address stands for: an address of IPv4, or the first 64 bits of one of IPv6.
+  static std::string network_of(const boost::asio::ip::address& address);
+
+  /// One visit more has failed. Where the table is full, the address whose last failure is oldest is forgotten.
+  void add(const std::string& network, Clock::time_point now);
+  /// A visit has succeeded.
+  void forget(const std::string& network) { failures_.erase(network); }
+
+  /// Failures since the last visit that succeeded; 0 where the last one is older than kForgottenAfter.
+  std::uint64_t count(const std::string& network, Clock::time_point now) const;
+  /// How long a visitor from there waits for its handshake: 0, then kFirstWait, doubled with each failure up to `most`.
+  std::chrono::milliseconds wait(const std::string& network, Clock::time_point now,
+                                 std::chrono::milliseconds most) const;
+
+  std::size_t addresses() const { return failures_.size(); }
+
+ private:
+  struct Failures {
+    std::uint64_t count = 0;
+    Clock::time_point last{};
+  };
+  std::map<std::string, Failures> failures_;
+};
+
+// Who knocks at the coordinator's door, until it is known who that is.
+//
+//     stranger   a socket, until its whole first record of TLS is here: half of the time of a visit
+//     visitor    one of kMostVisitors places, until it has proved that it is a silo of the roster and has greeted
+//
+// Only a whole first record takes a place, or any of the handshakes of a second. A visitor above their rate waits, and
+// so does one from where visits have failed, which leaves half of the rate to others. Where all
+// places are taken, the next one takes that of a visitor from the network that holds most of them and has failed, then
+// any; of strangers, who are as many at most, the oldest. So whoever holds connections keeps nobody out for long.
+// Nothing that a visitor sends is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that
+// does not greet as it should, is told why.
 
 class Doorman {
  public:

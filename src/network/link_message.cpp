@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/shown_text.hpp"
+#include "common/base/text.hpp"
 #include "common/masking/payload.hpp"
 
 namespace dpreduce {

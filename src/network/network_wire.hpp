@@ -4,7 +4,7 @@
 //
 // The coordinator listens, and silos dial: what a silo sends to another one is sealed for it, and goes through the
 // coordinator's messages. A thread of its own keeps the lines while the party computes, so that a slow party is not
-// mistaken for one that is gone. Messages outlive connections (reliable_link.hpp); a party is lost where it has none
+// mistaken for one that is gone. Messages outlive connections (party_line.hpp); a party is lost where it has none
 // for LineTimes::reconnect, and gone where it says so.
 //
 // The secret that binds a run to its line is that of the first connection on which the coordinator was greeted. Where
@@ -25,11 +25,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
 #include "network/party_line.hpp"
-#include "network/tls_identity.hpp"
+#include "network/tls_connection.hpp"
 
 namespace dpreduce {
 

@@ -8,8 +8,8 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "network/network_address.hpp"
 #include "network/network_wire.hpp"
+#include "network/tls_connection.hpp"
 
 namespace dpreduce {
 

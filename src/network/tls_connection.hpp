@@ -1,22 +1,73 @@
-// One TLS connection: bytes in, bytes out. All of it runs on the thread of the sockets.
-//
-// An end of it, however it comes, says nothing about the party at the other end.
+// Connections under TLS: addresses, certificates, and what is sent and received.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
-#include "network/tls_identity.hpp"
+#include "common/masking/parties.hpp"
 
 namespace dpreduce {
+
+// Where the coordinator is: HOST:PORT.
+
+struct NetworkAddress {
+  std::string host;  ///< a name, or an address of IPv4 or IPv6
+  std::string port;  ///< 0 to 65535; 0: one that is free
+
+  /// "host:7000", "[::1]:7000".
+  std::string text() const;
+};
+
+/// "hub.example.org:7000", "0.0.0.0:7000" or "[::]:7000". Throws UsageError naming the option where it is nothing of
+/// that form.
+NetworkAddress parse_address(std::string_view option, const std::string& text);
+
+// A party's TLS 1.3: its certificate's key is its identity.
+//
+// Every party makes a certificate when it starts, signed by itself, for the Ed25519 key that stands in the roster. So
+// TLS proves who is at the other end, in both directions, and no authority is needed. Of a certificate only the key is
+// looked at: no name, no date, so that a wrong clock does not matter. Sessions are not resumed, and nothing is sent
+// before both ends have proved themselves.
+
+class TlsIdentity {
+ public:
+  /// Accepts these keys, and no others, at the other end.
+  TlsIdentity(const Identity& identity, std::vector<PublicKey> accepted);
+  TlsIdentity(const TlsIdentity&) = delete;
+  TlsIdentity& operator=(const TlsIdentity&) = delete;
+
+  boost::asio::ssl::context& context() { return context_; }
+
+  /// The key that the last handshake has been refused for; nothing where there was another reason. Asked once.
+  std::optional<PublicKey> take_refused() { return std::exchange(refused_, std::nullopt); }
+
+ private:
+  boost::asio::ssl::context context_;
+  std::vector<PublicKey> accepted_;
+  std::optional<PublicKey> refused_;
+};
+
+/// The key of the certificate that the other end has proved to hold. Precondition: the handshake is done.
+PublicKey peer_key(ssl_st* tls);
+
+/// 32 bytes that only the two ends of this connection know (RFC 8446, section 7.5). Precondition as above.
+using ExportedSecret = std::array<std::byte, 32>;
+ExportedSecret exported_secret(ssl_st* tls);
+
+// One TLS connection: bytes in, bytes out. All of it runs on the thread of the sockets.
+//
+// An end of it, however it comes, says nothing about the party at the other end.
 
 class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
  public:

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "common/data/row_units.hpp"
-#include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/randomness/keyed_hash.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/plan/metric.hpp"
 #include "refit/kept_statistics.hpp"
 

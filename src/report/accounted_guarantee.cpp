@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "common/accounting/guarantee.hpp"
-#include "common/base/bound_text.hpp"
+#include "common/accounting/budget.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,9 +11,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/guarantee.hpp"
-#include "common/base/bound_text.hpp"
+#include "common/base/number_text.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

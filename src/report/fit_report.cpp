@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"

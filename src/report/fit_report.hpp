@@ -11,7 +11,6 @@
 
 #include "common/base/privacy_terms.hpp"
 #include "common/model/metrics.hpp"
-#include "common/model/target_metrics.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
 #include "fit/release_figures.hpp"

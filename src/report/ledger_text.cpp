@@ -12,8 +12,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/bound_text.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/number_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/plan/spending.hpp"

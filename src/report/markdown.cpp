@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/bound_text.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -11,11 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/argument_checks.hpp"
-#include "common/accounting/guarantee.hpp"
-#include "common/base/bound_text.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/number_text.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"

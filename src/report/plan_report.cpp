@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/selection_charge.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/number_text.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "fit/release_figures.hpp"

@@ -12,7 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/files/mapped_file.hpp"
+#include "common/files/input_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
 

@@ -17,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/budget.hpp"
-#include "common/base/forfeit.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/model/classifier.hpp"

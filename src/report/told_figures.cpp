@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/base/class_names.hpp"
+#include "common/base/public_names.hpp"
 #include "common/plan/evaluation_terms.hpp"
 
 namespace dpreduce {

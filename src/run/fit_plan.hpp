@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/accounting/guarantee.hpp"
-#include "common/base/archive_all.hpp"
-#include "common/base/forfeit.hpp"
+#include "common/accounting/budget.hpp"
+#include "common/base/described_types.hpp"
+#include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/plan/loss.hpp"

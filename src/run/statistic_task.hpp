@@ -17,7 +17,7 @@
 #include "common/plan/statistic.hpp"
 #include "run/fit_plan.hpp"
 #include "worker/row_digest.hpp"
-#include "worker/statistic_inputs.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 

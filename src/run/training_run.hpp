@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "aggregator/release/release.hpp"
-#include "common/lattice/cosine_clip.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "run/fit_plan.hpp"
 #include "run/prepared_rows.hpp"
 #include "run/timings.hpp"

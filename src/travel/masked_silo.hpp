@@ -36,9 +36,8 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/identity.hpp"
 #include "common/masking/key_agreement.hpp"
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 #include "travel/traveling_plan.hpp"
 
 namespace dpreduce {

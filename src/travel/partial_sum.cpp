@@ -11,7 +11,7 @@
 
 #include "aggregator/release/statistic_fingerprint.hpp"
 #include "common/base/error.hpp"
-#include "common/base/shown_text.hpp"
+#include "common/base/text.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/silos/payload_archive.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/kernel_choice.hpp"
-#include "common/kernels/row_kernel.hpp"
 #include "worker/clipped_units.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/residuals.hpp"

@@ -12,7 +12,7 @@
 #include "common/kernels/thread_team.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/statistic_inputs.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 

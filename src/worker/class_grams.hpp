@@ -24,7 +24,7 @@
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/statistic.hpp"
 #include "worker/row_digest.hpp"
-#include "worker/statistic_inputs.hpp"
+#include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {

@@ -8,7 +8,7 @@
 #include "common/base/error.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 #include "worker/unit_norms.hpp"
 #include "worker/weighted_rows.hpp"
 

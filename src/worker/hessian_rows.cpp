@@ -6,7 +6,7 @@
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "worker/residuals.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 namespace {

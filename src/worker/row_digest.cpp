@@ -1,7 +1,5 @@
 #include "worker/row_digest.hpp"
 
-#include <utility>
-
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/randomness/noise_key.hpp"

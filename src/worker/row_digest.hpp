@@ -7,7 +7,7 @@
 //
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
-// A row that is not whole (row_weights.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
+// A row that is not whole (row_units.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
 //
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
 //
@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/randomness/block_mac.hpp"
+#include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {

@@ -1,10 +1,8 @@
 #include "worker/sanitized_rows.hpp"
 
-#include <vector>
-
 #include "common/base/error.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 

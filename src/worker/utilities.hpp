@@ -1,6 +1,6 @@
 // How well each public row stands for each class of a worker's rows: what prototypes are chosen by.
 //
-//     u_cz = sum_{i : y_i = c} u(q_i, z)        u as cosine_clip.hpp has it, z the public rows on the lattice
+//     u_cz = sum_{i : y_i = c} u(q_i, z)        u as lattice_rows.hpp has it, z the public rows on the lattice
 //
 // A row adds to its own class only, and there between 0 and upper - lower to every candidate. Where nothing is clipped
 //
@@ -22,11 +22,11 @@
 
 #include <span>
 
-#include "common/lattice/cosine_clip.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/statistic.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/statistic_inputs.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "worker/lattice_stream.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 namespace {

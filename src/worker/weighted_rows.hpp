@@ -1,6 +1,6 @@
 // Rows that count for less than a whole row, where the unit of privacy is not a row, but all rows of one person.
 //
-// Legend: q a lattice row, ||q|| <= S; w its weight in units of 1 / J (common/data/row_weights.hpp), J a whole row;
+// Legend: q a lattice row, ||q|| <= S; w its weight in units of 1 / J (common/data/row_units.hpp), J a whole row;
 // s = w / J. A unit's rows have sum s <= B.
 //
 //     statistic          what is summed of a row       its norm, checked in integers      a unit's rows together

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/verdict.hpp"
 #include "common/masking/masking_coordinator.hpp"
 
 namespace dpreduce {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/data/worker_rows.hpp"
-#include "common/files/private_folder.hpp"
+#include "common/files/output_file.hpp"
 
 namespace dpreduce {
 namespace {

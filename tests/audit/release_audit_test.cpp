@@ -7,7 +7,7 @@
 
 #include "audit/neighbor_rows.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/private_folder.hpp"
+#include "common/files/output_file.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/data/sharded_array.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "tests/cli/program_test.hpp"
 

@@ -25,7 +25,7 @@
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "common/base/standard_output.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "tests/attacks/lying_sessions.hpp"
 #include "tests/cli/forked_parties.hpp"

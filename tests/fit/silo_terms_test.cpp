@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "common/base/version.hpp"
-#include "common/base/version_numbers.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"

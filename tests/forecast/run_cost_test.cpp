@@ -1,7 +1,6 @@
 #include "forecast/run_cost.hpp"
 
 #include "fit/resolved_fit.hpp"
-#include "forecast/prediction_memory.hpp"
 #include "methods/training_method.hpp"
 #include "persons/identified_rows.hpp"
 #include "tests/testing.hpp"

@@ -10,8 +10,8 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
-#include "common/data/archive_array.hpp"
 #include "common/data/csv_array.hpp"
+#include "common/data/npy_array.hpp"
 
 namespace {
 

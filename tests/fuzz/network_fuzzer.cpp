@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 #include "network/link_message.hpp"
-#include "network/network_address.hpp"
-#include "network/reliable_link.hpp"
+#include "network/party_line.hpp"
+#include "network/tls_connection.hpp"
 
 namespace {
 

@@ -49,7 +49,7 @@ TEST(DeviatingParties, NoVerdictChoosesASilosExitCode) {
     EXPECT_EQ(end_of_silo_told(failure_of(2, code)), "exit code 5") << static_cast<int>(code);
   }
   for (const std::int64_t lie :
-       {2 * kExitCodes, 2 * kExitCodes + 77, failure_of(1, ExitCode::kDone), std::int64_t{-1}, std::int64_t{0}}) {
+       {2 * kCodesOfParty, 2 * kCodesOfParty + 77, failure_of(1, ExitCode::kDone), std::int64_t{-1}, std::int64_t{0}}) {
     EXPECT_EQ(end_of_silo_told(lie), "exit code 5") << lie;
   }
 }

@@ -104,7 +104,7 @@ class Lines(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(folder, "fits.svg")))
 
     def test_parts_are_those_of_the_program(self):
-        for path, words in {"src/aggregator/release/block_noise.hpp": "kNoisePiece = std::size_t{1} << 16;", "src/aggregator/solvers/row_groups.cpp": "kMostRows = 192;"}.items():
+        for path, words in {"src/aggregator/release/block_noise.hpp": "kNoisePiece = std::size_t{1} << 16;", "src/aggregator/solvers/least_squares.cpp": "kMostRows = 192;"}.items():
             with open(os.path.join(scaling_page.ROOT, path), encoding="utf-8") as file:
                 self.assertIn(words, file.read())
 

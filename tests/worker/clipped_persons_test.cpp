@@ -3,7 +3,7 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
 #include "worker/clipped_units.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce::clipped_persons_test {

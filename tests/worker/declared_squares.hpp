@@ -3,7 +3,7 @@
 
 #include "common/plan/triangle.hpp"
 #include "tests/testing.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 
 #include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
-#include "worker/statistic_inputs.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 

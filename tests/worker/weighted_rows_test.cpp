@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "common/data/memory_array.hpp"
-#include "common/lattice/cosine_clip.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
 #include "tests/worker/scoring_model.hpp"
 #include "worker/row_digest.hpp"
-#include "worker/row_sensitivity.hpp"
+#include "worker/statistic_entry.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 #include "worker/utilities.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 #include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {

@@ -20,9 +20,9 @@
 
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/multiplicities.hpp"
 #include "common/randomness/random_stream.hpp"
-#include "common/randomness/selection_rate.hpp"
 
 namespace dpreduce {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 #include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {

@@ -1,3 +1,17 @@
+// Ridge problems with a noised matrix: one of any kind, and that of numbers to predict.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/released_block.hpp"
+
+namespace dpreduce {
+
 // One ridge problem with a noised matrix, cleaned of the noise that is known to be in it, without its eigenvectors.
 //
 // Legend: M = A + N is d x d, N symmetric Gaussian noise of radius w (gram_spectrum.hpp). Most eigenvalues of A are
@@ -17,12 +31,6 @@
 // Without noise there is nothing to clean, and Cholesky solves exactly.
 // Source: [benaych2011], section 3.1 (g); [golub2013], sections 9.1.2 (f(A) b) and
 // 10.3.1 (orthogonalizing twice).
-#pragma once
-
-#include <cstddef>
-#include <span>
-
-namespace dpreduce {
 
 /// rows <- rows (G + ridge I)^-1, G a Gram matrix without noise.
 /// Shapes: rows K x d, row-major; gram d x d, row-major, of which the upper triangle is read; overwritten by the
@@ -46,5 +54,53 @@ double shrunk_eigenvalue(double eigenvalue, double noise_radius, double middle);
 /// d per step. Preconditions (asserted): ridge > 0; noise_radius >= 0; the shapes. Throws std::runtime_error where
 /// LAPACK fails.
 void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, std::span<double> x);
+
+// Ridge regression on numbers from one released Gram matrix of rows and targets.
+//
+// Legend: u = (sqrt(1 - a) x, sqrt(a) C) a row of d features and a constant, z = (sqrt(1 - b) u, sqrt(b) C y') the row
+// that was released, with m targets; M the Gram matrix of z, noise of standard deviation s on its diagonal; k the place
+// of the constant.
+//
+//     start = (0, M_yk / M_kk), within what y' can be         the mean alone
+//     solution = start + (M_yu - start M_uu) (M_uu + ridge I)^-1      ridge = w + C^2, w = s sqrt((d + 1) / 2)
+//
+// The ridge so shrinks toward predicting the mean, and M_uu is cleaned of its noise. Of a gradient, which is made of
+// rows themselves, the same inverse is a Newton step. The mean is not taken out of M_uu first: M_xk holds noise in
+// every feature, as large as the mean itself where n is small beside d. AdaSSP's idea, a ridge as large as the noise in
+// the matrix, with noise that is symmetric and exactly known. Where M_kk, the number of rows times the constant's
+// square, is less than 3 s, it is taken to be that. Post-processing of release "gram". Source: [wang2018].
+
+class TargetRidge {
+ public:
+  /// `rows` are those of the release: with an intercept, and targets in the row. Preconditions (asserted): the block is
+  /// their Gram matrix's upper triangle. Errors: as GramSpectrum.
+  TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows);
+
+  /// The regression of y' on u, m x (d + 1).
+  std::vector<double> solution() const;
+
+  /// rows <- rows (sum u u^T + ridge)^-1, m x (d + 1): a gradient's Newton step.
+  void solve(std::span<double> rows) const;
+
+  /// The noised number of rows, at least that of the noise.
+  double rows() const { return count_ / (constant_ * constant_); }
+
+ private:
+  std::size_t dim_;                       // d + 1
+  std::size_t targets_;                   // m
+  double share_;                          // b
+  double clip_norm_;                      // C
+  double constant_;                       // of z
+  double count_ = 0.0;                    // M_kk, at least 3 s
+  double largest_start_ = 0.0;            // of |y'| = 1
+  std::vector<double> sums_;              // M_uk
+  std::vector<double> right_;             // M_yu, m x (d + 1)
+  std::vector<double> exact_;             // M_uu, without noise
+  std::optional<GramSpectrum> spectrum_;  // with noise
+  double ridge_ = 0.0;
+};
+
+/// Scores of y' as scores of y = c + h y'.
+LinearScores in_units_of_targets(LinearScores scores, const TargetColumns& targets);
 
 }  // namespace dpreduce

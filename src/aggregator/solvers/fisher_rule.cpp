@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "aggregator/solvers/feature_selection.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

@@ -18,7 +18,6 @@
 #include <array>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"

@@ -1,10 +1,8 @@
-// Ridge regression on one-hot labels from one released Gram matrix and class sums.
-//
-//     W = B (G + ridge I)^-1        B = class sums (K x d), G the cleaned Gram matrix (gram_spectrum.hpp)
-//
-// argmin_W sum_i |W x_i - onehot(y_i)|^2 + ridge |W|^2. Post-processing of release "least_squares".
+// Least squares by released sums, whose rows are solved in groups.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,13 +13,45 @@
 
 namespace dpreduce {
 
+// Rows that are made in groups, by one rank or by ranks that trust each other, with the same bits.
+
+/// `count` rows of one length, at most 192 in a group, and one group or an even number. What is made of a group may
+/// depend on which rows it has, but groups do not depend on the number of ranks. `make` gets a group's first row, and
+/// its rows.
+class RowGroups {
+ public:
+  using Make = std::function<void(std::size_t first, std::span<double> group)>;
+
+  explicit RowGroups(std::size_t count);
+
+  /// Whether there are several groups, and `owners` (Communicator::owners) to make them.
+  bool are_shared_by(int owners) const { return owners > 1 && groups_ > 1; }
+
+  /// Makes each group, here. Precondition (asserted): whole rows.
+  void make_all(std::span<double> rows, const Make& make) const;
+
+  /// Makes each group on one of the owners (Communicator::owners); all ranks have all rows then. Collective.
+  /// Precondition (asserted): whole rows.
+  void make_on_ranks(Communicator& ranks, std::span<double> rows, const Make& make) const;
+
+ private:
+  std::size_t count_;
+  std::size_t groups_;
+};
+
+// Ridge regression on one-hot labels from one released Gram matrix and class sums.
+//
+//     W = B (G + ridge I)^-1        B = class sums (K x d), G the cleaned Gram matrix (gram_spectrum.hpp)
+//
+// argmin_W sum_i |W x_i - onehot(y_i)|^2 + ridge |W|^2. Post-processing of release "least_squares".
+
 /// Ridge of --method ls: half of the noise's radius.
 inline constexpr double kLsRidgeInRadii = 0.5;
 
 /// For each of `factors` W, K x d, in units of 1 / feature, where `release` is known: on the coordinator. ridge =
 /// factor (ridge_in_radii * w + C^2), w the noise's radius: with factor 1 as much as noise alone makes of a direction
 /// that no row has, and one row. With `components`, within the span of so many eigenvectors of G
-/// (GramSpectrum::inverse_factors). Ranks share several groups of classes (row_groups.hpp). Collective. Preconditions:
+/// (GramSpectrum::inverse_factors). Ranks share several groups of classes. Collective. Preconditions:
 /// `release` has gram and class_sums of `classes`; ridge_in_radii >= 0; factors > 0; with components, noise.
 std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const Release& release,
                                                      const Lattice& lattice, std::size_t classes, double ridge_in_radii,

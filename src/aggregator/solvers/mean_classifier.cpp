@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "aggregator/solvers/feature_selection.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

@@ -1,3 +1,17 @@
+// What public rows improve: a trained classifier, and a released Gram matrix.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "aggregator/solvers/linear_scores.hpp"
+#include "common/data/sharded_array.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/released_block.hpp"
+
+namespace dpreduce {
+
 // Public rows improve a trained classifier by one step of expectation and maximization on rows without labels.
 //
 //     p_zc ~ pi_c exp(s_c(z)),  pi_c = (sum_z p_zc + 1) / (m + K)          20 times, from pi_c = 1 / K
@@ -12,16 +26,6 @@
 //
 // Post-processing of released scores and of public rows. Sources: [dempster1977] (EM);
 // [saerens2002] (the mix of unlabeled rows; with one row more a class, so that none ends at 0).
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-
-#include "aggregator/solvers/linear_scores.hpp"
-#include "common/data/sharded_array.hpp"
-#include "common/lattice/row_transform.hpp"
-
-namespace dpreduce {
 
 /// Posteriors that are kept at once: 1 GiB.
 inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
@@ -36,5 +40,23 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
 
 /// The bytes that scores of public rows, moments and blocks of rows take.
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows);
+
+// A released Gram matrix, cleaned about that of public rows.
+//
+// Legend: G + N the released d x d matrix, noise s, t its trace (or the noise of that, where it is more); P that of m
+// public rows that are prepared alike, divided by its trace, q = |P|_F^2.
+//
+//     T = t ((1 - a) P + a / d I),   a = min(1, (1 - q) / m / (q - 1 / d))
+//     G^ = T + clean(G + N - T)
+//
+// a is what m rows leave unknown of P, taken out toward the identity. T is a guess that owes nothing to noise. clean
+// keeps the eigenvectors of the difference and takes of each eigenvalue what Stein's estimate says is noise
+// (gram_spectrum.hpp). So where public rows are like the private ones next to nothing is left of N, and where they are
+// not, what the release shows of it beyond its noise corrects them. Sources: [stein1975]; [ledoit2004] for a.
+
+/// G^ as an upper triangle in lattice units. Its noise is said to be a fifth of s: what is left of N, and how far
+/// public rows may be trusted. Preconditions (asserted): upper triangles of rows on `lattice`. Cost: 15 d^3 flops, on
+/// one thread; without noise none, and `gram` comes back. Throws as GramSpectrum.
+ReleasedBlock gram_about_public(const ReleasedBlock& gram, const ReleasedBlock& of_public, const Lattice& lattice);
 
 }  // namespace dpreduce

@@ -2,12 +2,68 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
-#include "aggregator/solvers/coordinate_law.hpp"
+#include "common/base/error.hpp"
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
+namespace {
+
+constexpr std::size_t kStepsOfNoise = 8;           // s in steps of the grid
+constexpr std::size_t kReach = 6 * kStepsOfNoise;  // of K, to either side
+constexpr int kLawSteps = 120;
+constexpr double kLeastEvidence = 4.0;
+
+// sum_h K((g - h) s / 8) values_h for every g of the grid.
+std::vector<double> smoothed(const std::vector<double>& values, const std::vector<double>& kernel) {
+  std::vector<double> sums(values.size(), 0.0);
+  for (std::size_t g = 0; g < values.size(); ++g) {
+    if (values[g] == 0.0) continue;
+    const std::size_t first = g > kReach ? g - kReach : 0;
+    const std::size_t end = std::min(g + kReach + 1, values.size());
+    for (std::size_t h = first; h < end; ++h) sums[h] += values[g] * kernel[h + kReach - g];
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> denoised(std::span<const double> noised, double noise) {
+  DPREDUCE_ASSERT(noise > 0.0 && !noised.empty());
+  const auto [low, high] = std::ranges::minmax(noised);
+  const double step = noise / static_cast<double>(kStepsOfNoise);
+  const double origin = low;
+  const auto cell_of = [&](double y) { return static_cast<std::size_t>(std::llround((y - origin) / step)); };
+  std::vector<double> kernel(2 * kReach + 1);
+  for (std::size_t k = 0; k < kernel.size(); ++k) {
+    const double t = (static_cast<double>(k) - static_cast<double>(kReach)) / static_cast<double>(kStepsOfNoise);
+    kernel[k] = std::exp(-0.5 * t * t);
+  }
+  const std::size_t cells = cell_of(high) + 1;
+  std::vector<double> held(cells, 0.0);  // share of the y in each cell
+  for (const double y : noised) held[cell_of(y)] += 1.0 / static_cast<double>(noised.size());
+  std::vector<double> law(cells, 1.0 / static_cast<double>(cells));
+  std::vector<double> ratio(cells);
+  for (int iteration = 0; iteration < kLawSteps; ++iteration) {
+    const std::vector<double> density = smoothed(law, kernel);
+    for (std::size_t g = 0; g < cells; ++g) ratio[g] = held[g] > 0.0 ? held[g] / density[g] : 0.0;
+    const std::vector<double> growth = smoothed(ratio, kernel);
+    for (std::size_t g = 0; g < cells; ++g) law[g] *= growth[g];
+  }
+  const std::vector<double> density = smoothed(law, kernel);
+  double evidence = 0.0;
+  for (std::size_t g = 0; g < cells; ++g) {
+    const double deviate = (origin + step * static_cast<double>(g)) / noise;
+    if (held[g] > 0.0) evidence += held[g] * (std::log(density[g]) + 0.5 * deviate * deviate);
+  }
+  if (evidence * static_cast<double>(noised.size()) < kLeastEvidence) return std::nullopt;
+  for (std::size_t g = 0; g < cells; ++g) law[g] *= static_cast<double>(g);
+  const std::vector<double> moment = smoothed(law, kernel);
+  std::vector<double> means(noised.begin(), noised.end());
+  for (double& y : means) y = origin + step * moment[cell_of(y)] / density[cell_of(y)];
+  return means;
+}
+
 namespace {
 
 constexpr double kRowsLongerThanUsual = 1.15;  // g

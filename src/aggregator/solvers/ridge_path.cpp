@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include <cblas.h>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "aggregator/solvers/released_noise.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

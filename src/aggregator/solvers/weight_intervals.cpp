@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
 
 #include <cblas.h>
 #include <lapacke.h>

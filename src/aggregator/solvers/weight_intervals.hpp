@@ -21,10 +21,9 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/released_block.hpp"
 

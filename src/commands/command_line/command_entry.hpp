@@ -1,19 +1,21 @@
-// A command as the command line sees it: name, help, options, and what its options come to.
+// A command as the command line sees it: name, help, options, what they come to, and hints where a name is none.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "common/base/option_table.hpp"
-#include "common/base/output_format.hpp"
-#include "methods/options/silo_consent.hpp"
+#include "common/base/standard_output.hpp"
+#include "methods/options/silo_options.hpp"
 
 namespace dpreduce {
+
+// A command as the command line sees it: name, help, options, and what its options come to.
 
 class Communicator;
 
@@ -87,5 +89,11 @@ void declare_format(OptionTable& table, OutputFormat& format);
 
 /// --config, which is read before the other options are (with_config_files).
 void declare_config(OptionTable& table);
+
+// Names that other libraries have for what an option of a fit says.
+
+/// What to say where `typed` is no option: "; here it is --rounds" for a name of another library, else "; did you mean
+/// NAME?" with the nearest of `names`, or nothing. Both with dashes in front, or both without.
+std::string hint_for(std::string_view typed, std::span<const std::string> names);
 
 }  // namespace dpreduce

@@ -10,13 +10,13 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/config_file.hpp"
-#include "commands/command_line/foreign_names.hpp"
 #include "commands/command_line/row_options.hpp"
 #include "common/base/error.hpp"
-#include "common/base/nearest_name.hpp"
-#include "common/base/option_checks.hpp"
-#include "common/data/output_check.hpp"
+#include "common/base/option_table.hpp"
+#include "common/base/text.hpp"
+#include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ranks/rank_archive.hpp"
 

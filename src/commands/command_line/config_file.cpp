@@ -1,7 +1,6 @@
 #include "commands/command_line/config_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <limits>
 #include <span>
@@ -11,7 +10,7 @@
 #include "commands/command_line/consent_table.hpp"
 #include "commands/command_line/keyword_options.hpp"
 #include "common/base/error.hpp"
-#include "common/base/rank_pattern.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {

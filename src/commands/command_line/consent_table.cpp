@@ -8,8 +8,8 @@
 
 #include "commands/command_line/keyword_options.hpp"
 #include "common/base/error.hpp"
-#include "common/base/nearest_name.hpp"
-#include "common/base/version_numbers.hpp"
+#include "common/base/text.hpp"
+#include "common/base/version.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

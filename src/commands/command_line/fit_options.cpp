@@ -1,6 +1,5 @@
 #include "commands/command_line/fit_options.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <sstream>
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/fit_options.hpp"
-#include "commands/command_line/foreign_names.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,6 @@
 #include "commands/command_line/refit_options.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <sstream>
 #include <utility>
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "common/accounting/argument_checks.hpp"
+#include "common/accounting/dear_functions.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
-#include "common/accounting/remembered.hpp"
 #include "common/accounting/zcdp.hpp"
 
 namespace dpreduce {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "common/accounting/loss_spectrum.hpp"
 #include "common/base/error.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/accounting/argument_checks.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/privacy_loss.hpp"

@@ -8,8 +8,8 @@
 #include <boost/math/distributions/normal.hpp>
 
 #include "common/accounting/argument_checks.hpp"
+#include "common/accounting/dear_functions.hpp"
 #include "common/accounting/high_precision.hpp"
-#include "common/accounting/remembered.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "common/accounting/golden_section.hpp"
+#include "common/accounting/dear_functions.hpp"
 
 namespace dpreduce {
 namespace {

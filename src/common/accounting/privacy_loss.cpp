@@ -8,9 +8,9 @@
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/composed_loss.hpp"
+#include "common/accounting/dear_functions.hpp"
 #include "common/accounting/loss_window.hpp"
 #include "common/accounting/rdp.hpp"
-#include "common/accounting/remembered.hpp"
 
 namespace dpreduce {
 namespace {

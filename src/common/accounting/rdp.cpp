@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "common/accounting/argument_checks.hpp"
-#include "common/accounting/golden_section.hpp"
+#include "common/accounting/dear_functions.hpp"
 
 namespace dpreduce {
 namespace {

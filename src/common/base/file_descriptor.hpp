@@ -1,4 +1,4 @@
-// An open file by its number, and what is done with all of it.
+// Files of this machine: an open one by its number and what is done with all of it; the paths that one can be.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 namespace dpreduce {
+
+// An open file by its number, and what is done with all of it.
 
 /// Closes the file in the end. Below 0: none.
 class FileDescriptor {
@@ -50,5 +52,10 @@ std::string forced_mode(int file);
 
 /// Whether the open file is the one of that name; a link is not followed.
 bool has_name(int file, const std::filesystem::path& path);
+
+// Paths of files on this machine, as all paths here are.
+
+/// Throws BadInput where the path is an address of a store, as s3://bucket/x.npy: such a file must be fetched first.
+void require_local(const std::string& path);
 
 }  // namespace dpreduce

@@ -1,7 +1,11 @@
 #include "common/base/number_text.hpp"
 
 #include <charconv>
-#include <string>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -24,6 +28,25 @@ std::optional<double> number_of(std::string_view text) {
 std::optional<std::int64_t> usual_integer(std::string_view text) {
   const auto integer = all_of<std::int64_t>(text);
   return integer && std::to_string(*integer) == text ? integer : std::nullopt;
+}
+
+std::string upper_figure(double value, int digits) {
+  DPREDUCE_ASSERT(digits >= 1 && digits <= 15);
+  std::string nearest = fmt::format("{:.{}g}", value, digits);
+  // A text that is read as `value` again stands for it: 0.1 is "0.1".
+  const double read = number_of(nearest).value_or(value);
+  if (!std::isfinite(value) || !(read < value)) return nearest;
+  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - digits + 1);
+  return fmt::format("{:.{}g}", read + unit, digits);
+}
+
+std::string lower_figure(double value, int digits) {
+  const std::string negated = upper_figure(-value, digits);
+  return negated.front() == '-' ? negated.substr(1) : (value == 0.0 ? "0" : "-" + negated);
+}
+
+std::string noise_text(double sigma, double sensitivity) {
+  return fmt::format("standard deviation {} times what one change moves it at most", lower_figure(sigma / sensitivity));
 }
 
 }  // namespace dpreduce

@@ -1,16 +1,33 @@
-// Numbers in text, read alike in every process: whatever its locale is.
+// Numbers in text: how they are read, and figures that stay bounds when they are written.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace dpreduce {
+
+// Numbers in text, read alike in every process: whatever its locale is.
 
 /// The number that all of the text is, as 1, +.5, 1e-5, nan or inf; nothing where it is none, or beyond a double.
 std::optional<double> number_of(std::string_view text);
 
 /// The integer that all of the text is, written as it usually is; nothing of others: 07, +7, -0.
 std::optional<std::int64_t> usual_integer(std::string_view text);
+
+// Figures in text that stay bounds: what a run costs is never told too small, what noise hides never too large.
+
+/// `value` with so many significant digits, as {:.{digits}g} writes it, and the next one up where that is below it.
+/// For mu, epsilon, delta, rho and sensitivities, and for noise that is yet to be added. Three digits are what a reader
+/// takes in; who computes on takes JSON, or names more.
+/// Preconditions (asserted): 1 <= digits <= 15.
+std::string upper_figure(double value, int digits = 3);
+
+/// The same, never above `value`: for noise that was added, and for what is left of a budget or proven of a loss.
+std::string lower_figure(double value, int digits = 3);
+
+/// How much noise there is, without a unit: "standard deviation 28.6 times what one change moves it at most".
+std::string noise_text(double sigma, double sensitivity);
 
 }  // namespace dpreduce

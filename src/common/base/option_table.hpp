@@ -1,11 +1,10 @@
-// The options of a command as data: what they are named, what help says of them, and how their arguments are read.
-//
-// Nothing here knows how a command line is parsed; the command line, configuration files and documents are made from
-// the same table.
+// The options of a command as data, and checks of their values that several commands share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -16,9 +15,14 @@
 
 #include <fmt/format.h>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
+
+// The options of a command as data: what they are named, what help says of them, and how their arguments are read.
+//
+// Nothing here knows how a command line is parsed; the command line, configuration files and documents are made from
+// the same table.
 
 /// How many arguments follow the name of an option.
 enum class OptionValues {
@@ -196,5 +200,21 @@ class OptionTable {
   std::deque<Option> options_;
   std::string group_;  // of options that are added
 };
+
+// Several commands check options alike: each check throws UsageError naming option, value and limit.
+
+inline constexpr unsigned kMostThreads = 1024;
+inline constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
+inline constexpr double kLargestImbalance = 1e6;
+
+void require_option_between(const char* option, double value, double smallest, double largest);
+void require_option_positive(const char* option, double value);
+/// Between 0 and 1, both left out; where it is given.
+void require_option_share(const char* option, const std::optional<double>& share);
+void require_classes(std::size_t classes);
+void require_both_or_none(const char* x, bool has_x, const char* y, bool has_y);
+
+/// However the two are spelled, and whether they exist yet or not. A device may take several outputs.
+bool is_same_file(const std::filesystem::path& first, const std::filesystem::path& second);
 
 }  // namespace dpreduce

@@ -1,9 +1,18 @@
-// The terms of a privacy guarantee that a user chooses, with the one spelling of each.
+// The terms of a privacy guarantee that a user chooses, with the one spelling of each, and what forfeits it.
 #pragma once
 
-#include "common/base/spelling.hpp"
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
+
+// The terms of a privacy guarantee that a user chooses, with the one spelling of each.
 
 /// Which data sets are neighbors.
 enum class Adjacency {
@@ -42,5 +51,64 @@ template <>
 inline constexpr std::array spellings<SelectionMechanism>{
     std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},
     std::pair{std::string_view{"permute-and-flip"}, SelectionMechanism::kPermuteAndFlip}};
+
+// Why a run that has noise is not private all the same, and what it took in that is public by the user's word. Every
+// file on the run has both.
+
+enum class Forfeit {
+  kSeed,             ///< whoever knows the seed computes the noise
+  kClassesFromRows,  ///< what must be public was taken from the training rows: which classes there are
+  kModel             ///< a model was evaluated that promises nothing of its rows, or nothing to their persons
+};
+
+template <>
+inline constexpr std::array spellings<Forfeit>{
+    std::pair{std::string_view{"seed"}, Forfeit::kSeed},
+    std::pair{std::string_view{"classes-from-rows"}, Forfeit::kClassesFromRows},
+    std::pair{std::string_view{"model"}, Forfeit::kModel}};
+
+using Forfeits = std::vector<Forfeit>;
+
+/// Inputs that are public because whoever runs the program says so: nothing protects what is in them.
+enum class PublicByWord { kPublicX, kValidationX, kModel };
+
+template <>
+inline constexpr std::array spellings<PublicByWord>{
+    std::pair{std::string_view{"public_x"}, PublicByWord::kPublicX},
+    std::pair{std::string_view{"validation_x"}, PublicByWord::kValidationX},
+    std::pair{std::string_view{"model"}, PublicByWord::kModel}};
+
+/// The reason in words, with what to do.
+std::string_view reason_of(Forfeit forfeit);
+
+/// The reasons beside a seed. Lines of ledgers and model files say these alone: where they say none, it was the seed.
+Forfeits beside_seed(const Forfeits& forfeits);
+
+/// Adds those of `others` that are not there.
+void add(Forfeits& forfeits, const Forfeits& others);
+
+/// "seeded, classes from rows": for a place with little room. Without forfeits "seeded", as said above.
+std::string words_of(const Forfeits& forfeits);
+
+/// The forfeits that a JSON list of spellings names; nothing where it is no such list, or names one that is unknown.
+template <typename Json>
+std::optional<Forfeits> forfeits_in(const Json& list) {
+  if (!list.is_array() || list.empty()) return std::nullopt;
+  Forfeits forfeits;
+  for (const auto& item : list) {
+    const auto forfeit = item.is_string() ? choice_of<Forfeit>(item.template get<std::string>()) : std::nullopt;
+    if (!forfeit) return std::nullopt;
+    forfeits.push_back(*forfeit);
+  }
+  return forfeits;
+}
+
+/// The list of their spellings.
+template <typename Json>
+Json forfeits_json(const Forfeits& forfeits) {
+  Json list = Json::array();
+  for (const Forfeit forfeit : forfeits) list.push_back(to_string(forfeit));
+  return list;
+}
 
 }  // namespace dpreduce

@@ -1,11 +1,22 @@
+// What a command prints: in which format, and that all of it reaches its reader, or the command fails.
+#pragma once
+
+#include "common/base/described_types.hpp"
+
+namespace dpreduce {
+
+// How a command prints its result.
+
+enum class OutputFormat { kText, kJson };
+template <>
+inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"text"}, OutputFormat::kText},
+                                                    std::pair{std::string_view{"json"}, OutputFormat::kJson}};
+
 // All that a command prints reaches its reader, or the command fails.
 //
 // stdio keeps text until its buffer is full, and a print that fails then is seen by nobody, or throws in the middle of
 // a run. Here no print fails: text that cannot be written is dropped, the first reason is kept, and the end of the
 // program asks for it.
-#pragma once
-
-namespace dpreduce {
 
 /// Exit code where whoever read standard output has gone: 128 + SIGPIPE, as of a program that the signal ends.
 inline constexpr int kClosedPipe = 141;

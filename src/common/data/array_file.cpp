@@ -8,7 +8,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/number_text.hpp"
-#include "common/data/archive_array.hpp"
 #include "common/data/csv_array.hpp"
 #include "common/data/dtype.hpp"
 #include "common/data/element_conversion.hpp"

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/named_classes.hpp"
-#include "common/data/stored_floats.hpp"
-#include "common/files/file_identity.hpp"
+#include "common/files/input_file.hpp"
 
 namespace dpreduce {
 
@@ -71,7 +71,7 @@ class ArrayFile {
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
   /// Calls visit with the identifiers of those rows, in order, as they are stored. Preconditions (asserted): the file
-  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (missing_person.hpp), or
+  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (array_persons.hpp), or
   /// the file cannot be read.
   void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 
@@ -157,7 +157,7 @@ class ArrayFile {
   std::vector<std::byte> scratch_;
 };
 
-/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] (archive_array.hpp), file.csv
+/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] (npy_array.hpp), file.csv
 /// (csv_array.hpp, which needs the role), anything else as .npy. Throws BadInput.
 std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role = ArrayRole::kLabels);
 

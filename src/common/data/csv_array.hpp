@@ -12,7 +12,7 @@
 #include <string>
 
 #include "common/data/array_file.hpp"
-#include "common/files/mapped_file.hpp"
+#include "common/files/input_file.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/utf8.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-// Stored elements to the two types that the rest of the program computes with: float features, int32 labels.
+// Elements of arrays as a file or memory holds them, converted to what computes with them.
 #pragma once
 
 #include <bit>
@@ -7,10 +7,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/data/dtype.hpp"
 
 namespace dpreduce {
+
+// Stored elements to the two types that the rest of the program computes with: float features, int32 labels.
 
 // IEEE 754 binary16 to and from binary32, without an instruction set in it; both loops vectorize. A half is (sign 1
 // bit, exponent 5 bits biased by 15, fraction 10 bits); a float is (1, 8 biased by 127, 23).
@@ -61,5 +64,37 @@ struct BadLabel {
 /// 1 <= classes < 2^31.
 std::optional<BadLabel> convert_labels(std::span<const std::byte> stored, DType dtype, ByteOrder order,
                                        std::uint64_t classes, std::span<std::int32_t> out);
+
+// Floats as a file or memory holds them, decoded where they are used: no float32 copy of all of them is ever made.
+
+/// A view, valid as long as what it looks at.
+class StoredFloats {
+ public:
+  StoredFloats() = default;
+  /// Native floats in memory.
+  StoredFloats(std::span<const float> floats)
+      : StoredFloats(std::as_bytes(floats), DType::kFloat32, kNativeByteOrder) {}
+  StoredFloats(const std::vector<float>& floats) : StoredFloats(std::span(floats)) {}
+  /// Preconditions (asserted): a float type; a whole number of elements.
+  StoredFloats(std::span<const std::byte> stored, DType dtype, ByteOrder order);
+
+  std::size_t size() const { return stored_.size() / size_of(dtype_); }
+  bool empty() const { return stored_.empty(); }
+
+  /// Elements first .. first + count - 1, rounded as convert_features does: where they lie, if these are aligned native
+  /// floats; else in `scratch`, which grows as needed. Precondition (asserted): they exist.
+  std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const;
+
+  /// Advice: that part of so many equal ones is read soon.
+  void prefetch(std::size_t part, std::size_t parts) const;
+  /// Advice: that something of each page of them is read soon. Asked for many rows at once, the processor looks up
+  /// where their pages are side by side.
+  void prefetch_pages() const;
+
+ private:
+  std::span<const std::byte> stored_;
+  DType dtype_ = DType::kFloat32;
+  ByteOrder order_ = kNativeByteOrder;
+};
 
 }  // namespace dpreduce

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
 

@@ -9,11 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/base/nearest_name.hpp"
 #include "common/base/number_text.hpp"
-#include "common/base/utf8.hpp"
+#include "common/base/public_names.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 

@@ -1,13 +1,8 @@
-// An .npy file, mapped into memory and read in place; or the same bytes held by somebody else.
-//
-//     "\x93NUMPY" | major, minor: 1 byte each | length of the text: 2 bytes (1.0) or 4 (2.0, 3.0), little-endian |
-//     text: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), } and spaces up to a newline | elements
-//
-// The text is a Python literal. It is read by a parser of just this form, never evaluated; whatever else it may hold
-// is refused. Source: NumPy Enhancement Proposal 1 and numpy.lib.format.
+// Arrays of NumPy: .npy files, and those of .npz archives.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,9 +10,17 @@
 
 #include "common/data/array_file.hpp"
 #include "common/data/dtype.hpp"
-#include "common/files/zip_file.hpp"
+#include "common/files/input_file.hpp"
 
 namespace dpreduce {
+
+// An .npy file, mapped into memory and read in place; or the same bytes held by somebody else.
+//
+//     "\x93NUMPY" | major, minor: 1 byte each | length of the text: 2 bytes (1.0) or 4 (2.0, 3.0), little-endian |
+//     text: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), } and spaces up to a newline | elements
+//
+// The text is a Python literal. It is read by a parser of just this form, never evaluated; whatever else it may hold
+// is refused. Source: NumPy Enhancement Proposal 1 and numpy.lib.format.
 
 struct NpyHeader {
   DType dtype = DType::kFloat32;
@@ -70,5 +73,12 @@ class NpyArray final : public ArrayFile {
   std::optional<StoredBytes> stored_;
   std::string file_;  // its path
 };
+
+// One array of a zip file, as numpy.savez writes it (.npz).
+
+/// Opens the array `name` of the archive; of an empty name its only one. `path` is that of the file. Throws BadInput
+/// where the file is damaged, has no such array, or several and no name, which are then told; where torch.save wrote
+/// it, with the line that converts it; and as NpyArray does.
+std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name);
 
 }  // namespace dpreduce

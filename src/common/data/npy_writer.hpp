@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/data/dtype.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 
 namespace dpreduce {
 

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/archive_all.hpp"
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/data/array_file.hpp"
 
 namespace dpreduce {

@@ -1,19 +1,21 @@
-// Which rows are whose: features and labels of one worker.
+// Features and labels of one worker, and the check that no output is one of their files.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/data/label_slots.hpp"
 #include "common/data/memory_array.hpp"
 #include "common/data/row_units.hpp"
-#include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 
 namespace dpreduce {
+
+// Which rows are whose: features and labels of one worker.
 
 struct RowRange {
   std::uint64_t first = 0;
@@ -156,5 +158,20 @@ class WorkerRows {
   std::vector<std::uint64_t> ends_of_units_;
   std::size_t largest_unit_ = 0;
 };
+
+// An output is no input.
+
+/// A path that an option names.
+struct NamedPath {
+  std::string option;
+  std::string path;  ///< empty: not given
+};
+
+/// Throws UsageError where one of `outputs` is a file that `rows` are read from, under whatever name: by device and
+/// inode, links followed.
+void require_not_read(std::span<const NamedPath> outputs, const WorkerRows& rows);
+
+/// The same of one file.
+void require_not_read(std::span<const NamedPath> outputs, const std::string& input);
 
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 
 namespace dpreduce {
 

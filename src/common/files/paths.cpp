@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/base/local_path.hpp"
-#include "common/base/rank_pattern.hpp"
+#include "common/base/file_descriptor.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,13 +10,11 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <utility>
 
 #include <immintrin.h>
 
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/matrix_view.hpp"
-#include "common/kernels/micro_kernel.hpp"
-#include "common/kernels/row_kernel.hpp"
 
 #define DPREDUCE_AVX2 __attribute__((target("avx2")))
 

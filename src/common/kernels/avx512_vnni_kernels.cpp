@@ -21,9 +21,8 @@
 
 #include <immintrin.h>
 
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/matrix_view.hpp"
-#include "common/kernels/micro_kernel.hpp"
-#include "common/kernels/row_kernel.hpp"
 
 #define DPREDUCE_AVX512_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 

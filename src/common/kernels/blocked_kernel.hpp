@@ -4,16 +4,15 @@
 //       for each block of 2048 rows
 //         pack the block, stripe by stripe                   (threads share the stripes)
 //         for each panel of A and panel of B                 (threads share these)
-//           for each safe segment of the block               (energy_segments.hpp)
+//           for each safe segment of the block               (packed_panels.hpp)
 //             C tile += micro-kernel(segment), widened to int64
 //
 // A panel of B stays in the second-level cache while the panels of A pass. Cost of packing: O(n (p + q)), against n p
 // q. Where one side is small, or both are summed along their rows, nothing large is packed (row_products.hpp).
 #pragma once
 
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/integer_kernel.hpp"
-#include "common/kernels/micro_kernel.hpp"
-#include "common/kernels/row_kernel.hpp"
 
 namespace dpreduce {
 

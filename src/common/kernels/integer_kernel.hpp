@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "common/kernels/matrix_view.hpp"
-#include "common/kernels/operand.hpp"
 #include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 
 // Energies of rows that take part in many products, measured once: rows that are kept from round to round.
 //
-// Legend: as energy_segments.hpp, in units of 1024; q is n x d.
+// Legend: as packed_panels.hpp, in units of 1024; q is n x d.
 //
 //     of_rows[i]          at least max_l sum over k = 2 l, 2 l + 1 mod 32 of q_ik^2       (what a lane of 16 sums)
 //     of_columns[s][g]    at least max over columns a of [16 g, 16 g + 16) of the sum of q_ia^2 over rows

@@ -3,10 +3,9 @@
 #include <array>
 #include <limits>
 
-#include "common/kernels/energy_segments.hpp"
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/matrix_view.hpp"
-#include "common/kernels/micro_kernel.hpp"
-#include "common/kernels/row_kernel.hpp"
+#include "common/kernels/packed_panels.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "common/base/huge_pages.hpp"
-#include "common/kernels/energy_segments.hpp"
 #include "common/kernels/packed_panels.hpp"
 
 namespace dpreduce {

@@ -1,8 +1,8 @@
 // Products with a small side, or along rows, without packing the large one: the rounds of training.
 //
-//     dots:   pack B, which is small                         (panels of row_kernel.hpp)
+//     dots:   pack B, which is small                         (panels of instruction_set.hpp)
 //             for each 48 rows of A                          (they stay in the second-level cache)
-//               for each 8 rows of B, each 3 rows of A       (tiles of row_kernel.hpp)
+//               for each 8 rows of B, each 3 rows of A       (tiles of instruction_set.hpp)
 //                 C tile += each safe segment of the columns
 //     outer:  for each 256 rows of A and of B                (read twice, from the second-level cache)
 //               pack A, which is small                       (packed_panels.hpp)
@@ -15,10 +15,9 @@
 
 #include <vector>
 
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/integer_kernel.hpp"
-#include "common/kernels/micro_kernel.hpp"
-#include "common/kernels/operand.hpp"
-#include "common/kernels/row_kernel.hpp"
+#include "common/kernels/matrix_view.hpp"
 #include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {

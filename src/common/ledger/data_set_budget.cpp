@@ -11,8 +11,8 @@
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "common/accounting/guarantee.hpp"
+#include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/plan/spending.hpp"

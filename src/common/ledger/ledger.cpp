@@ -15,7 +15,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
-#include "common/base/local_path.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 

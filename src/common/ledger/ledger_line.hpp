@@ -22,9 +22,9 @@
 // drawn: true without the gain from sampling, which composition knows (spending.hpp). Under replace-one they are of two
 // records that are drawn, each as much as one more or less: twice the mu of one.
 //
-// "forfeited_by" of a run that is not private: why (base/forfeit.hpp), beside a seed; without it, it was a seed.
+// "forfeited_by" of a run that is not private: why (base/privacy_terms.hpp), beside a seed; without it, it was a seed.
 //
-// "public_by_word": what the run took in that is public by the word of whoever ran it (base/forfeit.hpp).
+// "public_by_word": what the run took in that is public by the word of whoever ran it (base/privacy_terms.hpp).
 //
 // "asked": the method that was asked for, where "method" was chosen for it. It binds nothing: readers are told.
 //

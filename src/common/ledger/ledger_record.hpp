@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/accounting/selection_charge.hpp"
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/ledger/reservation.hpp"
 
 namespace dpreduce {

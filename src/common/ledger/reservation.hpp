@@ -8,7 +8,6 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/accounting/selection_charge.hpp"
-#include "common/base/forfeit.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/plan/noise_plan.hpp"
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "common/masking/identity.hpp"
+#include "common/masking/parties.hpp"
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {

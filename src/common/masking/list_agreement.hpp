@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/masking/masked_sum.hpp"
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 
 namespace dpreduce {
 

@@ -16,7 +16,7 @@
 #include "common/masking/list_agreement.hpp"
 #include "common/masking/masked_sum.hpp"
 #include "common/masking/neighbor_graph.hpp"
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 
 namespace dpreduce {
 

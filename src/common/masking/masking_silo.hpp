@@ -15,7 +15,7 @@
 #include "common/masking/mask_stream.hpp"
 #include "common/masking/masked_sum.hpp"
 #include "common/masking/neighbor_graph.hpp"
-#include "common/masking/roster.hpp"
+#include "common/masking/parties.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"

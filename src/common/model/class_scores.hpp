@@ -1,3 +1,26 @@
+// The products of rows with a classifier's weights, and the probabilities that a link makes of them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "common/base/described_types.hpp"
+
+namespace dpreduce {
+
+// A link makes probabilities of a classifier's scores.
+
+/// Model files spell it.
+enum class Link {
+  kSoftmax,  ///< of the K scores of a row together
+  kSigmoid   ///< of each score by itself
+};
+
+template <>
+inline constexpr std::array spellings<Link>{std::pair{std::string_view{"softmax"}, Link::kSoftmax},
+                                            std::pair{std::string_view{"sigmoid"}, Link::kSigmoid}};
+
 // The products of rows with a classifier's weights, in one fixed order of operations.
 //
 // Legend: K classes, d features, V a K x d matrix, U an n x d chunk of transformed rows.
@@ -5,15 +28,6 @@
 // A library's matrix product sums a row's tail in another order than its body, so that a score would depend on where
 // the row stands and on how the rows were split over ranks. Here each score is one plain sum over a = 0, 1, ..., d - 1;
 // the speed comes from scores that are computed side by side.
-#pragma once
-
-#include <cstddef>
-#include <span>
-#include <vector>
-
-#include "common/base/link.hpp"
-
-namespace dpreduce {
 
 class ClassScores {
  public:

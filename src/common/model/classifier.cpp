@@ -6,13 +6,11 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
-#include <thread>
 
 #include <fmt/format.h>
 
-#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/base/feature_names.hpp"
+#include "common/base/public_names.hpp"
 #include "common/model/class_scores.hpp"
 
 namespace dpreduce {

@@ -19,8 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/forfeit.hpp"
-#include "common/base/link.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/class_scores.hpp"

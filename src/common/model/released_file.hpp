@@ -19,7 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_fields.hpp"
-#include "common/base/utf8.hpp"
+#include "common/base/text.hpp"
 #include "common/model/classifier.hpp"
 #include "common/model/safetensors.hpp"
 

@@ -14,7 +14,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/utf8.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
 

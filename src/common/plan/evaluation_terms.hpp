@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/archive_all.hpp"
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
 

@@ -1,7 +1,7 @@
 // Training rounds descend on a loss.
 #pragma once
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
 

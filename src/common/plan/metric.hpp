@@ -1,7 +1,7 @@
 // How rows and features are compared with class means.
 #pragma once
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 
 namespace dpreduce {
 

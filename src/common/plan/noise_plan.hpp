@@ -22,8 +22,8 @@
 #include "common/accounting/budget.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/selection_charge.hpp"
+#include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/spelling.hpp"
 
 namespace dpreduce {
 

@@ -1,3 +1,76 @@
+#include "common/randomness/exponential_mechanism.hpp"
+
+#include <algorithm>
+#include <cfenv>
+#include <cfloat>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+
+SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreChange change) {
+  if (!(epsilon >= kSmallestSelectionEpsilon && epsilon <= kLargestSelectionEpsilon)) {
+    throw UsageError(fmt::format("epsilon = {} of a private selection is not in [{}, {}]: choose another budget",
+                                 epsilon, kSmallestSelectionEpsilon, kLargestSelectionEpsilon));
+  }
+  if (sensitivity == 0) {
+    throw UsageError("sensitivity = 0 of a private selection: give the most that one record changes a utility, >= 1");
+  }
+  // epsilon = odd * 2^exponent with odd < 2^53 and -112 <= exponent <= 20.
+  int exponent = 0;
+  auto odd = static_cast<std::uint64_t>(std::ldexp(std::frexp(epsilon, &exponent), 53));
+  exponent -= 53;
+  const int zeros = std::countr_zero(odd);
+  odd >>= zeros;
+  exponent += zeros;
+  if (change == ScoreChange::kGeneral) --exponent;
+  if (exponent >= 0) return {odd << exponent, sensitivity, 0};  // <= 2^20
+  return {odd, sensitivity, static_cast<unsigned>(-exponent)};
+}
+
+void require_valid(const SelectionRate& rate) {
+  if (rate.numerator == 0) {
+    throw UsageError("gamma = 0 of a private selection: the numerator of its rate must be >= 1");
+  }
+  if (rate.denominator == 0) {
+    throw UsageError("gamma of a private selection has denominator 0: it must be >= 1");
+  }
+  if (rate.scale_bits > kMostRateScaleBits) {
+    throw UsageError(
+        fmt::format("gamma of a private selection is below 2^-{} (scale_bits = {}): at most {} are allowed",
+                    rate.scale_bits - 64, rate.scale_bits, kMostRateScaleBits));
+  }
+}
+
+static_assert(FLT_EVAL_METHOD == 0, "doubles must be rounded to doubles after each operation");
+
+bool can_decide_by_doubles() {
+  return std::fegetround() == FE_TONEAREST;
+}
+
+ExponentialDecay::ExponentialDecay(const SelectionRate& rate) {
+  constexpr double kLog2E = 0x1.71547652b82fep0;
+  require_valid(rate);
+  slope_ = std::ldexp(static_cast<double>(rate.numerator) / static_cast<double>(rate.denominator) * kLog2E,
+                      -static_cast<int>(rate.scale_bits));
+  numerator_ = rate.numerator;
+  denominator_ = BigInteger(rate.denominator) << rate.scale_bits;
+}
+
+// With t = gamma d and T = floor(2^bits t) / 2^bits, exp(-T) - 2^-bits <= exp(-t) <= exp(-T), since exp(-.) has a slope
+// of at most 1.
+IntegerBounds ExponentialDecay::bounds(std::uint64_t distance, unsigned bits) const {
+  const BigInteger scaled = ((numerator_ * distance) << bits) / denominator_;
+  IntegerBounds bounds = exp_of_minus(scaled, bits, bits);
+  if (distance != 0 && bounds.lower > 0) bounds.lower -= 1;
+  return bounds;
+}
+
 // Two ways of finding S_i <= U S_n < S_{i+1}, each right whenever it answers:
 //
 //   1. quick_choice: sums of doubles with a proven bound on their error, and 53 digits of U;
@@ -6,22 +79,7 @@
 // The first leaves it to the second if U S_n lies within about 2^-41 S_n of some S_i: for a million candidates once in
 // some 2^19 selections at the worst. Both keep one sum a block of candidates and weigh one block again, so that their
 // memory is n / 1024 sums.
-#include "common/randomness/exponential_mechanism.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-
-#include "common/base/error.hpp"
-#include "common/randomness/exponential_decay.hpp"
-
-namespace dpreduce {
 namespace {
 
 constexpr std::size_t kBlock = 1024;

@@ -1,7 +1,5 @@
 #include "common/randomness/gaussian_bins.hpp"
 
-#include <algorithm>
-
 #include "common/base/error.hpp"
 #include "common/randomness/certified_exp.hpp"
 

@@ -1,9 +1,4 @@
-// Names to numbers that tell them apart, and tell nobody without the key anything else.
-//
-//     hash(name) = the first 16 bytes of HMAC-SHA256(key, name)
-//
-// Under a key that whoever chose the names did not know, two names of n have one hash with probability below
-// n^2 2^-(b+1) where b bits are compared, plus what an attack has against HMAC-SHA256.
+// Keyed functions: of names, and of many messages at once.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +11,13 @@
 struct evp_mac_ctx_st;
 
 namespace dpreduce {
+
+// Names to numbers that tell them apart, and tell nobody without the key anything else.
+//
+//     hash(name) = the first 16 bytes of HMAC-SHA256(key, name)
+//
+// Under a key that whoever chose the names did not know, two names of n have one hash with probability below
+// n^2 2^-(b+1) where b bits are compared, plus what an attack has against HMAC-SHA256.
 
 /// One thread at a time.
 class KeyedHash {
@@ -31,6 +33,30 @@ class KeyedHash {
     void operator()(evp_mac_ctx_st* context) const noexcept;
   };
   std::unique_ptr<evp_mac_ctx_st, FreeMac> mac_;
+};
+
+// A keyed function of many messages at once: AES-256-CBC-MAC, one block of every message a call.
+//
+//     state_0 = 0        state_t = AES-256_key(state_{t-1} xor block_t)
+//
+// For messages of one fixed number of blocks the last state is a pseudorandom function of the message: no attack tells
+// q of them from random with advantage above about (blocks q)^2 / 2^128 plus what it has against AES-256
+// [bellare2000]. Callers must never mix lengths under one key.
+
+class BlockMac {
+ public:
+  /// Throws EntropyFailure if OpenSSL has no AES-256-ECB.
+  explicit BlockMac(std::span<const std::byte, 32> key);
+
+  /// states[m] <- AES(states[m] xor blocks[m]) for every message m. Words are little-endian, as in block_source.hpp.
+  /// Precondition (asserted): equal lengths. One thread at a time.
+  void chain(std::span<RandomBlock> states, std::span<const RandomBlock> blocks) const;
+
+ private:
+  struct FreeCipher {
+    void operator()(evp_cipher_ctx_st* context) const noexcept;
+  };
+  std::unique_ptr<evp_cipher_ctx_st, FreeCipher> cipher_;
 };
 
 }  // namespace dpreduce

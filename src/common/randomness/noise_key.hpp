@@ -1,4 +1,4 @@
-// One secret from which independent streams follow.
+// One secret from which independent streams follow, and the coins of rows that are drawn by such a stream.
 //
 //     stream = PRF(secret key, purpose || context)
 //
@@ -12,11 +12,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/randomness/random_stream.hpp"
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
+
+// One secret from which all noise of a run follows.
+//
+//     noise = PRF(secret key, purpose || context),   context = release id || fingerprint || block name || block index
+//
+// A restart with the same key, id and fingerprint replays the same noise; different data has a different fingerprint,
+// and so unrelated noise. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
 
 /// 32 secret bytes. Movable, not copyable, not printable; overwritten when it goes.
 class NoiseKey {
@@ -49,6 +57,49 @@ class NoiseKey {
   SecretVector<std::byte> authenticate(std::span<const std::byte> message) const;
 
   SecretVector<std::byte> bytes_;  // 32, or none after a move: a moved-from key derives nothing
+};
+
+// Which rows a Poisson sample takes: a secret coin for every row, with the same outcome on whichever rank it is tossed.
+//
+//     row g is drawn  <=>  word g of the sample's stream < floor(q 2^64)        g: place among the rows of all ranks
+//
+// Rows are drawn independently, each with probability floor(q 2^64) / 2^64: q itself from 2^-12 on, below it less than
+// q by at most 2^-64. What holds at rate q holds at every smaller one, so that accounting uses q.
+//
+// The words are those of AES-256 in counter mode under the sample's secret: any rank can begin at its own first row,
+// in memory that does not grow with their number, and rows keep their coins however they are spread over ranks, as long
+// as their order is the same: files that are named in another order give them other coins of the same probability.
+//
+// Where a unit of privacy has several rows, it has one coin, that of the place of its first row among the rows of all
+// ranks: all its rows are drawn, on every rank, or none. First rows of different units have different places, so that
+// units are drawn independently, each with probability floor(q 2^64) / 2^64.
+
+/// The coins of consecutive rows, from left to right.
+class RowCoins {
+ public:
+  /// The coins of rows first_row, first_row + 1, ... of the sample with that secret, which serves no other purpose.
+  /// Precondition (asserted): 0 < rate < 1. Throws EntropyFailure.
+  RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint64_t first_row);
+
+  /// Whether the next row is drawn. Throws EntropyFailure.
+  bool next() { return stream_.next_u64() < threshold_; }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t threshold_;
+};
+
+/// What a rank needs to know of a sample.
+struct RowSample {
+  SecretVector<std::byte> secret;  ///< 32 bytes, the same on every rank
+  double rate;                     ///< q, below 1
+  std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
+
+  /// Whether the unit is drawn, of every unit, by the places of their first rows. Equal places have one coin.
+  /// Memory: 17 bytes a unit. Throws EntropyFailure.
+  std::vector<char> drawn_units(std::span<const std::uint64_t> first_rows) const;
+
+  RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }
 };
 
 }  // namespace dpreduce

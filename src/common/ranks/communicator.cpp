@@ -8,7 +8,7 @@
 #include <numeric>
 #include <thread>
 
-#include "common/base/verdict.hpp"
+#include "common/base/error.hpp"
 #include "common/ranks/job.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"

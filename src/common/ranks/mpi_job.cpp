@@ -15,8 +15,7 @@
 #include <mpi.h>
 
 #include "common/base/error.hpp"
-#include "common/files/atomic_file.hpp"
-#include "common/files/private_folder.hpp"
+#include "common/files/output_file.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

@@ -27,7 +27,7 @@
 #include <boost/serialization/tracking.hpp>
 #include <boost/serialization/vector.hpp>
 
-#include "common/base/archive_all.hpp"
+#include "common/base/described_types.hpp"
 #include "common/silos/payload_archive.hpp"
 
 namespace boost::serialization {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/verdict.hpp"
 #include "common/silos/handshake.hpp"
 
 namespace dpreduce {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/identity.hpp"
+#include "common/masking/parties.hpp"
 
 namespace dpreduce {
 namespace {

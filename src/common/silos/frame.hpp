@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/masking/key_agreement.hpp"
 #include "common/masking/sealed_box.hpp"
 

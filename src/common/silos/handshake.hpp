@@ -21,10 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/identity.hpp"
 #include "common/masking/key_agreement.hpp"
+#include "common/masking/parties.hpp"
 #include "common/masking/payload.hpp"
-#include "common/masking/roster.hpp"
 #include "common/silos/frame.hpp"
 #include "common/silos/wire.hpp"
 

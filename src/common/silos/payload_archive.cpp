@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/base/shown_text.hpp"
+#include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/silos/handshake.hpp"

@@ -28,9 +28,8 @@
 #include <variant>
 #include <vector>
 
-#include "common/base/archive_all.hpp"
+#include "common/base/described_types.hpp"
 #include "common/base/error.hpp"
-#include "common/base/spelling.hpp"
 #include "common/masking/payload.hpp"
 
 namespace dpreduce {

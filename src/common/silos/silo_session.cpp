@@ -9,8 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/shown_text.hpp"
-#include "common/base/verdict.hpp"
+#include "common/base/text.hpp"
 #include "common/silos/handshake.hpp"
 
 namespace dpreduce {

@@ -51,7 +51,7 @@ class SiloSession {
   /// The handshake.
   void connect();
 
-  /// Sends this silo's own verdict (common/base/verdict.hpp), and returns the one that all agree on. After a failure of
+  /// Sends this silo's own verdict (common/base/error.hpp), and returns the one that all agree on. After a failure of
   /// its own it waits for no answer. Once this silo has ended with a failure it returns that one: never kNobodyFailed.
   std::int64_t agree(std::int64_t verdict);
   /// Throws PeerFailed where the run has failed elsewhere; does not wait.

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {

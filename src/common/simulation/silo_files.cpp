@@ -12,7 +12,7 @@
 #include "common/data/element_conversion.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/npy_writer.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 #include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {

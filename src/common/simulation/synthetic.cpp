@@ -15,7 +15,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/files/output_file.hpp"
 #include "common/simulation/counter_random.hpp"
 #include "common/simulation/long_tail.hpp"
 

@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/spelling.hpp"
-#include "common/files/atomic_file.hpp"
+#include "common/base/described_types.hpp"
+#include "common/files/output_file.hpp"
 #include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {

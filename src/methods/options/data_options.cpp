@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
-#include "common/lattice/target_columns.hpp"
+#include "common/base/option_table.hpp"
+#include "common/base/public_names.hpp"
+#include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
 namespace {

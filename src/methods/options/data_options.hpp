@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/base/archive_all.hpp"
+#include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/row_files.hpp"

@@ -8,7 +8,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
+#include "common/base/option_table.hpp"
 
 namespace dpreduce {
 

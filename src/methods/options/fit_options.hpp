@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "common/accounting/budget.hpp"
-#include "common/base/archive_all.hpp"
-#include "common/base/output_format.hpp"
+#include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/spelling.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/evaluation_terms.hpp"
 #include "common/plan/metric.hpp"

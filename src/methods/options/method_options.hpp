@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/archive_all.hpp"
-#include "common/base/spelling.hpp"
+#include "common/base/described_types.hpp"
 #include "common/plan/loss.hpp"
 #include "common/plan/metric.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
+#include "common/base/option_table.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "common/base/class_names.hpp"
+#include "common/base/public_names.hpp"
 #include "report/explanation.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"

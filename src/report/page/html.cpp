@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 namespace {

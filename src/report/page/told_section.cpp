@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "common/base/class_names.hpp"
+#include "common/base/public_names.hpp"
 #include "report/page/html.hpp"
 #include "report/page/sections.hpp"
 

@@ -61,7 +61,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/data/row_weights.hpp"
+#include "common/data/row_units.hpp"
 #include "common/plan/evaluation_terms.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/statistic.hpp"

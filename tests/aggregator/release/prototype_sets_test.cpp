@@ -9,8 +9,8 @@
 // u_y the utility of rank y, m_y the number of sets with worst rank y, w the worst rank in S.
 
 #include "common/accounting/selection_charge.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/multiplicities.hpp"
-#include "common/randomness/selection_rate.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/testing.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "aggregator/solvers/released_noise.hpp"
 #include "aggregator/solvers/ridge_path.hpp"
 #include "tests/elimination.hpp"
 #include "tests/testing.hpp"

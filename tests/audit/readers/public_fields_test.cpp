@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "common/files/private_folder.hpp"
+#include "common/files/output_file.hpp"
 #include "common/model/safetensors.hpp"
 
 namespace dpreduce {

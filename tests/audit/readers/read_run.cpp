@@ -18,7 +18,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/utf8.hpp"
+#include "common/base/text.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
 #include "report/reported_run.hpp"

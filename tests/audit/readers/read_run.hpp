@@ -7,8 +7,8 @@
 
 #include "audit/method_run.hpp"
 #include "audit/neighbor_rows.hpp"
-#include "common/accounting/guarantee.hpp"
-#include "common/files/private_folder.hpp"
+#include "common/accounting/budget.hpp"
+#include "common/files/output_file.hpp"
 #include "tests/audit/readers/reader_audit.hpp"
 
 namespace dpreduce {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "audit/two_world_audit.hpp"
-#include "common/accounting/guarantee.hpp"
+#include "common/accounting/budget.hpp"
 #include "tests/audit/readers/public_fields.hpp"
 
 namespace dpreduce {

@@ -2,7 +2,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/mapped_file.hpp"
+#include "common/files/input_file.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

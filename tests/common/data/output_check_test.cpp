@@ -1,7 +1,6 @@
-#include "common/data/output_check.hpp"
-
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
+#include "common/data/worker_rows.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

@@ -2,8 +2,8 @@
 #include "common/kernels/row_products.hpp"
 
 #include "common/base/error.hpp"
-#include "common/kernels/energy_segments.hpp"
 #include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/packed_panels.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
 #include "tests/testing.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
-#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
 #include "common/ledger/ledger.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"

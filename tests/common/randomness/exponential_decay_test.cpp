@@ -1,10 +1,9 @@
-#include "common/randomness/exponential_decay.hpp"
-
 #include <cfenv>
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include "common/base/error.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::exponential_decay_test {

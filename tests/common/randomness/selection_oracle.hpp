@@ -5,7 +5,7 @@
 
 #include "common/randomness/block_source.hpp"
 #include "common/randomness/certified_exp.hpp"
-#include "common/randomness/selection_rate.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::oracle {

@@ -1,7 +1,6 @@
-#include "common/randomness/selection_rate.hpp"
-
 #include "common/base/error.hpp"
 #include "common/randomness/certified_exp.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::selection_rate_test {

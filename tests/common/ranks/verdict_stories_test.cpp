@@ -172,8 +172,8 @@ struct Search {
 template <typename Party>
 Search search() {
   // Of silo 2: a failure, one with the code of success, one with a code that there is not; of this silo; nonsense.
-  const std::vector<std::int64_t> told{kNobodyFailed,       failure_of(2, ExitCode::kBadInput), 2 * kExitCodes,
-                                       2 * kExitCodes + 77, failure_of(1, ExitCode::kBadInput), -1};
+  const std::vector<std::int64_t> told{kNobodyFailed,          failure_of(2, ExitCode::kBadInput), 2 * kCodesOfParty,
+                                       2 * kCodesOfParty + 77, failure_of(1, ExitCode::kBadInput), -1};
   Search result;
   const auto try_story = [&](const Story& story) {
     const Outcome expected = due(story);

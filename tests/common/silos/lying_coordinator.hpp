@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/verdict.hpp"
+#include "common/base/error.hpp"
 #include "common/masking/masking_coordinator.hpp"
 #include "common/masking/masking_silo.hpp"
 #include "common/silos/channel.hpp"

@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "common/base/error.hpp"
-#include "common/base/verdict.hpp"
 #include "common/silos/coordinator_session.hpp"
 #include "tests/attacks/lying_sessions.hpp"
 #include "tests/testing.hpp"

@@ -1,0 +1,54 @@
+// What types say of themselves once, for all that write and read them: the spellings of an enumeration, the members of
+// a struct.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace dpreduce {
+
+// One spelling for each value of an enumeration: on the command line, in model files, ledgers and reports.
+
+/// spellings<E>: every value of E with its spelling, in the order in which help lists them.
+template <typename E>
+inline constexpr auto spellings = std::array<std::pair<std::string_view, E>, 0>{};
+
+template <typename E>
+requires std::is_enum_v<E>
+constexpr std::string_view to_string(E choice) {
+  for (const auto& [spelling, value] : spellings<E>) {
+    if (value == choice) return spelling;
+  }
+  return "unknown";
+}
+
+/// The choice of this spelling, or nothing.
+template <typename E>
+constexpr std::optional<E> choice_of(std::string_view text) {
+  for (const auto& [spelling, value] : spellings<E>) {
+    if (spelling == text) return value;
+  }
+  return std::nullopt;
+}
+
+// How a struct says once what it is made of, for whatever writes and reads it.
+
+/// Archives `members`, for the serialize of a struct.
+template <typename Archive, typename... Member>
+void archive_all(Archive& archive, Member&... members) {
+  (void)(archive & ... & members);
+}
+
+/// Defines serialize of the struct `Type`, whose members are all named, in their order: where one is left out, it does
+/// not compile.
+#define DPREDUCE_ARCHIVE(Type, ...)                                  \
+  template <typename Archive>                                        \
+  void serialize(Archive& archive, Type& archived_value, unsigned) { \
+    auto& [__VA_ARGS__] = archived_value;                            \
+    ::dpreduce::archive_all(archive, __VA_ARGS__);                   \
+  }
+
+}  // namespace dpreduce

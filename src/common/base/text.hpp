@@ -1,0 +1,62 @@
+// Text: UTF-8, what of a text a terminal or log may show, the name that a mistyped one was meant to be, and {rank} in
+// the names of files.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dpreduce {
+
+// UTF-8: whether bytes are, and how a code point is written.
+
+/// Stands for what is no character.
+inline constexpr char32_t kReplacementCharacter = 0xfffd;
+
+/// The code point that `text` begins with, which is taken off it: kReplacementCharacter, and one byte less, where the
+/// bytes are no UTF-8 (too short, too long a form, a surrogate, above U+10FFFF). Precondition (asserted): not empty.
+char32_t take_code_point(std::string_view& text);
+
+bool is_utf8(std::string_view text);
+
+/// Appends a code point; kReplacementCharacter where it is a surrogate or above U+10FFFF.
+void append_code_point(char32_t code_point, std::string& text);
+
+/// C0, DEL and C1, and the separators of lines and paragraphs.
+bool is_control(char32_t code_point);
+
+/// `text` in quotes for a message on a terminal: control characters and what is no UTF-8 as U+FFFD, cut after 60 code
+/// points.
+std::string in_quotes(std::string_view text);
+
+// Text of another party, fit to be shown on a terminal and in a line of a log.
+
+/// The first `most` bytes of `text`; what is no printable ASCII as a question mark.
+std::string shown_text(std::string_view text, std::size_t most);
+
+// "Did you mean": the name that a mistyped one was probably meant to be.
+
+/// How many characters have to be inserted, deleted, exchanged, or swapped with their neighbor, to make `first` of
+/// `second` (the restricted Damerau-Levenshtein distance); upper and lower case count as equal.
+std::size_t edits_between(std::string_view first, std::string_view second);
+
+/// The one of `names` that is fewest edits from `typed`, or, where none is near, the only one that begins with it;
+/// empty where there is none: more than two edits, or more than a third of its characters.
+std::string nearest_name(std::string_view typed, std::span<const std::string> names);
+
+/// "; did you mean NAME?", or nothing.
+std::string did_you_mean(std::string_view typed, std::span<const std::string> names);
+
+// {rank} in a name: each rank then has a file of its own.
+
+/// Whether `pattern` holds "{rank}".
+bool has_rank(const std::string& pattern);
+/// Whether any does.
+bool has_rank(const std::vector<std::string>& patterns);
+
+/// `pattern` with `rank` in the place of each "{rank}".
+std::string with_rank(std::string pattern, std::size_t rank);
+
+}  // namespace dpreduce

@@ -1,0 +1,186 @@
+// Files that a run writes: ones that appear whole, ones that grow line by line, and folders of the run alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/file_descriptor.hpp"
+
+namespace dpreduce {
+
+// A file that appears whole or not at all.
+
+/// The right to write a file of some name: held by one living process of a machine at a time, also before there is a
+/// file of that name: of runs that are started with one and the same output, one gets it. It is a socket's name, which
+/// the kernel gives back when its process ends, however that ends, and which leaves nothing in the folder. Processes
+/// that do not share the machine's network (other machines, containers with a network of their own) have claims of
+/// their own.
+class OutputClaim {
+ public:
+  /// Claims nothing.
+  OutputClaim() = default;
+  /// `target`: the file itself, in a folder that is there, where `path` may be a link to it. Throws UsageError naming
+  /// `path` where it is claimed already.
+  OutputClaim(const std::string& path, const std::string& target);
+  ~OutputClaim();
+  OutputClaim(const OutputClaim&) = delete;
+  OutputClaim& operator=(const OutputClaim&) = delete;
+  OutputClaim& operator=(OutputClaim&& other) noexcept;
+
+ private:
+  int socket_ = -1;
+};
+
+/// What becomes of a file that has the target's name already. Devices and pipes are written in any case.
+enum class Existing {
+  kKeep,    ///< it is an error
+  kReplace  ///< the new file takes its place, at once and whole
+};
+
+/// Who may read a file that is made.
+enum class Readers {
+  kAsUsual,   ///< as the process's umask, or the file in its place, has it
+  kOwnerOnly  ///< 0600, whatever was there
+};
+
+/// Whether a regular file of this name is there; links are followed.
+bool is_file(const std::string& path);
+
+/// Throws the BadInput of a file that is there and is to be kept.
+[[noreturn]] void refuse_existing(const std::string& path);
+
+/// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
+/// in a file beside it, ".<name>....tmp". commit() flushes them to disk and renames them onto the target, which another
+/// process sees either as it was or whole; destruction without commit(), and a killed process, leave the target as it
+/// was and, with O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and
+/// rename.)
+///
+/// The name is claimed (OutputClaim) until the file is there: of processes that would write one and the same file, the
+/// others are refused before they do any work.
+///
+/// A symbolic link is followed: what it points to is replaced, with its permissions kept. A device or pipe, such as
+/// /dev/stdout, is written directly.
+class AtomicFile {
+ public:
+  /// Throws BadInput with the path and the system's reason where the path is empty or a directory, its directory is
+  /// missing or not writable, or the file exists and is to be kept: known before any work is done. (commit() throws
+  /// where it has come to be there since.) UsageError where another process is writing it.
+  explicit AtomicFile(const std::string& path, Existing existing = Existing::kKeep,
+                      Readers readers = Readers::kAsUsual);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// The path as given to the constructor.
+  const std::string& path() const { return path_; }
+
+  /// Takes `bytes` of disk space now where the file system can, so that a full disk shows before the work. Throws
+  /// BadInput where there is not as much.
+  void reserve(std::uint64_t bytes);
+
+  /// Appends. Throws BadInput (disk full, quota, ...).
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+
+  /// Makes the file appear, durably: fsync, rename, fsync of the directory. Once only; nothing may be written after
+  /// (both asserted). Throws BadInput; the target is then as it was.
+  void commit();
+
+  /// Removes the names that unfinished files of this process have at this moment. For a signal handler that ends the
+  /// process: async-signal-safe.
+  static void remove_unfinished() noexcept;
+  /// From here on that counts as an unfinished file, or folder that is empty by then: it is of use only while this
+  /// process lives.
+  static void remove_when_ended(const std::string& path);
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  void open_beside(const std::string& target, std::optional<unsigned> mode);
+  void rename_onto_target();
+
+  std::string path_;  // as given
+  Existing existing_;
+  std::string target_;     // path_ without symbolic links at its end; empty where written directly
+  std::string directory_;  // of target_
+  std::string temporary_;  // name to remove unless renamed; empty where unnamed
+  std::uint64_t written_ = 0;
+  int fd_ = -1;
+  OutputClaim claim_;
+  bool committed_ = false;
+};
+
+/// Files and folders that a call makes all of, or none.
+class MadeFiles {
+ public:
+  MadeFiles() = default;
+  MadeFiles(const MadeFiles&) = delete;
+  MadeFiles& operator=(const MadeFiles&) = delete;
+  /// Removes the files that were added, and then the folders that were made and are empty, unless keep() was called.
+  ~MadeFiles();
+
+  /// Makes the folder, and those above it, where they are not there. Throws BadInput naming it where one cannot be
+  /// made.
+  void make_folder(const std::filesystem::path& folder);
+  /// A file that is written now.
+  void add(std::string file) { files_.push_back(std::move(file)); }
+  void keep() { keeps_ = true; }
+
+ private:
+  std::vector<std::string> files_;
+  std::vector<std::filesystem::path> folders_;  // a folder stands behind those above it
+  bool keeps_ = false;
+};
+
+// A file that grows line by line, for readers who look on while it does.
+
+/// Each line is in the file when write() returns, whole. What was there before is gone with the first line, not
+/// sooner: a run that is refused leaves the file as it was.
+class LineFile {
+ public:
+  /// Throws BadInput where the path is empty or a directory, the file cannot be written, or is there and is to be kept;
+  /// UsageError where another process is writing it.
+  LineFile(const std::string& path, Existing existing);
+  /// Removes a file that it has made and never written to.
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  /// `line` without its end. Throws BadInput (disk full, quota, ...).
+  void write(std::string_view line);
+
+ private:
+  int opened(Existing existing);
+
+  std::string path_;
+  bool is_new_ = false;
+  OutputClaim claim_;
+  FileDescriptor file_;
+  bool is_written_ = false;
+};
+
+// A folder of this process alone, in memory where the system has such a place, gone when the object goes.
+
+class PrivateFolder {
+ public:
+  /// Makes a new folder (mode 0700) in /dev/shm, or else in the system's folder for temporary files. Throws BadInput
+  /// with the path and the reason. (A process that is killed leaves it behind.)
+  PrivateFolder();
+  ~PrivateFolder();
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,86 @@
+// Parties: the key pair that each keeps over all runs, and the roster of those who take part.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/randomness/signing_key.hpp"
+
+namespace dpreduce {
+
+// Who a party is: an Ed25519 key pair that it keeps over all runs.
+//
+// The private half stays in one file of its owner (PEM, 0600); the public half stands in the roster.
+
+/// The first digits of a key or digest in hex: enough for people to compare.
+std::string short_hex(const PublicKey& digest);
+
+/// Movable, not copyable, not printable.
+class Identity {
+ public:
+  /// A new one. Throws EntropyFailure.
+  static Identity generate() { return Identity(SigningKey::generate()); }
+
+  /// From its file. Throws BadInput naming `option`, path and reason where it is no regular file of an Ed25519 private
+  /// key, of another user, or where its permissions are not exactly 0600.
+  static Identity load(const std::filesystem::path& path, std::string_view option);
+
+  /// Writes the file, which must not exist: mode 0600, synced. Throws BadInput naming option, path and reason.
+  void save_new(const std::filesystem::path& path, std::string_view option) const;
+
+  PublicKey public_key() const { return key_.public_key(); }
+  const SigningKey& key() const { return key_; }
+
+  /// Ed25519 (RFC 8032) of the message.
+  Signature sign(std::span<const std::byte> message) const { return key_.sign(message); }
+
+  friend std::ostream& operator<<(std::ostream&, const Identity&) = delete;
+
+ private:
+  explicit Identity(SigningKey key) : key_(std::move(key)) {}
+  SigningKey key_;
+};
+
+// Who takes part: names, public keys and what their rows look like. The same file at every party.
+//
+//     dim = 768                      # features a row
+//     classes = 10                   # or, where rows have numbers to predict, how many a row has
+//     [coordinator]
+//     name = "hub"
+//     key = "64 hex digits"          # as dpreduce keygen prints it
+//     [silo.1]                       # silo 1 is rank 1, and so on without gaps
+//     name = "north"
+//     key = "64 hex digits"
+
+struct Member {
+  std::string name;
+  PublicKey key{};
+};
+
+struct Roster {
+  std::size_t dim = 0;          ///< 0: not stated, in a simulation
+  std::size_t classes = 0;      ///< likewise
+  std::vector<Member> members;  ///< [0] the coordinator, [i] silo i
+
+  std::size_t silos() const { return members.size() - 1; }
+
+  /// SHA-256 of everything in it: parties with different rosters find out.
+  PublicKey digest() const;
+};
+
+inline constexpr std::size_t kMostSilos = 1024;
+
+/// The roster that a TOML text is. Names are 1 to 64 of A-Z a-z 0-9 . _ -. Throws BadInput naming `path` and what is
+/// missing, unknown, out of range or there twice (names, keys).
+Roster parse_roster(const std::string& text, const std::string& path);
+
+/// The same of a file of at most 1 MiB. Throws BadInput also where it cannot be read.
+Roster read_roster(const std::string& path);
+
+}  // namespace dpreduce
