@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/output_file.hpp"
 #include "common/data/dtype.hpp"
-#include "common/files/output_file.hpp"
 #include "feature_rows.hpp"
 
 namespace dpreduce::fashion_mnist {

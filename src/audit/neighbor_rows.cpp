@@ -8,7 +8,7 @@
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
 #include "fit/open_fit.hpp"
-#include "persons/person_rows.hpp"
+#include "worker/person_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "common/base/privacy_terms.hpp"
 #include "common/data/worker_rows.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "audit/audited_method.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 
 namespace dpreduce {
 

@@ -31,13 +31,13 @@
 #include "common/base/option_table.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/data/row_files.hpp"
+#include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "common/simulation/synthetic.hpp"
 #include "fit/validated_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/method_terms.hpp"
-#include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

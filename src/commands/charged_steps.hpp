@@ -11,7 +11,7 @@
 #include "common/ranks/communicator.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/fit_account.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/timings.hpp"
 
 namespace dpreduce {

@@ -3,7 +3,7 @@
 
 #include "commands/command_line/command_entry.hpp"
 #include "common/ranks/communicator.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "commands/commands.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
 #include "report/reported_run.hpp"

@@ -13,7 +13,7 @@
 #include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

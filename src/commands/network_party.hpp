@@ -10,7 +10,7 @@
 #include "commands/command_line/command_entry.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

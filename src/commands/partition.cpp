@@ -13,10 +13,10 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
+#include "common/base/paths.hpp"
 #include "common/base/standard_output.hpp"
-#include "common/files/paths.hpp"
-#include "common/simulation/silo_assignment.hpp"
-#include "common/simulation/silo_files.hpp"
+#include "common/data/silo_assignment.hpp"
+#include "common/data/silo_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -18,12 +18,12 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/csv_writer.hpp"
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/csv_writer.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"

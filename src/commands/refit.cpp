@@ -13,10 +13,10 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/output_file.hpp"
+#include "common/base/paths.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/data/sharded_array.hpp"
-#include "common/files/output_file.hpp"
-#include "common/files/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "forecast/machine_memory.hpp"
 

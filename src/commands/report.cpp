@@ -9,7 +9,7 @@
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "report/page/page.hpp"
 
 namespace dpreduce {

@@ -9,7 +9,7 @@
 #include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
 #include "fit/silo_terms.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

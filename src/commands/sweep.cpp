@@ -20,10 +20,10 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
+#include "common/base/output_file.hpp"
+#include "common/base/paths.hpp"
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/output_file.hpp"
-#include "common/files/paths.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "methods/registry.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/simulation/synthetic.hpp"
+#include "common/data/synthetic.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
+#include "common/base/paths.hpp"
 #include "common/base/text.hpp"
-#include "common/files/input_file.hpp"
-#include "common/files/paths.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 

@@ -18,7 +18,7 @@
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/release/release.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

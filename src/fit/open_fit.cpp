@@ -10,13 +10,13 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/paths.hpp"
 #include "common/base/text.hpp"
+#include "common/data/long_tail.hpp"
 #include "common/data/row_files.hpp"
-#include "common/files/paths.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "common/simulation/long_tail.hpp"
 #include "fit/files_once.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
@@ -24,11 +24,11 @@
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
-#include "persons/person_rows.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/lattice_stream.hpp"
+#include "worker/person_rows.hpp"
 
 namespace dpreduce {
 namespace {

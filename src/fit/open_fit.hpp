@@ -9,7 +9,7 @@
 #include "common/ranks/communicator.hpp"
 #include "common/silos/file_claims.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

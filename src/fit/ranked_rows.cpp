@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/paths.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/files/paths.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/files_once.hpp"
 

@@ -23,7 +23,7 @@
 #include "common/ranks/rank_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/class_balance.hpp"
-#include "methods/options/method_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/registry.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"

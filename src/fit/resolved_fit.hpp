@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "common/data/long_tail.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_record.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
-#include "common/simulation/long_tail.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
 

@@ -11,7 +11,7 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "aggregator/solvers/released_center.hpp"
 #include "common/base/error.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/training_run.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 

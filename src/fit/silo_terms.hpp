@@ -14,7 +14,7 @@
 #include "common/plan/spending.hpp"
 #include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/options/silo_options.hpp"
+#include "methods/silo_options.hpp"
 
 namespace dpreduce {
 

@@ -13,9 +13,9 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/base/text.hpp"
 #include "common/plan/loss.hpp"
+#include "methods/fit_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/method_terms.hpp"
-#include "methods/options/fit_options.hpp"
-#include "methods/options/method_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,7 @@
 // The checks of a fit's options that cross their parts.
 #pragma once
 
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

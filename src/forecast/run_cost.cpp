@@ -10,9 +10,9 @@
 #include "common/ranks/lifetime.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
-#include "persons/identified_rows.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/feature_rows.hpp"
+#include "worker/identified_rows.hpp"
 #include "worker/kept_chunks.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

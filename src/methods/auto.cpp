@@ -14,9 +14,9 @@
 
 #include "aggregator/solvers/isotropic_rule.hpp"
 #include "common/base/error.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/means_by_rounds.hpp"
-#include "methods/options/fit_options.hpp"
-#include "methods/options/method_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 #include "methods/target_regression.hpp"

@@ -6,8 +6,8 @@
 
 #include "aggregator/solvers/public_refit.hpp"
 #include "common/base/error.hpp"
-#include "methods/options/fit_options.hpp"
-#include "methods/options/method_options.hpp"
+#include "methods/fit_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 

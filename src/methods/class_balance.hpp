@@ -11,7 +11,7 @@
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {

@@ -25,8 +25,8 @@
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/model/class_scores.hpp"
 #include "common/plan/loss.hpp"
-#include "methods/options/fit_options.hpp"
-#include "methods/options/method_options.hpp"
+#include "methods/fit_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/training_method.hpp"
 #include "run/training_run.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/plan/released_block.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -11,8 +11,8 @@
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/least_squares_terms.hpp"
-#include "methods/options/fit_options.hpp"
 #include "methods/registry.hpp"
 #include "methods/target_regression.hpp"
 

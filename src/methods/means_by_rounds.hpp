@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "aggregator/solvers/isotropic_rule.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "methods/options/fit_options.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

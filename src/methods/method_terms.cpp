@@ -11,8 +11,8 @@
 #include "common/base/error.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/metric.hpp"
-#include "methods/options/fit_options.hpp"
-#include "methods/options/method_options.hpp"
+#include "methods/fit_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

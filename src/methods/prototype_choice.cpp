@@ -8,7 +8,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/simulation/long_tail.hpp"
+#include "common/data/long_tail.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,6 +1,6 @@
 // Class means or chosen public rows as prototypes, whichever serve better: decided by public knowledge alone
 // (prototype_choice.hpp). Both are centered by public rows, unless --center says otherwise.
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 

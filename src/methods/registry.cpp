@@ -7,7 +7,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

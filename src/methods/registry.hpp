@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/model/classifier.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {

@@ -12,8 +12,8 @@
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/base/error.hpp"
 #include "common/plan/column_bins.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

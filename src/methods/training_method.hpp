@@ -12,7 +12,7 @@
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/model/class_scores.hpp"
 #include "common/plan/loss.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {

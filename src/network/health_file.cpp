@@ -12,7 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 
 namespace dpreduce {
 namespace {

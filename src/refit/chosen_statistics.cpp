@@ -8,8 +8,8 @@
 
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
+#include "common/data/counter_random.hpp"
 #include "common/plan/triangle.hpp"
-#include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {
 namespace {

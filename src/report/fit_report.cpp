@@ -17,7 +17,7 @@
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/options/method_options.hpp"
+#include "methods/method_options.hpp"
 #include "methods/registry.hpp"
 #include "report/ledger_text.hpp"
 #include "report/reported_run.hpp"

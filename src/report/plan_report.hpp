@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/base/privacy_terms.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {

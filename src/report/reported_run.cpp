@@ -10,9 +10,9 @@
 #include "common/accounting/mechanism.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/files/input_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
 

@@ -17,8 +17,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/base/output_file.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/files/output_file.hpp"
 #include "common/plan/spending.hpp"
 #include "fit/release_figures.hpp"
 #include "run/fit_plan.hpp"

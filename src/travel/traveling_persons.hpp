@@ -24,8 +24,8 @@
 #include <string>
 #include <vector>
 
-#include "persons/person_rows.hpp"
 #include "travel/partial_sum.hpp"
+#include "worker/person_rows.hpp"
 
 namespace dpreduce {
 

@@ -21,8 +21,8 @@
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "methods/registry.hpp"
-#include "persons/person_rows.hpp"
 #include "run/fit_plan.hpp"
+#include "worker/person_rows.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {

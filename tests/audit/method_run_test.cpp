@@ -7,7 +7,7 @@
 
 #include "audit/neighbor_rows.hpp"
 #include "common/base/error.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "audit/neighbor_rows.hpp"
+#include "common/base/output_file.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/output_file.hpp"
 
 namespace dpreduce {
 namespace {

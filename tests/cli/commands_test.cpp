@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "common/accounting/gaussian_dp.hpp"
+#include "common/base/output_file.hpp"
 #include "common/data/sharded_array.hpp"
-#include "common/files/output_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "tests/cli/program_test.hpp"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "commands/job.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/party_process.hpp"
 #include "common/ranks/socket_wire.hpp"

@@ -7,7 +7,7 @@
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "commands/network_party.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "common/masking/parties.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "tests/attacks/lying_sessions.hpp"

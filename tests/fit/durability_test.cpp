@@ -2,7 +2,7 @@
 // at the system calls: a computer that is switched off in between cannot be had in a test.
 
 #include "common/base/error.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/run_file.hpp"
 #include "common/randomness/private_file.hpp"

@@ -1,6 +1,6 @@
 #include "fit/validated_options.hpp"
 
-#include "tests/methods/options/good_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::validated_options_test {

@@ -2,9 +2,9 @@
 
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
-#include "persons/identified_rows.hpp"
 #include "tests/testing.hpp"
 #include "worker/feature_rows.hpp"
+#include "worker/identified_rows.hpp"
 #include "worker/kept_chunks.hpp"
 
 namespace dpreduce::run_cost_test {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "tests/methods/options/good_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::auto_test {

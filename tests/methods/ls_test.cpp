@@ -4,8 +4,8 @@
 
 #include "fit/resolved_fit.hpp"
 #include "tests/elimination.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/methods/options/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::ls_test {

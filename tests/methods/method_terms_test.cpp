@@ -1,6 +1,6 @@
 #include "methods/method_terms.hpp"
 
-#include "tests/methods/options/good_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::method_terms_test {

@@ -1,8 +1,8 @@
 // Newton's rounds against plain loops and Gaussian elimination over the same rows (reference_fit.hpp).
 
 #include "fit/resolved_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/methods/options/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::newton_test {

@@ -1,7 +1,7 @@
 // What prototypes stands for: means or chosen public rows, by public knowledge alone (prototype_choice_test.cpp: the
 // rule).
 
-#include "tests/methods/options/good_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::prototypes_test {

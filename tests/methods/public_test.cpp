@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fit/resolved_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/methods/options/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::public_test {

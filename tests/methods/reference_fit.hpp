@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/lattice/lattice_rows.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {

@@ -4,7 +4,7 @@
 
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
-#include "tests/methods/options/good_fit.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::registry_test {

@@ -1,5 +1,5 @@
 // Persons' rows over ranks: however they are spread, each weighs the same.
-#include "persons/person_rows.hpp"
+#include "worker/person_rows.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "common/data/counter_random.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/released_block.hpp"
-#include "common/simulation/counter_random.hpp"
 
 namespace dpreduce {
 

@@ -11,7 +11,7 @@
 
 #include "common/base/option_table.hpp"
 #include "common/base/standard_output.hpp"
-#include "methods/options/silo_options.hpp"
+#include "methods/silo_options.hpp"
 
 namespace dpreduce {
 

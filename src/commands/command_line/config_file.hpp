@@ -9,7 +9,7 @@
 
 #include "commands/command_line/command_entry.hpp"
 #include "common/base/toml_items.hpp"
-#include "methods/options/silo_options.hpp"
+#include "methods/silo_options.hpp"
 
 namespace dpreduce {
 

@@ -13,7 +13,7 @@
 
 #include "common/base/option_table.hpp"
 #include "common/base/toml_items.hpp"
-#include "methods/options/silo_options.hpp"
+#include "methods/silo_options.hpp"
 
 namespace dpreduce {
 

@@ -11,7 +11,7 @@
 
 #include "commands/command_line/command_entry.hpp"
 #include "common/base/toml_items.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "commands/command_line/command_entry.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -6,16 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "common/base/csv_writer.hpp"
 #include "common/base/error.hpp"
 #include "common/base/number_text.hpp"
+#include "common/base/paths.hpp"
 #include "common/data/csv_array.hpp"
 #include "common/data/dtype.hpp"
 #include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_array.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/npy_array.hpp"
-#include "common/files/csv_writer.hpp"
-#include "common/files/paths.hpp"
 
 namespace dpreduce {
 namespace {

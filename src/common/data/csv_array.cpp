@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 #include "common/data/memory_array.hpp"
-#include "common/files/input_file.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "common/base/input_file.hpp"
 #include "common/data/array_file.hpp"
-#include "common/files/input_file.hpp"
 
 namespace dpreduce {
 

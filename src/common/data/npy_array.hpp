@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "common/base/input_file.hpp"
 #include "common/data/array_file.hpp"
 #include "common/data/dtype.hpp"
-#include "common/files/input_file.hpp"
 
 namespace dpreduce {
 

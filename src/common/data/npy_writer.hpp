@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/output_file.hpp"
 #include "common/data/dtype.hpp"
-#include "common/files/output_file.hpp"
 
 namespace dpreduce {
 

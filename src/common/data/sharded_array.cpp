@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/paths.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/files/paths.hpp"
 
 namespace dpreduce {
 

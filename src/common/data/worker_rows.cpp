@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/files/paths.hpp"
+#include "common/base/paths.hpp"
 
 namespace dpreduce {
 namespace {

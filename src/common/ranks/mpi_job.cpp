@@ -15,7 +15,7 @@
 #include <mpi.h>
 
 #include "common/base/error.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

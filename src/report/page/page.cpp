@@ -8,10 +8,10 @@
 #include <openssl/evp.h>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/number_text.hpp"
 #include "common/base/version.hpp"
-#include "common/files/input_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "report/ledger_text.hpp"

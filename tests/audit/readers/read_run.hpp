@@ -8,7 +8,7 @@
 #include "audit/method_run.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "common/accounting/budget.hpp"
-#include "common/files/output_file.hpp"
+#include "common/base/output_file.hpp"
 #include "tests/audit/readers/reader_audit.hpp"
 
 namespace dpreduce {

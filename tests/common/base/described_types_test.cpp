@@ -2,10 +2,10 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/data/row_files.hpp"
+#include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/plan/metric.hpp"
-#include "common/simulation/synthetic.hpp"
-#include "methods/options/fit_options.hpp"
+#include "methods/fit_options.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::described_types_test {

@@ -1,8 +1,8 @@
 // Files that NumPy has written, and two of PyTorch (tests/fuzz/corpus/archive): features are 0, 1, ... 5 in three rows,
 // labels 0, 2, 1.
+#include "common/base/paths.hpp"
 #include "common/data/npy_array.hpp"
 #include "common/data/sharded_array.hpp"
-#include "common/files/paths.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce::archive_array_test {

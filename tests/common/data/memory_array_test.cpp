@@ -1,8 +1,8 @@
 #include "common/data/memory_array.hpp"
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/files/input_file.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

@@ -1,0 +1,46 @@
+// Tables as CSV files (RFC 4180, but lines end with \n), appearing whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/base/output_file.hpp"
+
+namespace dpreduce {
+
+class CsvWriter {
+ public:
+  /// The first line names the columns. Throws BadInput as AtomicFile does.
+  CsvWriter(const std::string& path, std::span<const std::string> columns, Existing existing = Existing::kKeep);
+
+  /// The next field of a row, and behind its last one the end of the line. A text with a comma, a quote or the end of a
+  /// line stands in quotes; a float has the digits that bring it back. Throws BadInput.
+  void add(std::string_view text);
+  void add(std::int64_t number);
+  void add(float number);
+  void add(double number);
+
+  /// Makes the file appear. Precondition (asserted): rows are whole. Throws BadInput.
+  void commit();
+
+ private:
+  void end_field();
+  void flush();
+
+  AtomicFile file_;
+  std::size_t columns_;
+  std::size_t fields_ = 0;  // of the row
+  std::string buffer_;
+};
+
+/// Whether the name ends with .csv. Otherwise the table is an .npy file.
+bool is_csv(const std::string& path);
+
+/// Throws UsageError where the name ends with a suffix other than .npy and .csv. Without one (a device, a pipe) it is
+/// .npy.
+void require_table_path(const std::string& option, const std::string& path);
+
+}  // namespace dpreduce

@@ -1,0 +1,363 @@
+#include "common/base/output_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kShownOfName = 32;  // the rest of a long name is in its hash
+
+// The same for every path to the file, whoever asks. All users of the machine can list such names: it tells no file's.
+std::string name_of_claim(const std::string& target) {
+  const std::filesystem::path path(target);
+  const std::string folder = path.parent_path().empty() ? "." : path.parent_path().string();
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return {};
+  const std::string name = path.filename().string();
+  return fmt::format("dpreduce {:x} {:x} {:x}", status.st_dev, status.st_ino, std::hash<std::string>{}(name));
+}
+
+// Follows symbolic links at the end of the path, also to where nothing is yet.
+std::string without_links(const std::string& path) {
+  std::filesystem::path target(path);
+  std::error_code error;
+  for (int hops = 0; std::filesystem::is_symlink(target, error); ++hops) {
+    if (hops == 40) throw BadInput(fmt::format("{}: {}", path, std::strerror(ELOOP)));
+    target = target.parent_path() / std::filesystem::read_symlink(target, error);
+    if (error) throw BadInput(fmt::format("{}: {}", path, error.message()));
+  }
+  return target.string();
+}
+
+// Names that a signal handler may have to remove: slots of fixed memory, each taken before its name is complete. A name
+// that is too long, or finds no slot, is removed by the destructor only.
+class UnfinishedNames {
+ public:
+  void add(const std::string& name) {
+    for (Slot& slot : slots_) {
+      if (name.size() >= slot.name.size() || slot.taken.exchange(true)) continue;
+      std::copy(name.begin(), name.end(), slot.name.begin());
+      slot.name[name.size()] = '\0';
+      slot.complete = true;
+      return;
+    }
+  }
+
+  void remove(const std::string& name) {
+    for (Slot& slot : slots_) {
+      if (!slot.complete || name != slot.name.data()) continue;
+      slot.complete = false;
+      slot.taken = false;
+    }
+  }
+
+  void unlink_all() noexcept {
+    for (Slot& slot : slots_) {
+      if (slot.complete && ::unlink(slot.name.data()) != 0) ::rmdir(slot.name.data());
+    }
+  }
+
+ private:
+  struct Slot {
+    std::atomic<bool> taken = false;
+    std::atomic<bool> complete = false;
+    std::array<char, 4096> name{};
+  };
+  std::array<Slot, 12> slots_;
+};
+
+UnfinishedNames unfinished_names;
+
+std::string name_in_proc(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+std::string name_beside(const std::string& target) {
+  const std::filesystem::path path(target);
+  const std::string name = path.filename().string();
+  // Not much longer than the name itself may be: file systems bound it.
+  return (path.parent_path() /
+          fmt::format(".{}.{:x}.{}.tmp", name.substr(0, kShownOfName), std::hash<std::string>{}(name), ::getpid()))
+      .string();
+}
+
+}  // namespace
+
+OutputClaim::OutputClaim(const std::string& path, const std::string& target) {
+  const std::string name = name_of_claim(target);
+  if (name.empty()) return;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  static_assert(sizeof(address.sun_path) >= 100);                         // "dpreduce " + 3 (16 + 1) + 1
+  std::copy(name.begin(), name.end(), std::begin(address.sun_path) + 1);  // behind a 0: a name without a file
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket_ < 0) return;  // where sockets are forbidden there are no claims
+  if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0) return;
+  const int reason = errno;
+  ::close(std::exchange(socket_, -1));
+  if (reason != EADDRINUSE) return;
+  throw UsageError(
+      fmt::format("{}: another process is writing it; give another name, or wait until it has ended", path));
+}
+
+OutputClaim::~OutputClaim() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+OutputClaim& OutputClaim::operator=(OutputClaim&& other) noexcept {
+  std::swap(socket_, other.socket_);
+  return *this;
+}
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+void AtomicFile::fail(const std::string& what) const {
+  const int reason = errno;
+  throw BadInput(fmt::format("{}: {}: {}", path_, what, std::strerror(reason)));
+}
+
+void refuse_existing(const std::string& path) {
+  throw BadInput(fmt::format("{}: is there already; give another name, or --overwrite to replace it", path));
+}
+
+AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers readers) : path_(path), existing_(existing) {
+  if (path.empty()) throw BadInput("an output path is empty; name a file");
+  require_local(path);
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if ((exists && S_ISDIR(status.st_mode)) || path.back() == '/') {
+    throw BadInput(fmt::format("{}: is a directory; name a file to write", path));
+  }
+  if (exists && !S_ISREG(status.st_mode)) {
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd_ < 0) fail("cannot be written");
+    return;
+  }
+  const std::string target = without_links(path);
+  claim_ = OutputClaim(path, target);
+  if (existing_ == Existing::kKeep && is_file(target)) refuse_existing(path_);  // perhaps by who had the claim before
+  std::optional<unsigned> mode;
+  if (exists) mode = status.st_mode & 07777;
+  if (readers == Readers::kOwnerOnly) mode = S_IRUSR | S_IWUSR;
+  open_beside(target, mode);
+  if (readers != Readers::kOwnerOnly) return;
+  if (const std::string fault = forced_mode(fd_); !fault.empty()) throw BadInput(fmt::format("{}: {}", path_, fault));
+}
+
+void AtomicFile::open_beside(const std::string& target, std::optional<unsigned> mode) {
+  const std::filesystem::path directory = std::filesystem::path(target).parent_path();
+  directory_ = directory.empty() ? "." : directory.string();
+  const unsigned made = mode.value_or(0666);
+  fd_ = ::open(directory_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, made);
+  if (fd_ >= 0 && ::access(name_in_proc(fd_).c_str(), F_OK) != 0) {  // no /proc: the file could never get a name
+    ::close(fd_);
+    fd_ = -1;
+  }
+  if (fd_ < 0) {
+    const std::string beside = name_beside(target);
+    ::unlink(beside.c_str());  // of a killed process that had this number
+    fd_ = ::open(beside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, made);
+    if (fd_ < 0) fail(fmt::format("cannot be written in directory {}", directory_));
+    temporary_ = beside;
+    unfinished_names.add(temporary_);
+  }
+  if (mode) ::fchmod(fd_, *mode);  // the umask may have taken some of it
+  target_ = target;
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  unfinished_names.remove(temporary_);
+}
+
+void AtomicFile::remove_unfinished() noexcept {
+  unfinished_names.unlink_all();
+}
+
+void AtomicFile::remove_when_ended(const std::string& path) {
+  unfinished_names.add(path);
+}
+
+void AtomicFile::reserve(std::uint64_t bytes) {
+  if (target_.empty() || bytes == 0) return;
+  // Asked first, because a reservation that fails half-way has filled the disk for everybody else.
+  struct statvfs disk {};
+  if (::fstatvfs(fd_, &disk) == 0 && disk.f_blocks > 0 && bytes / disk.f_frsize >= disk.f_bavail) {
+    errno = ENOSPC;
+    fail(fmt::format("no room for {} bytes", bytes));
+  }
+  if (::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT) fail(fmt::format("no room for {} bytes", bytes));
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  DPREDUCE_ASSERT(!committed_);
+  const std::size_t taken = write_all(fd_, bytes);
+  written_ += taken;
+  if (taken < bytes.size()) fail(fmt::format("cannot be written after {} bytes", written_));
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void AtomicFile::commit() {
+  DPREDUCE_ASSERT(!committed_);
+  if (target_.empty()) {
+    const int closed = ::close(fd_);
+    fd_ = -1;
+    if (closed != 0) fail("cannot be written");
+    committed_ = true;
+    return;
+  }
+  if (::fsync(fd_) != 0) fail("cannot be flushed to disk");
+  rename_onto_target();
+  committed_ = true;
+  claim_ = OutputClaim();
+  // The rename itself is durable once its directory is; a file system that cannot do this has done what it can.
+  if (!sync_folder_of(target_) && errno == EIO) fail("is written, but may be lost: its directory cannot be flushed");
+}
+
+void AtomicFile::rename_onto_target() {
+  if (temporary_.empty()) {
+    const std::string unnamed = name_in_proc(fd_);
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+    if (errno != EEXIST) {
+      throw BadInput(fmt::format("{}: cannot be given its name: {}", path_, reason_of(errno, FileFeature::kLinks)));
+    }
+    if (existing_ == Existing::kKeep) refuse_existing(path_);
+    const std::string beside = name_beside(target_);
+    ::unlink(beside.c_str());
+    unfinished_names.add(beside);
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, beside.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      fail(fmt::format("cannot be written in directory {}", directory_));
+    }
+    temporary_ = beside;
+  }
+  if (existing_ == Existing::kKeep) {  // unlike rename, this never replaces; a file system without it has no O_TMPFILE
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
+      unfinished_names.remove(temporary_);
+      temporary_.clear();
+      return;
+    }
+    if (errno == EEXIST) refuse_existing(path_);
+    if (errno != EINVAL && errno != ENOSYS) fail("cannot be given its name");
+    if (is_file(target_)) refuse_existing(path_);
+  }
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
+  unfinished_names.remove(temporary_);
+  temporary_.clear();
+}
+
+MadeFiles::~MadeFiles() {
+  if (keeps_) return;
+  std::error_code error;
+  for (const std::string& file : files_) std::filesystem::remove(file, error);
+  for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) std::filesystem::remove(*folder, error);
+}
+
+void MadeFiles::make_folder(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> missing;
+  for (auto path = folder; !path.empty() && !std::filesystem::is_directory(path); path = path.parent_path()) {
+    missing.push_back(path);
+  }
+  for (auto path = missing.rbegin(); path != missing.rend(); ++path) {
+    std::error_code error;
+    if (std::filesystem::create_directory(*path, error)) folders_.push_back(*path);
+    if (error == std::errc::file_exists) error = make_error_code(std::errc::not_a_directory);
+    if (error) throw BadInput(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  }
+}
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw BadInput(fmt::format("{}: {} ({})", path, what, std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+int LineFile::opened(Existing existing) {
+  if (path_.empty()) throw BadInput("an output path is empty; name a file");
+  require_local(path_);
+  std::error_code error;
+  if (is_file(path_) || !std::filesystem::exists(path_, error)) {
+    claim_ = OutputClaim(path_, std::filesystem::weakly_canonical(path_, error));
+  }
+  const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  is_new_ = made >= 0;
+  if (is_new_) return made;
+  if (errno != EEXIST) fail(path_, "cannot be written");
+  if (existing == Existing::kKeep && is_file(path_)) refuse_existing(path_);
+  const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) fail(path_, "cannot be written");
+  return file;
+}
+
+LineFile::LineFile(const std::string& path, Existing existing) : path_(path), file_(opened(existing)) {}
+
+LineFile::~LineFile() {
+  if (is_new_ && !is_written_) ::unlink(path_.c_str());
+}
+
+void LineFile::write(std::string_view line) {
+  struct stat status {};
+  if (!is_written_ && ::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+      ::ftruncate(file_.get(), 0) != 0) {
+    fail(path_, "cannot be written");
+  }
+  is_written_ = true;
+  const std::string bytes = std::string(line) + "\n";
+  if (write_all(file_.get(), std::as_bytes(std::span(bytes))) < bytes.size()) fail(path_, "a line cannot be written");
+}
+
+namespace {
+
+std::filesystem::path best_parent() {
+  const std::filesystem::path memory = "/dev/shm";
+  std::error_code error;
+  if (std::filesystem::is_directory(memory, error) && access(memory.c_str(), W_OK | X_OK) == 0) return memory;
+  return std::filesystem::temp_directory_path();
+}
+
+}  // namespace
+
+PrivateFolder::PrivateFolder() {
+  std::string name = best_parent() / "dpreduce.XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    throw BadInput(name + ": cannot make a private folder: " + std::generic_category().message(errno));
+  }
+  path_ = name;
+}
+
+PrivateFolder::~PrivateFolder() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,89 @@
+// Which rows of one data set go to which simulated silo.
+//
+// Legend: n rows, K classes, k silos. A stratum is a set of rows that are spread together: one class each for label
+// skew, all rows for the rest. Counts are fixed first, exactly, stratum by stratum; then row j of a stratum of m rows
+// goes where its place pi(j) in a pseudo-random permutation of 0 .. m - 1 falls:
+//
+//     counts[stratum][0] | counts[stratum][1] | ... | counts[stratum][k - 1]          places 0 .. m - 1, end to end
+//
+// So each row has one silo, no table of rows is needed (memory O(strata * k)), and files can be opened with their final
+// sizes. A simulation of public data: nothing here is private. The same seed gives the same silos on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/base/described_types.hpp"
+#include "common/data/counter_random.hpp"
+
+namespace dpreduce {
+
+/// How the rows of one data set are spread over simulated silos.
+enum class Partition {
+  kIid,          ///< evenly, at random
+  kDirichlet,    ///< the rows of each class in shares drawn from a Dirichlet distribution
+  kClasses,      ///< each silo holds rows of a few classes only
+  kQuantity,     ///< at random, the silos' sizes in shares drawn from a Dirichlet distribution
+  kFeatureShift  ///< evenly, at random; each silo's rows are rotated and moved by a transformation of its own
+};
+template <>
+inline constexpr std::array spellings<Partition>{
+    std::pair{std::string_view{"iid"}, Partition::kIid},
+    std::pair{std::string_view{"dirichlet"}, Partition::kDirichlet},
+    std::pair{std::string_view{"classes"}, Partition::kClasses},
+    std::pair{std::string_view{"quantity"}, Partition::kQuantity},
+    std::pair{std::string_view{"feature-shift"}, Partition::kFeatureShift}};
+
+struct SiloSpec {
+  Partition scheme = Partition::kIid;
+  std::size_t silos = 1;             ///< k
+  double alpha = 1.0;                ///< kDirichlet, kQuantity
+  std::size_t classes_per_silo = 1;  ///< kClasses
+  std::uint64_t seed = 0;
+};
+
+/// Whether strata are classes, so that each row must be of one.
+bool is_label_skew(Partition scheme);
+
+/// Shares of a draw from the symmetric Dirichlet distribution: `count` numbers >= 0 with sum 1, gamma variates over
+/// their sum. Drawn in logarithms, so that small alpha gives shares of 0 and 1, not 0 / 0. Source: [marsaglia2000],
+/// with its Section 6 for alpha < 1. Preconditions (asserted): count >= 1; alpha > 0 and finite.
+std::vector<double> dirichlet_shares(std::size_t count, double alpha, const CounterRandom& random);
+
+class SiloAssignment {
+ public:
+  /// For `class_counts[c]` rows of class c where the scheme is a label skew; else for {n}.
+  ///
+  ///     kIid, kFeatureShift  sizes differ by one row at most
+  ///     kQuantity            sizes n p_s, p ~ Dirichlet(alpha), rounded at the partial sums of the shares
+  ///     kDirichlet           n_c p_cs rows of class c, p_c ~ Dirichlet(alpha) for each class [li2022]
+  ///     kClasses             silo s holds classes sigma((s m + j) mod K), j < m, sigma a random permutation;
+  ///                          each class is spread evenly over its holders
+  ///
+  /// Where shares leave a silo without a row, it gets one from the silo that has most.
+  /// Preconditions (asserted): silos >= 1, a scheme's numbers in range, k m >= K for kClasses. Throws UsageError where
+  /// there are fewer rows than silos, or kClasses leaves a silo without a row.
+  SiloAssignment(const SiloSpec& spec, const std::vector<std::uint64_t>& class_counts);
+
+  std::size_t silos() const { return rows_.size(); }
+  /// How many rows the silo gets.
+  std::uint64_t rows_of(std::size_t silo) const { return rows_[silo]; }
+  /// The silo of the next row, which is of that stratum (0 without label skew). Rows come in the order of the data set.
+  /// Precondition (asserted): no more rows of a stratum than it was made for.
+  std::size_t next(std::size_t stratum);
+  /// Starts again from the first row: another pass.
+  void rewind();
+
+ private:
+  struct Stratum {
+    std::vector<std::uint64_t> ends;  // of the silos' places
+    IndexPermutation place;
+    std::uint64_t next_row = 0;
+  };
+  std::vector<Stratum> strata_;
+  std::vector<std::uint64_t> rows_;  // of each silo
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,165 @@
+// What a user asked of a fit, in parts. Names and defaults are the command-line contract.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/accounting/budget.hpp"
+#include "common/base/described_types.hpp"
+#include "common/base/privacy_terms.hpp"
+#include "common/base/standard_output.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/evaluation_terms.hpp"
+#include "common/plan/metric.hpp"
+#include "methods/data_options.hpp"
+#include "methods/method_options.hpp"
+#include "methods/silo_options.hpp"
+
+namespace dpreduce {
+
+/// What a row is centered by before its (second) scaling to the clip norm.
+enum class Centering {
+  kNone,
+  kDp,      ///< the mean of the training rows, released with noise
+  kPublic,  ///< the mean of the public rows
+  kMoments  ///< nothing; the method's own release holds the noised mean as well
+};
+template <>
+inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
+                                                 std::pair{std::string_view{"dp"}, Centering::kDp},
+                                                 std::pair{std::string_view{"public"}, Centering::kPublic},
+                                                 std::pair{std::string_view{"moments"}, Centering::kMoments}};
+
+/// Rows of so many features at most may be of raw columns in units of their own: embeddings have more. Tables of 4 to
+/// 64 gained up to 29 points by scaled columns at epsilon .3 to 3, and columns of one size lost .3 at most by the
+/// question.
+inline constexpr std::size_t kMostRawColumns = 64;
+
+/// Search, with noise, for ranges of raw columns that are not public.
+enum class FindRanges {
+  kNever,
+  kWhereColumnsDiffer,  ///< in size: else rows stay as they are
+  kAlways
+};
+template <>
+inline constexpr std::array spellings<FindRanges>{std::pair{std::string_view{"none"}, FindRanges::kNever},
+                                                  std::pair{std::string_view{"auto"}, FindRanges::kWhereColumnsDiffer},
+                                                  std::pair{std::string_view{"private"}, FindRanges::kAlways}};
+
+/// What is done to rows before a method sees them (row_preparation.hpp).
+struct PreparationOptions {
+  Normalize normalize = Normalize::kL2;
+  double clip_norm = 1.0;
+  std::size_t pool = 1;
+  std::vector<double> feature_range{};       ///< lo, hi of all raw columns, or of each; public
+  std::optional<FindRanges> finds_ranges{};  ///< empty: as the method likes it, else never
+  bool says_length = false;                  ///< normalize or clip_norm are said, be it as they are without words
+  std::optional<Centering> center{};         ///< empty: as the method likes it
+  std::optional<double> center_share{};      ///< of mu^2, for the DP center; empty: as the method likes it
+  std::size_t pca = 0;                       ///< components to project on; 0: none
+  std::optional<double> pca_share{};         ///< of mu^2, for components of private rows; empty: a default
+  std::size_t select = 0;                    ///< features to keep; 0: all
+  std::optional<SelectBy> select_by{};       ///< empty: distance
+  std::optional<double> select_share{};  ///< of mu^2, where features are selected before the method; empty: a default
+  bool operator==(const PreparationOptions&) const = default;
+
+  bool finds_some() const { return finds_ranges.value_or(FindRanges::kNever) != FindRanges::kNever; }
+  /// Returns whether the options leave lengths of rows, ranges and pooling of columns open.
+  bool leaves_columns_open() const {
+    return feature_range.empty() && !finds_ranges && !says_length && normalize == Normalize::kL2 && clip_norm == 1.0 &&
+           pool == 1;
+  }
+};
+
+DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, says_length, center,
+                 center_share, pca, pca_share, select, select_by, select_share)
+
+/// What a fit leaves behind.
+struct OutputOptions {
+  std::string out = "model.safetensors";
+  std::string report{};      ///< empty: none
+  std::string html{};        ///< a page on report and ledger; empty: none
+  std::string metrics{};     ///< JSON lines of the run; empty: none
+  std::string timings{};     ///< seconds of the run, for the data's owner; empty: none
+  OutputFormat format = OutputFormat::kText;
+  bool dry_run = false;
+  bool overwrite = false;  ///< replace model and report that are there already
+  bool quiet = false;      ///< no progress and no summary
+  bool operator==(const OutputOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, format, dry_run, overwrite, quiet)
+
+/// What a rank may take of its machine.
+struct MachineOptions {
+  unsigned threads = 0;                     ///< 0: every core alone, one under a launcher
+  std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; empty: as the method likes it
+  bool operator==(const MachineOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(MachineOptions, threads, memory_mib)
+
+/// What a fit may spend, and where that is written down.
+struct PrivacyOptions {
+  BudgetOptions budget{};
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::optional<std::uint64_t> seed{};
+  std::string ledger = "ledger.jsonl";
+  std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
+  std::optional<double> limit_delta{};
+  bool resume = false;  ///< go on with a killed run, where there is one
+  bool operator==(const PrivacyOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
+
+/// Throw UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
+/// becomes noise.)
+void check(const PreparationOptions& rows);
+void check(const OutputOptions& output);
+void check(const MachineOptions& machine);
+void check(const PrivacyOptions& privacy);
+
+/// What a model is asked on rows, in the place of training on them (--method is then "evaluate"), or after it.
+struct EvaluationOptions {
+  EvaluationTerms terms{};
+  std::vector<std::string> files{};   ///< of the models
+  std::vector<std::string> models{};  ///< their bytes; empty: a fit
+  bool models_are_public = false;     ///< by the user's word, whatever they say of themselves
+  std::size_t input_dim = 0;          ///< features of a row that they are for
+  double level = 0.95;                ///< probability with which each interval holds
+  /// Of mu^2, for figures of the test rows of a fit, which are then private; empty: they are exact, and cost nothing.
+  std::optional<double> share{};
+  bool operator==(const EvaluationOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, models_are_public, input_dim, level, share)
+
+/// What `dpreduce release` is asked for, in the place of training (--method is then "release").
+enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };
+template <>
+inline constexpr std::array spellings<StatisticKind>{
+    std::pair{std::string_view{"gram"}, StatisticKind::kGram},
+    std::pair{std::string_view{"class_sums"}, StatisticKind::kClassSums},
+    std::pair{std::string_view{"class_sizes"}, StatisticKind::kClassSizes},
+    std::pair{std::string_view{"class_grams"}, StatisticKind::kClassGrams}};
+
+struct FitOptions {
+  DataOptions data;
+  PreparationOptions rows;
+  MethodOptions method;
+  PrivacyOptions privacy;
+  OutputOptions output;
+  MachineOptions machine;
+  SiloOptions silos;
+  EvaluationOptions evaluation{};
+  std::vector<StatisticKind> statistics{};  ///< empty: a fit
+  bool operator==(const FitOptions&) const = default;
+};
+
+DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos, evaluation, statistics)
+
+}  // namespace dpreduce

@@ -1,0 +1,137 @@
+#include "common/data/long_tail.hpp"
+
+#include "common/data/npy_writer.hpp"
+#include "common/data/row_stream.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/testing.hpp"
+
+namespace dpreduce::long_tail_test {
+
+constexpr std::size_t kDim = 3;
+constexpr std::size_t kClasses = 4;
+constexpr std::size_t kRows = 8000;
+
+// 8000 different rows of labels row mod 4, in two files of features.
+class LongTailRows : public testing::Test {
+ protected:
+  LongTailRows() {
+    std::size_t next = 0;
+    for (const std::size_t rows : {3000, 5000}) {
+      NpyWriter x(folder / numbered_npy("x", next == 0 ? 0 : 1), DType::kFloat32, {rows, kDim});
+      for (std::size_t row = 0; row < rows; ++row, ++next) {
+        const std::vector<float> entries{static_cast<float>(next), 1.0F, -static_cast<float>(next % 10)};
+        x.append(std::span<const float>(entries));
+      }
+      x.commit();
+    }
+    std::vector<std::int64_t> labels;
+    for (std::size_t row = 0; row < kRows; ++row) labels.push_back(static_cast<std::int64_t>(row % kClasses));
+    write_labels(folder / "y.npy", labels);
+  }
+
+  WorkerRows open(std::size_t worker = 0, std::size_t workers = 1) {
+    return WorkerRows::open({folder / "x*.npy"}, {folder / "y.npy"}, worker, workers);
+  }
+
+  // First entries of what is kept, which tell rows apart, by worker.
+  std::vector<float> kept(const LongTail& tail, std::size_t workers = 1, std::size_t chunk_rows = 100) {
+    std::vector<float> firsts;
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      WorkerRows rows = open(worker, workers);
+      keep_long_tail(rows, kClasses, tail);
+      std::vector<float> scratch;
+      RowStream stream(rows, kClasses, chunk_rows);
+      while (const auto chunk = stream.next()) {
+        for (std::size_t row = 0; row < chunk->rows; ++row) {
+          firsts.push_back(chunk->features.decoded(row * kDim, 1, scratch).front());
+          const auto place = static_cast<std::size_t>(firsts.back());
+          EXPECT_EQ(chunk->labels[row], static_cast<std::int32_t>(place % kClasses));
+        }
+      }
+    }
+    return firsts;
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(LongTailRows, SharesFallFromOneToOneOverTheRatio) {
+  const std::vector<double> shares = long_tail_shares(4, 1000.0);
+  EXPECT_EQ(shares[0], 1.0);
+  for (std::size_t c = 1; c < 4; ++c) EXPECT_NEAR(shares[c], std::pow(10.0, -static_cast<double>(c)), 1e-12);
+  EXPECT_EQ(long_tail_shares(3, 1.0), std::vector<double>(3, 1.0));
+}
+
+// False alarm: a binomial count 5 standard deviations off, 3 times 6e-7.
+TEST_F(LongTailRows, ClassesAreKeptAsTheLawSays) {
+  const LongTail tail{.ratio = 27.0, .seed = 3};
+  const std::vector<double> shares = long_tail_shares(kClasses, tail.ratio);
+  std::vector<double> counts(kClasses, 0.0);
+  for (const float first : kept(tail)) ++counts[static_cast<std::size_t>(first) % kClasses];
+  const double of_class = kRows / kClasses;
+  EXPECT_EQ(counts[0], of_class);
+  for (std::size_t c = 1; c < kClasses; ++c) {
+    EXPECT_NEAR(counts[c], of_class * shares[c], 5.0 * std::sqrt(of_class * shares[c] * (1.0 - shares[c]))) << c;
+  }
+}
+
+TEST_F(LongTailRows, AnyNumberOfWorkersAndAnyChunkKeepTheSameRowsInTheSameOrder) {
+  const LongTail tail{.ratio = 10.0, .seed = 1};
+  const std::vector<float> alone = kept(tail);
+  for (const std::size_t workers : {2, 3, 5}) EXPECT_EQ(kept(tail, workers, 7 * workers), alone) << workers;
+}
+
+TEST_F(LongTailRows, ARowIsKeptByItsOwnContentWhereverItLies) {
+  const LongTail tail{.ratio = 10.0, .seed = 1};
+  const std::vector<float> all = kept(tail);
+  // The same rows without the first file.
+  WorkerRows rows = [&] {
+    std::vector<std::int64_t> labels;
+    for (std::size_t row = 3000; row < kRows; ++row) labels.push_back(static_cast<std::int64_t>(row % kClasses));
+    write_labels(folder / "second_y.npy", labels);
+    return WorkerRows::open({folder / numbered_npy("x", 1)}, {folder / "second_y.npy"}, 0, 1);
+  }();
+  keep_long_tail(rows, kClasses, tail);
+  const auto begin = std::lower_bound(all.begin(), all.end(), 3000.0F);
+  ASSERT_EQ(rows.range().count, static_cast<std::uint64_t>(all.end() - begin));
+  std::vector<float> features(rows.range().count * kDim);
+  rows.features().read_features(0, rows.range().count, features);
+  for (std::size_t row = 0; row < rows.range().count; ++row)
+    EXPECT_EQ(features[row * kDim], begin[static_cast<std::ptrdiff_t>(row)]);
+}
+
+TEST_F(LongTailRows, AnotherSeedKeepsOtherRows) {
+  const std::vector<float> one = kept({.ratio = 10.0, .seed = 1});
+  const std::vector<float> other = kept({.ratio = 10.0, .seed = 2});
+  const std::set<float> both(one.begin(), one.end());
+  std::size_t common = 0;
+  for (const float first : other) common += static_cast<std::size_t>(first) % kClasses == 3 && both.count(first) > 0;
+  EXPECT_LT(common, 100u);  // of some 200 in the last class, 20 expected: 18 standard deviations
+}
+
+TEST_F(LongTailRows, MessagesNameTheRowOfTheFile) {
+  WorkerRows rows = open();
+  rows.keep({2, 2999, 3000, 3004});
+  EXPECT_EQ(rows.range().count, 4u);
+  EXPECT_NE(rows.where(1).find("row 2999"), std::string::npos);
+  EXPECT_NE(rows.where(2).find("row 0"), std::string::npos);
+  EXPECT_NE(rows.where(3).find("row 4"), std::string::npos);
+}
+
+TEST_F(LongTailRows, ALabelThatIsNoClassIsNamed) {
+  WorkerRows rows = open();
+  EXPECT_THROW(keep_long_tail(rows, kClasses - 1, {.ratio = 2.0, .seed = 1}), BadInput);
+}
+
+TEST_F(LongTailRows, PreconditionsAreAsserted) {
+  EXPECT_THROW(long_tail_shares(1, 2.0), std::logic_error);
+  EXPECT_THROW(long_tail_shares(3, 0.5), std::logic_error);
+  EXPECT_THROW(long_tail_shares(3, INFINITY), std::logic_error);
+  WorkerRows rows = open();
+  EXPECT_THROW(rows.keep({3, 3}), std::logic_error);
+  EXPECT_THROW(rows.keep({kRows}), std::logic_error);
+  WorkerRows without_labels = WorkerRows::open({folder / "x*.npy"}, {}, 0, 1);
+  EXPECT_THROW(keep_long_tail(without_labels, kClasses, {.ratio = 2.0, .seed = 1}), std::logic_error);
+}
+
+}  // namespace dpreduce::long_tail_test
