@@ -7,7 +7,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/data/worker_rows.hpp"
-#include "common/files/atomic_file.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/fit_account.hpp"

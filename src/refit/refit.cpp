@@ -15,7 +15,7 @@
 #include "aggregator/solvers/ridge_path.hpp"
 #include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_checks.hpp"
+#include "common/base/option_table.hpp"
 #include "common/ranks/communicator.hpp"
 #include "evaluate/estimates.hpp"
 

@@ -12,9 +12,7 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/metric.hpp"
 #include "common/plan/statistic.hpp"
-#include "worker/row_sensitivity.hpp"
 #include "worker/statistic_entry.hpp"
-#include "worker/statistic_inputs.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 #include "worker/weighted_rows.hpp"
 

@@ -10,7 +10,6 @@
 #include "common/kernels/class_sums.hpp"
 #include "common/plan/metric.hpp"
 #include "common/plan/statistic.hpp"
-#include "worker/row_sensitivity.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 
@@ -19,7 +18,7 @@ namespace dpreduce {
 // Release "class_means": class_sums = sum_{i : c in Y_i} q_i (K x d, row-major) and, for Metric::kEuclidean only,
 // class_counts = #{i : c in Y_i} (K).
 //
-// Sensitivity, squared, m and t as in row_sensitivity.hpp: add-remove {k S^2, k}. Replace-one {(4 m + t) S^2, t}, at
+// Sensitivity, squared, m and t as in statistic_entry.hpp: add-remove {k S^2, k}. Replace-one {(4 m + t) S^2, t}, at
 // the corners of the polygon of (m, t): {4 k S^2, 0}; {t S^2, t} with t = min(2 k, K); and, where k < K < 2 k, the
 // corner between these. With one class a row: {4 S^2, 0} within a class and {2 S^2, 2} across two. A direction needs no
 // count, so that the cosine rule spends nothing on one.

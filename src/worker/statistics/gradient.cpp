@@ -13,7 +13,6 @@
 #include "worker/chunk_residuals.hpp"
 #include "worker/hessian_rows.hpp"
 #include "worker/lattice_stream.hpp"
-#include "worker/row_sensitivity.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 

@@ -12,6 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/data/counter_random.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/vector_width.hpp"
@@ -19,9 +20,7 @@
 #include "common/plan/statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "common/simulation/counter_random.hpp"
 #include "worker/class_grams.hpp"
-#include "worker/row_sensitivity.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 
