@@ -273,6 +273,7 @@ TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
   const std::string options = "--method mean --noise distributed --threshold 4 --epsilon 4 --delta 1e-5 ";
   for (const auto& [program, said] : {std::pair{DPREDUCE_SMALL_SHARES, "it makes other noise than this party"},
                                       std::pair{DPREDUCE_OTHER_VERSION, "and this silo dpreduce 0.0.9"}}) {
+    if (program == std::string(DPREDUCE_OTHER_VERSION) && !runs_slow_tests()) continue;  // only then it is built
     SCOPED_TRACE(program);
     std::filesystem::remove(folder_ / "n0.health");
     std::vector<std::unique_ptr<RunningProgram>> running;
