@@ -108,18 +108,6 @@ TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
   EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + kSeeded, 3) == expected) << "silos' own files";
 }
 
-TEST_F(FitTest, GramMatricesByClassHaveTheSameBytesOnAnyRanks) {
-  const std::string options = " --method ls --mu 1 --seed 1 --center dp --lambda auto --alpha auto";
-  const std::string expected = fit(kWhole + options);
-  for (const int ranks : {2, 5}) EXPECT_TRUE(fit(kWhole + options, ranks) == expected) << ranks;
-  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + options + " --memory 1", 3) == expected);
-}
-
-TEST_F(FitTest, SilosDrawTheirRowsAsIfTheyWereInOneFile) {
-  const std::string options = " --method gd --rounds 3 --batch 0.2 --epsilon 1 --delta 1e-6 --accountant rdp --seed 1";
-  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + options, 3) == fit(kWhole + options));
-}
-
 TEST_F(FitTest, ABatchOfAllRowsIsNone) {
   for (const std::string method : {"gd", "adam"}) {
     const std::string options = kWhole + " --rounds 3 --epsilon 1 --delta 1e-6 --seed 1 --method " + method;

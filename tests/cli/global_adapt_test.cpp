@@ -28,16 +28,6 @@ class GlobalAdaptTest : public ProgramTest {
   }
 };
 
-TEST_F(GlobalAdaptTest, IsTheSameOnAnyNumberOfRanks) {
-  for (const std::string options :
-       {"--mu 1 --rounds 5 --seed 3", "--mu 1 --rounds 5 --seed 3 --adjacency replace-one"}) {
-    report(options);
-    const std::string alone = bytes("model");
-    report(options, 3);
-    EXPECT_EQ(bytes("model"), alone);
-  }
-}
-
 // A row adds at most S^2 to a gradient and 1 to a count; 2 % of a round's mu^2 goes to the counts.
 TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
   const json report = this->report("--mu 1 --rounds 5", 2);

@@ -92,18 +92,6 @@ TEST_F(ImbalanceTest, AllRowsAreNoImbalance) {
   EXPECT_FALSE(report["test"].contains("minority_accuracy"));
 }
 
-TEST_F(ImbalanceTest, ModelsAreTheSameForAnyNumberOfRanksAndFiles) {
-  const std::string options = "--imbalance-ratio 16 --imbalance-seed 3 --seed 5 --out model ";
-  report(options);
-  const std::string alone = bytes("model");
-  report(options, 3);
-  EXPECT_EQ(bytes("model"), alone);
-  report(options, 2, "--train-x part{rank}_x.npy --train-y part{rank}_y.npy ");
-  EXPECT_EQ(bytes("model"), alone);
-  report("--imbalance-ratio 16 --imbalance-seed 4 --seed 5 --out model ");
-  EXPECT_NE(bytes("model"), alone);
-}
-
 // On a tail of 64 to 1 in five classes at epsilon 2, means of 45 runs: 0.852 becomes 0.960 on the minority, and 0.941
 // becomes 0.981 in balanced accuracy; a third of that is asked for. Means of 15 differ by up to .06, as noise does. At
 // 0.3 there is nothing to gain: the smallest class is lost in noise.
@@ -155,24 +143,6 @@ TEST_F(ImbalanceTest, ARareClassOfTwoIsFoundWhereRoundsBeginAtTheShares) {
             seed);
     EXPECT_GE(document("report.json")["test"]["balanced_accuracy"], 0.83);
   }
-}
-
-// Rounds whose scores public rows refine: 64 rows of the smallest class stand out of the noise (mu n_s > 2 sqrt(log
-// K)).
-TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
-  const auto model = [&](int ranks, const std::string& more) {
-    succeed(
-        "fit --method auto --objective balanced --classes 5 --train-x x.npy --train-y y.npy --public-x test_x.npy "
-        "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out "
-        "model " +
-            more,
-        ranks);
-    EXPECT_EQ(document("report.json")["method"], "fc");
-    return bytes("model");
-  };
-  const std::string alone = model(0, "");
-  EXPECT_EQ(model(3, ""), alone);
-  EXPECT_NE(model(0, "--center dp"), alone);
 }
 
 // What was found on a synthetic tail of 100 to 1 (ten Gaussian classes, 128 features, 6,000 rows, as many public ones),

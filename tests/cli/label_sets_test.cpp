@@ -98,15 +98,6 @@ class LabelSets : public ProgramTest {
   std::vector<std::uint8_t> sets_;
 };
 
-TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
-  for (const std::string method :
-       {"fc --rounds 3", "ls --choose",
-        "ls --shared-gram --choose --validation-x other_x.npy --validation-y other_sets.npy"}) {
-    const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
-    EXPECT_EQ(model(options, 3), model(options)) << method;
-  }
-}
-
 TEST_F(LabelSets, OneLabelARowIsTheSameAsAClassIndex) {
   std::vector<std::uint8_t> one_hot(sets_.size(), 0);
   for (std::size_t row = 0; row < rows_.rows(); ++row) {

@@ -10,7 +10,7 @@ namespace network_test {
 
 class NetworkTest : public NetworkProcesses {};
 
-// The bits of the form under a launcher, which are those of one process with all rows (silo_sums_test.cpp): whoever
+// The bits of the form under a launcher, which are those of one process with all rows (place_matrix_test.cpp): whoever
 // adds the noise. Each silo's ledger holds what it holds there.
 TEST_F(NetworkTest, ModelsAndLedgersAreThoseOfPartiesUnderALauncher) {
   std::vector<std::string> ways{"--method mean", "--method ls --noise distributed", "--method fc --rounds 2",

@@ -76,15 +76,6 @@ TEST_F(PartitionTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
   }
 }
 
-TEST_F(PartitionTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
-  partition("skewed", "dirichlet --alpha 0.1");
-  for (const std::string method : {"mean", "ls --shared-gram --center dp", "fc --rounds 3"}) {
-    succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 6 --out pooled --method " + method);
-    fit("skewed", "--mu 1 --seed 6 --out spread --method " + method);
-    EXPECT_TRUE(bytes("pooled") == bytes("spread")) << method;
-  }
-}
-
 TEST_F(PartitionTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself) {
   partition("even", "iid");
   const std::string fedavg = "--method fedavg --mu 4 --rounds 4 --local-steps 3 --seed 6 --out ";

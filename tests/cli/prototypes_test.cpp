@@ -128,13 +128,6 @@ TEST_F(PrototypesTest, WithoutNoiseTheBestAreChosen) {
   EXPECT_EQ(this->report("--non-private --top-k 7 --d-min 0 --d-max 2", 3)["prototypes"], report["prototypes"]);
 }
 
-TEST_F(PrototypesTest, AreTheSameOnAnyNumberOfRanks) {
-  for (const std::string options : {"--epsilon 0.3 --seed 4", "--epsilon 0.3 --seed 4 --top-k 3 --d-min 1.1",
-                                    "--epsilon 0.3 --seed 4 --adjacency replace-one --center public"}) {
-    EXPECT_EQ(report(options, 3)["prototypes"], report(options)["prototypes"]) << options;
-  }
-}
-
 // Ranks share the public rows: of five two have none of the three.
 TEST_F(PrototypesTest, MayBeChosenAmongFewerPublicRowsThanRanks) {
   write_rows(public_.part(0, 3), "public.npy", "unused.npy");

@@ -26,18 +26,6 @@ class ReleaseTest : public AmongSilosTest {
   KeptStatistics statistics() const { return load_statistics(folder_ / "statistics.safetensors"); }
 };
 
-TEST_F(ReleaseTest, TheBytesDoNotDependOnRanksOrSilos) {
-  for (const std::string kinds : {"gram,class_sums,class_sizes", "class_grams,gram"}) {
-    const std::string options = "--seed 5 --overwrite --center dp --statistics " + kinds + " ";
-    succeed(release(options + kRows));
-    const std::string alone = bytes("statistics.safetensors");
-    succeed(release(options + kRows), 3);
-    EXPECT_EQ(bytes("statistics.safetensors"), alone) << kinds;
-    run_among(3, release(options + kSiloRows), 0);
-    EXPECT_EQ(bytes("statistics.safetensors"), alone) << kinds;
-  }
-}
-
 TEST_F(ReleaseTest, OfSilosThatShareTheNoiseItIsThatOfAllShares) {
   succeed(release(std::string("--statistics gram,class_sums ") + kRows));
   const double central = statistics().block("gram").sigma();

@@ -49,11 +49,6 @@ class SiloPersonsTest : public AmongSilosTest {
   }
 };
 
-TEST_F(SiloPersonsTest, OfOneSiloEachMakeTheModelOfRanksThatMayCompareThem) {
-  EXPECT_TRUE(model_of(kBudget + kPersons + "--rows-per-person 2 --silos-per-person 1") ==
-              model_without_silos(kBudget + "--rows-per-person 2 --train-person p1.npy p2.npy p3.npy"));
-}
-
 TEST_F(SiloPersonsTest, ShareTheirBoundAmongTheSilosThatMayHaveRowsOfThem) {
   // Without noise weights alone tell: B / s in a silo, whatever B and s are.
   const std::string persons = "--non-private --train-person same{rank}.npy ";
@@ -62,16 +57,6 @@ TEST_F(SiloPersonsTest, ShareTheirBoundAmongTheSilosThatMayHaveRowsOfThem) {
   EXPECT_TRUE(model_of(persons + "--rows-per-person 3") == one_each);  // all silos unless less is promised
   // Four rows in each of three silos: 12 rows that count for 12 / 3 in each, so for whole rows.
   EXPECT_TRUE(model_of(persons + "--rows-per-person 12") == model_without_silos("--non-private"));
-}
-
-// Each silo clips them to B over s.
-TEST_F(SiloPersonsTest, OfOneSiloEachAreClippedAsByRanksThatMayCompareThem) {
-  for (const std::string method : {"ls --center dp", "gd --rounds 3 --loss softmax"}) {
-    const std::string options = kBudget + "--method " + method + " --rows-per-person 2 ";
-    EXPECT_TRUE(model_of(options + kPersons + "--silos-per-person 1") ==
-                model_without_silos(options + "--train-person p1.npy p2.npy p3.npy"))
-        << method;
-  }
 }
 
 TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {

@@ -99,7 +99,7 @@ class SilosTest : public AmongSilosTest {
 
 std::unique_ptr<TemporaryFolder> SilosTest::data_;
 
-// For every method, and up to 33 silos: silo_sums_test.cpp.
+// For every method, and up to 33 silos: place_matrix_test.cpp.
 TEST_F(SilosTest, TheModelIsThatOfThePlainRunAndTheReportTellsOfTheSilos) {
   const std::string options = "--mu 2 --seed 7 --method ls";
   run_silos(5, options + " --test-x " + (*data_ / "test_x.npy") + " --test-y " + (*data_ / "test_y.npy"), 0, {},

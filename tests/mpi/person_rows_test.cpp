@@ -280,10 +280,6 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
   test_ranks().max_everywhere(0.0);  // nobody reads any more
 }
 
-TEST(PersonRows, GiveTheModelOfOneRank) {
-  expect_the_model_of_one_rank(240, [](std::size_t row) { return static_cast<std::int64_t>(row * row % 37); });
-}
-
 // One person has more rows than are clipped together: they stay where they are.
 TEST(PersonRows, OfOnePersonWithVeryManyStay) {
   const auto rank = static_cast<std::size_t>(test_ranks().rank());

@@ -54,7 +54,6 @@ class LineProxy {
 
   std::uint16_t port() const { return port_; }
   std::uint64_t connections() const { return connections_; }
-  std::uint64_t bytes_to_coordinator() const { return bytes_[1]; }
   /// Records of TLS so far in that direction.
   std::uint64_t records(bool to_coordinator) const { return records_[to_coordinator ? 1 : 0]; }
   bool has_failed() const { return has_failed_; }
