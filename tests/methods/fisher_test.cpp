@@ -76,10 +76,6 @@ TEST_F(FisherTest, FeaturesAreRankedByDistanceOrByT) {
   }
 }
 
-TEST_F(FisherTest, MakesOneReleaseOfSumsMomentsAndCounts) {
-  expect_shares(options_of("fisher"), {{"fisher", 1.0}});
-}
-
 TEST_F(FisherTest, SettingsNameHowFeaturesAreRanked) {
   FitOptions options = options_of("fisher");
   EXPECT_EQ(settings_of(options), nlohmann::json({{"select_by", "distance"}}));

@@ -86,15 +86,6 @@ TEST_F(LsTest, TwoClassesHaveAnIntercept) {
   EXPECT_EQ(trained_on().intercept, 0.02);
 }
 
-TEST_F(LsTest, OneReleaseTakesTheWholeBudgetWhateverTheGramMatrixGets) {
-  FitOptions options = options_of("ls");
-  expect_shares(options, {{"class_least_squares", 1.0}});
-  options.method.gram_share = 0.2;
-  expect_shares(options, {{"class_least_squares", 1.0}});
-  options.method.shared_gram = true;
-  expect_shares(options, {{"least_squares", 1.0}});
-}
-
 // Within the release the share of mu^2 that a block costs is (sensitivity / sigma)^2.
 TEST_F(LsTest, TheGramMatrixGetsItsShareOfTheRelease) {
   FitOptions options = options_of("ls", 2.0);

@@ -64,11 +64,9 @@ TEST_F(MeanTest, FeaturesThatAreNotSelectedHaveNoWeight) {
 
 TEST_F(MeanTest, CountsAreReleasedForCentersOnly) {
   FitOptions options = options_of("mean");
-  expect_shares(options, {{"class_means", 1.0}});
   ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
   EXPECT_EQ(make_method(options)->requests(terms).front().blocks.size(), 1U);
   options.method.metric = Metric::kEuclidean;
-  expect_shares(options, {{"class_means", 1.0}});
   const ReleaseRequest of_centers = make_method(options)->requests(terms).front();
   ASSERT_EQ(of_centers.blocks.size(), 2U);
   EXPECT_EQ(of_centers.blocks[1].name, "class_counts");

@@ -176,19 +176,6 @@ double MethodTest::training_accuracy(const LinearScores& scores) const {
   return static_cast<double>(correct) / static_cast<double>(labels.size());
 }
 
-void MethodTest::expect_shares(const FitOptions& options, const std::vector<std::pair<std::string, double>>& expected) {
-  ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
-  const std::vector<ReleaseRequest> requests = make_method(options)->requests(terms);
-  ASSERT_EQ(requests.size(), expected.size());
-  double sum = 0.0;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    EXPECT_EQ(requests[i].name, expected[i].first);
-    EXPECT_NEAR(requests[i].share, expected[i].second, 1e-12) << requests[i].name;
-    sum += requests[i].share;
-  }
-  EXPECT_NEAR(sum, 1.0, 1e-12);
-}
-
 nlohmann::json MethodTest::settings_of(const FitOptions& options) {
   return make_method(options)->settings();
 }

@@ -45,8 +45,6 @@ class MethodTest : public testing::Test {
   Classifier classifier_of(const LinearScores& scores) const;
   double training_accuracy(const LinearScores& scores) const;
 
-  /// Expects requests() to be these, in order, with shares that add up to 1.
-  static void expect_shares(const FitOptions& options, const std::vector<std::pair<std::string, double>>& expected);
   static nlohmann::json settings_of(const FitOptions& options);
 
   const TemporaryFolder folder_;

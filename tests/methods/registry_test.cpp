@@ -92,6 +92,39 @@ TEST(Registry, AMadeMethodHasTheDefaultsThatHelpTells) {
   }
 }
 
+// What settings tell; all releases together are the whole budget. Means of a warm start take from all others alike, and
+// come right before the rounds.
+TEST(Registry, ReleasesOfAMethodHaveTheSharesThatItTells) {
+  for (const MethodEntry* entry : all_methods()) {
+    if (entry->make == nullptr) continue;
+    SCOPED_TRACE(entry->name);
+    for (const bool are_given : {false, true}) {
+      FitOptions options = good_fit(std::string(entry->name));
+      options.method.warm_start = entry->takes_option("--warm-start");
+      if (are_given && options.method.warm_start) options.method.warm_start_share = 0.25;
+      if (are_given && entry->takes_option("--gram-share")) options.method.gram_share = 0.4;
+      const auto method = make_method(resolved(options, 16, 100));
+      const nlohmann::json settings = method->settings();
+      const double warm = settings.value("warm_start_share", 0.0);
+      EXPECT_EQ(warm > 0.0, options.method.warm_start);
+      const std::vector<ReleaseRequest> requests = method->requests({.classes = 3, .dim = 16});
+      EXPECT_EQ(requests.empty(), entry->chooses_public_rows);
+      double sum = 0.0;
+      for (const ReleaseRequest& request : requests) {
+        sum += request.share;
+        if (request.name == "gram") {
+          EXPECT_NEAR(request.share, (1.0 - warm) * settings["gram_share"].get<double>(), 1e-12);
+        }
+      }
+      EXPECT_NEAR(sum, requests.empty() ? 0.0 : 1.0, 1e-12);
+      if (warm == 0.0) continue;
+      const ReleaseRequest& before = requests.at(requests.size() - 2);
+      EXPECT_EQ(before.name, "class_means");
+      EXPECT_NEAR(before.share, warm, 1e-12);
+    }
+  }
+}
+
 TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {
   EXPECT_EQ(find_method("magic"), nullptr);
   MethodOptions options;

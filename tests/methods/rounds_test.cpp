@@ -38,16 +38,6 @@ TEST_F(RoundsTest, TheStatedStepIsTaken) {
   }
 }
 
-TEST_F(RoundsTest, ReleasesAreThoseOfAllRoundsAndWhereTheyStartWarmClassMeansBefore) {
-  for (const auto& [method, release] : {std::pair{"adam", "gradient"}, {"gd", "gradient"}, {"newton", "newton"}}) {
-    FitOptions options = options_of(method);
-    expect_shares(options, {{release, 1.0}});
-    options.method.warm_start = true;
-    options.method.warm_start_share = 0.25;
-    expect_shares(options, {{"class_means", 0.25}, {release, 0.75}});
-  }
-}
-
 TEST_F(RoundsTest, ResidualsAreClippedToLessWhereThereIsNoiseAndClassesAreNotBalanced) {
   FitOptions options = options_of("fc");
   EXPECT_EQ(settings_of(options)["residual_norm"], 1.0);
@@ -95,17 +85,6 @@ TEST_F(RoundsTest, SettingsNameWhatWasGiven) {
   EXPECT_EQ(
       settings("fc", fc),
       of_rounds(20, {{"residual_norm", 1.0}, {"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}}));
-}
-
-TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {
-  for (const std::string method : {"fc", "newton"}) {
-    FitOptions options = options_of(method, 1.0);
-    options.method.warm_start = true;
-    options.method.warm_start_share = 0.25;
-    const NoisePlan noise = *make_fit_plan(options, kInputDim).noise;
-    EXPECT_NEAR(std::pow(noise.release("class_means").mu, 2), 0.25, 1e-9) << method;
-    EXPECT_NEAR(noise.mu, 1.0, 1e-9) << method;
-  }
 }
 
 // One row's memory is too little to keep any: every round reads and transforms them again.
