@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
