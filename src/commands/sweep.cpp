@@ -138,11 +138,13 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
   fit.privacy.ledger = stem + ".jsonl";
   const auto began = std::chrono::steady_clock::now();
   fit_and_write(fit, ranks);
-  if (!ranks.is_coordinator()) return;
-  const nlohmann::json report = nlohmann::json::parse(std::ifstream(fit.output.report));
-  run["trained_by"] = report["method"];
-  run["test"] = report["test"];
-  run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const nlohmann::json report = nlohmann::json::parse(std::ifstream(fit.output.report));
+    run["trained_by"] = report["method"];
+    run["test"] = report["test"];
+    run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  });
 }
 
 // The results, as OUT.json has them, at the coordinator. Collective.

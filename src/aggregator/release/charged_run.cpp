@@ -45,6 +45,7 @@ void ChargedRun::open() {
     for (const std::string& run : runs_before()) was_reserved_ = was_reserved_ || state.open_run(run) != nullptr;
     const Reservation reservation = rest();
     if (!reservation.is_empty()) ledger_.check(reservation, charging_.limit);
+    file_.announce_run();  // before its name is told to anybody
   } catch (...) {
     if (file_.is_new()) file_.remove();
     throw;
@@ -74,7 +75,6 @@ void ChargedRun::check_saved(const LedgerState& state) {
 
 void ChargedRun::reserve() {
   if (has_reserved_) return;
-  file_.announce_run();
   ledger_.reserve(rest(), charging_.limit);
   has_reserved_ = true;
   require_most_mu();

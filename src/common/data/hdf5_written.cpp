@@ -220,10 +220,10 @@ std::optional<std::string> source_fault(hid_t dataset, const SourceName& name, h
   if (!source.is_valid()) return std::nullopt;
   const Hdf5Handle space(H5Dget_space(source.get()), H5Sclose);
   const std::vector<hsize_t> extents = extents_of(space.get());
-  bool fits = true;
-  if (H5Sget_select_type(taken) == H5S_SEL_ALL) {  // the whole source, whose extents are not in the mapping
+  bool fits = H5Sget_select_type(taken) != H5S_SEL_ERROR;  // -1 elements are then no selection without an end
+  if (H5Sget_select_type(taken) == H5S_SEL_ALL) {          // the whole source, whose extents are not in the mapping
     fits = wanted == kNoEnd || wanted == H5Sget_simple_extent_npoints(space.get());
-  } else if (H5Sget_select_npoints(taken) != kNoEnd) {
+  } else if (fits && H5Sget_select_npoints(taken) != kNoEnd) {
     std::vector<hsize_t> first(extents.size());
     std::vector<hsize_t> last(extents.size());
     fits = static_cast<std::size_t>(H5Sget_simple_extent_ndims(taken)) == extents.size() &&
@@ -274,7 +274,9 @@ std::string missing_virtual(hid_t dataset, hid_t creation, hid_t left, int depth
   bool has_end = true;
   for (std::size_t mapping = 0; mapping < mappings; ++mapping) {
     const Hdf5Handle covered(H5Pget_virtual_vspace(creation, mapping), H5Sclose);
-    const bool is_all = H5Sget_select_type(covered.get()) == H5S_SEL_ALL;
+    const H5S_sel_type selection = H5Sget_select_type(covered.get());
+    if (selection == H5S_SEL_ERROR) return "the sources of the virtual dataset cannot be listed";
+    const bool is_all = selection == H5S_SEL_ALL;
     const hssize_t wanted = is_all ? H5Sget_simple_extent_npoints(left) : H5Sget_select_npoints(covered.get());
     if (std::string fault = mapping_fault(dataset, creation, mapping, wanted, depth); !fault.empty()) return fault;
     has_end = has_end && wanted != kNoEnd;

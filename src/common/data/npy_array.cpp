@@ -214,7 +214,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   if (!bytes.starts_with(kMagic)) {
     throw BadInput(fmt::format(
         "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, numbers as .csv, and HDF5 "
-        "as  file.h5:/dataset",
+        "as file.h5:/dataset",
         name));
   }
   const auto cut = [&]() -> BadInput {

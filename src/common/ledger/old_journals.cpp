@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/file_descriptor.hpp"
 #include "common/ledger/field_faults.hpp"
@@ -15,6 +17,7 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::string_view kBegins = "dpreduce journal ";
 constexpr std::size_t kLargestJournal = std::size_t{1} << 28;
 
 // The runs that a journal names, each in a line "run <id>".
@@ -37,10 +40,16 @@ std::vector<std::string> give_up_journals(const std::filesystem::path& ledger) {
   std::vector<std::string> given_up;
   for (const std::filesystem::path& path : files_of_runs(ledger, ".journal")) {
     const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a run of an earlier version lives
-    const auto text = read_private_file(path, "journal", kLargestJournal);
-    if (!text) continue;
-    for (const std::string& run : runs_in({reinterpret_cast<const char*>(text->data()), text->size()})) {
+    struct stat status {};
+    // A link, a folder, or another user's file is no journal of this ledger.
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) continue;
+    if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) continue;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a run of an earlier version lives
+    const auto bytes = read_private_file(path, "journal", kLargestJournal);
+    if (!bytes) continue;
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    if (!text.starts_with(kBegins)) continue;  // what is no journal is never overwritten
+    for (const std::string& run : runs_in(text)) {
       if (Ledger(ledger).end(run, RunOutcome::kReleased)) given_up.push_back(run);
     }
     destroy_private_file(path, "journal");

@@ -298,18 +298,21 @@ bool RunFile::is_resumable(const Content& content, const LedgerState& state) {
 std::optional<RunFile> RunFile::find(const fs::path& ledger, const Fits& fits, LockedRunFile locked) {
   const auto give_up =
       std::chrono::steady_clock::now() + (locked == LockedRunFile::kWait ? kWaitForLock : kWaitForLock.zero());
+  fs::path in_use;
   while (true) {
-    fs::path in_use;
+    bool is_in_use = false;
     for (const fs::path& path : files_of_runs(ledger, kSuffix)) {
       std::optional<RunFile> found = open(path);
       if (!found || !fits(found->content_)) continue;
       if (!found->try_lock()) {
+        is_in_use = true;
         in_use = path;
       } else if (fits(found->content_)) {  // still: another process may have had it in the meantime
         return found;
       }
     }
-    if (in_use.empty()) return std::nullopt;
+    if (!is_in_use && in_use.empty()) return std::nullopt;
+    if (!is_in_use) refuse(in_use, "its run has ended in the meantime; start again, for a run of your own");
     if (std::chrono::steady_clock::now() >= give_up) {
       refuse(in_use, "its run is alive; wait for its end, or end that process first");
     }

@@ -62,8 +62,8 @@ class RunFile {
 
   /// The newest file beside that ledger of a dead run with this configuration, which has lines on the ledger and has
   /// neither finished nor been given up; locked, for a run with a new id. Nothing where there is none. Where all that
-  /// fit are locked, waits some seconds for one. Throws where they stay locked; where a file beside the ledger is not
-  /// private or is damaged.
+  /// fit are locked, waits some seconds for one. Throws where they stay locked, or end meanwhile; where a file beside
+  /// the ledger is not private or is damaged.
   static std::optional<RunFile> take_over(const std::filesystem::path& ledger, const std::string& config,
                                           const LedgerState& state);
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -28,6 +29,7 @@
 #include <boost/serialization/vector.hpp>
 
 #include "common/base/described_types.hpp"
+#include "common/base/error.hpp"
 #include "common/silos/payload_archive.hpp"
 
 namespace boost::serialization {
@@ -82,6 +84,7 @@ void load(Archive& archive, std::variant<T...>& value, unsigned) {
     value = std::move(alternative);
   };
   (load_if_chosen(T{}), ...);
+  if (index >= sizeof...(T)) throw dpreduce::AggregationAborted("a message is damaged");
 }
 template <typename Archive, typename... T>
 void serialize(Archive& archive, std::variant<T...>& value, unsigned version) {
@@ -115,9 +118,14 @@ template <typename Value>
 Value unarchived(std::string_view message) {
   const std::span<const std::byte> bytes = value_in(message, kind_of_archive<Value>());
   std::istringstream stream(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  boost::archive::binary_iarchive archive(stream, boost::archive::no_header);
   Value value{};
-  archive >> value;
+  try {
+    boost::archive::binary_iarchive archive(stream, boost::archive::no_header);
+    archive >> value;
+  } catch (const std::exception&) {  // made by another Boost
+    throw AggregationAborted("a message is damaged");
+  }
+  if (stream.peek() != std::istringstream::traits_type::eof()) throw AggregationAborted("a message is damaged");
   return value;
 }
 

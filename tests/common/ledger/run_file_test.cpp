@@ -1,5 +1,6 @@
 #include "common/ledger/run_file.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <thread>
@@ -129,6 +130,18 @@ TEST_F(RunFileTest, OfALivingRunIsWaitedForAndThenRefused) {
   EXPECT_TRUE(RunFile::dead_runs(ledger_, state()).empty());
 }
 
+// Who waited for a run to go on with, and saw it end, does not begin another one that nobody asked for.
+TEST_F(RunFileTest, ThatEndsWhileAnotherWaitsForItIsNotBegunAnew) {
+  const std::string run = charged_run();
+  std::optional<RunFile> living = taken();
+  ASSERT_TRUE(living.has_value());
+  std::jthread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    living->remove();
+  });
+  expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "its run has ended in the meantime"});
+}
+
 TEST_F(RunFileTest, ATornEndCountsAsNotThere) {
   const std::string run = charged_run();
   const std::string whole = read_bytes(path_of(run));
@@ -203,6 +216,20 @@ TEST_F(RunFileTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
   EXPECT_EQ(state().outcome(later), RunOutcome::kReleased);
   EXPECT_EQ(state().outcome(finished), RunOutcome::kFinished);
   EXPECT_TRUE(give_up_journals(ledger_).empty());
+}
+
+TEST_F(RunFileTest, WhatIsNoJournalIsNeitherOverwrittenNorInTheWay) {
+  const std::string note = "a private note\nrun " + std::string(32, 'a') + "\n";
+  const fs::path named = ledger_.string() + "." + std::string(32, 'a') + ".journal";
+  const fs::path linked = ledger_.string() + "." + std::string(32, 'b') + ".journal";
+  put(named, note);
+  put(folder_ / "elsewhere", "dpreduce journal 2\n" + note);
+  fs::create_symlink(folder_ / "elsewhere", linked);
+  fs::create_directory(ledger_.string() + "." + std::string(32, 'd') + ".journal");
+  EXPECT_TRUE(give_up_journals(ledger_).empty());
+  EXPECT_EQ(read_bytes(named), note);
+  EXPECT_TRUE(fs::is_symlink(linked));
+  EXPECT_EQ(read_bytes(folder_ / "elsewhere"), "dpreduce journal 2\n" + note);
 }
 
 TEST_F(RunFileTest, OfALivingRunGrowsWhileOthersReadIt) {
