@@ -80,7 +80,7 @@ TEST_F(MemoryLimitsTest, AnEvaluationKeepsToTheLimitsOfTheProcess) {
                     "ledger --overwrite")
                 .exit_code,
             0);
-  const ProgramRun refused = program("-v 540000", evaluate);
+  const ProgramRun refused = program("-v 500000", evaluate);
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   EXPECT_THAT(refused.out, HasSubstr("not enough memory"));
   EXPECT_THAT(refused.out, HasSubstr("test fewer rows at a time"));

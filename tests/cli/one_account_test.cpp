@@ -248,6 +248,8 @@ class OneAccountTest : public ProgramTest {
       SCOPED_TRACE(fmt::format("{}, {} at call {} of {}", story.name, how, at, calls));
       clear();
       const ProgramRun killed = start(story, "", at, how);
+      // Reports differ in length from run to run, and so may the number of their writes.
+      if (killed.exit_code == 0 && at + 4 > calls) break;
       EXPECT_NE(killed.exit_code, 0);
       if (has("ledger.jsonl") && !bytes("ledger.jsonl").empty() && !bytes("ledger.jsonl").ends_with('\n')) {
         EXPECT_EQ(start(story, "--resume", 0, "").exit_code, 6) << "half a line is for its owner to look at";
@@ -457,11 +459,12 @@ TEST_F(CopiesTest, OfTwoThatGoOnAtOnceOneHasTheRun) {
   RunningProgram second(other, {.folder = folder_.path(), .form = Form::kProgram, .keeps_files = true});
   const ProgramRun one = first.finish();
   const ProgramRun two = second.finish();
-  // The other waits for it, and begins anew when it has ended; or has waited long enough, and is refused.
+  // The other waits for it and is refused, when it has ended or after some seconds. Where it comes later, it begins.
   std::size_t ended = 0;
   for (const ProgramRun* run : {&one, &two}) {
     ended += run->exit_code == 0 ? 1 : 0;
-    if (run->exit_code != 0) EXPECT_THAT(run->err, HasSubstr("its run is alive"));
+    if (run->exit_code == 0) continue;
+    EXPECT_THAT(run->err, AnyOf(HasSubstr("its run is alive"), HasSubstr("its run has ended in the meantime")));
   }
   ASSERT_GE(ended, 1U) << one.err << two.err;
   EXPECT_EQ(charges(), 4U * ended);
@@ -527,6 +530,19 @@ TEST_F(OneAccountTest, AFinishedRunIsMadeAnewWithResumeAndWithout) {
   }
   EXPECT_EQ(models.size(), 3U);
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").charges().size(), 3U);
+}
+
+// All is saved, and the report cannot be written, time and again: each message names a run that can be given up.
+TEST_F(OneAccountTest, ARunThatEndsAtItsReportNamesARunThatTheLedgerKnows) {
+  const auto line = split_arguments(kFit + "--method mean" + kBudget + " --resume --report /dev/full");
+  std::string run;
+  for (int time = 0; time < 3; ++time) {
+    const ProgramRun ended = run_program(line, {.folder = folder_.path(), .form = Form::kProgram});
+    EXPECT_EQ(ended.exit_code, 3) << ended.err;
+    if (time == 0) run = Ledger::read(folder_ / "ledger.jsonl").charges().front().entry.release_id.substr(0, 32);
+    EXPECT_THAT(ended.err, HasSubstr("dpreduce ledger release " + run));
+  }
+  succeed("ledger release " + run);
 }
 
 TEST_F(OneAccountTest, RunsThatPromiseNothingAreNotGoneOnWith) {

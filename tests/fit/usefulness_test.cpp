@@ -120,8 +120,9 @@ constexpr double kOneFeature = 0.7;
 // Rows that have a large mean in common are nearly the same, and a fit with noise may not tell them apart.
 constexpr double kCommonMean = 0.25;
 // And descent at one pace along all directions is slowest there: over sixteen seeds `gd` came to 0.40 to 0.75, and
-// `global-adapt` to 0.47 to 0.75, 0.6 in the mean.
-constexpr double kCommonMeanAtOnePace = 0.3;
+// `global-adapt` to 0.47 to 0.75, 0.6 in the mean. So it is the mean of some seeds that is compared.
+constexpr double kCommonMeanAtOnePace = 0.15;
+constexpr std::uint64_t kSeedsAtOnePace = 12;
 // Centered rows are a quarter as long as C, to which l2 would scale them: noise is four times as large.
 constexpr double kShortRows = 0.05;
 // Less of a ridge than the noise asks for.
@@ -250,8 +251,10 @@ class Fits {
     EXPECT_GT(usual_, kUseful) << set.name << ", --method " << method.name;
   }
 
-  // Expects it to be about as useful with these, or refused. `beside` is set first, at no loss.
-  void expect_useful(const Setting& first, const Setting* second = nullptr, const Setting* beside = nullptr) {
+  // Expects it to be about as useful with these, or refused. `beside` is set first, at no loss. With several seeds, in
+  // the mean over them.
+  void expect_useful(const Setting& first, const Setting* second = nullptr, const Setting* beside = nullptr,
+                     std::uint64_t seeds = 1) {
     AskedFit asked = default_fit(set_, method_);
     if (beside != nullptr) beside->apply(asked, set_);
     first.apply(asked, set_);
@@ -259,7 +262,10 @@ class Fits {
     const double loss = first.loss_on(set_) + (second == nullptr ? 0.0 : second->loss_on(set_));
     double found = 0.0;
     try {
-      found = accuracy(asked, set_);
+      for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+        if (seed > 0) asked.options.privacy.seed = seed;
+        found += accuracy(asked, set_) / static_cast<double>(seeds);
+      }
     } catch (const UsageError&) {
       return;
     }
@@ -317,9 +323,10 @@ TEST_P(UsefulnessOfSet, EveryMethodStaysUsefulWithAnyOption) {
   for (const MethodEntry* method : all_methods()) {
     Fits fits(set(), *method);
     for (Setting setting : settings()) {
-      const bool has_one_pace = (method->name == "gd" || method->name == "global-adapt") && setting.name == "--center none";
+      const bool has_one_pace =
+          (method->name == "gd" || method->name == "global-adapt") && setting.name == "--center none";
       if (has_one_pace) setting.loss_by_common_mean += kCommonMeanAtOnePace;
-      fits.expect_useful(setting);
+      fits.expect_useful(setting, nullptr, nullptr, has_one_pace ? kSeedsAtOnePace : 1);
     }
     EXPECT_GT(fits.fitted(), 8U) << method->name;
   }

@@ -115,13 +115,13 @@ def program(folder, line, ranks=0, check=True):
     return done.stdout
 
 
-def kill_once_charged(folder, line, ledger):
-    """Kills the command when it has charged something."""
+def kill_once_charged(folder, line, ledger, charged=1):
+    """Kills the command when it has charged so many releases."""
     ledger = folder / ledger
     charges = lambda: ledger.read_text().count('"kind":"charge"') if ledger.exists() else 0
     before = charges()
     with subprocess.Popen([PROGRAM] + line.split(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and charges() == before:
+        while process.poll() is None and charges() < before + charged:
             time.sleep(0.001)
         process.kill()
     if process.returncode != -signal.SIGKILL:
@@ -208,7 +208,7 @@ def make_documents(folder):
     program(folder, f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl --resume", "other.jsonl")
     # What the dead run has saved last is cut: it was charged, and nobody sees it.
-    kill_once_charged(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl", "resumed.jsonl")
+    kill_once_charged(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl", "resumed.jsonl", charged=2)
     saved = next(folder.glob("resumed.jsonl.*.releases"))
     os.truncate(saved, saved.stat().st_size - 1)
     program(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl --report resumed.json --resume")

@@ -45,7 +45,6 @@ void ChargedRun::open() {
     for (const std::string& run : runs_before()) was_reserved_ = was_reserved_ || state.open_run(run) != nullptr;
     const Reservation reservation = rest();
     if (!reservation.is_empty()) ledger_.check(reservation, charging_.limit);
-    file_.announce_run();  // before its name is told to anybody
   } catch (...) {
     if (file_.is_new()) file_.remove();
     throw;
@@ -75,6 +74,7 @@ void ChargedRun::check_saved(const LedgerState& state) {
 
 void ChargedRun::reserve() {
   if (has_reserved_) return;
+  file_.announce_run();
   ledger_.reserve(rest(), charging_.limit);
   has_reserved_ = true;
   require_most_mu();
@@ -206,7 +206,7 @@ std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t
     return ", and the others are given back";
   }());
   return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up",
-                     run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
+                     file_.announced_run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
                      file_.saves() && charged > 0
                          ? "the same command with --resume takes what it has saved and pays for the rest, "
                          : "it cannot be resumed; ",

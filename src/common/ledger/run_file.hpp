@@ -95,6 +95,8 @@ class RunFile {
 
   /// Puts the id of a run that has taken the file over into it: before its first line on the ledger.
   void announce_run();
+  /// The newest run that the file on the disk names.
+  const std::string& announced_run_id() const { return *(content_.run_ids.end() - (is_announced_ ? 1 : 2)); }
 
   /// What a record says of itself.
   struct Record {
