@@ -16,7 +16,7 @@
 // Other calls are SMPI's. Parties among silos call no MPI: their messages go from mailbox to mailbox.
 //
 // Left out: sums that go on while a rank computes (MPI_Ireduce is over before it returns); failures of ranks; memory;
-// of silos, relays.
+// of silos, the lines of their processes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -37,7 +37,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
-#include "common/ranks/relay.hpp"
+#include "common/ranks/party_parent.hpp"
 
 namespace {
 
@@ -329,7 +329,7 @@ int MPI_Finalize() {
 
 namespace {
 
-// Messages of parties, without relays: nobody is lost here. They come while their party computes.
+// Messages of parties, without a network: nobody is lost here. They come while their party computes.
 class MailboxWire final : public dpreduce::Wire {
  public:
   MailboxWire() {
@@ -367,8 +367,9 @@ void run_rank() {
   own().resumed = cpu_seconds();
   int code = 0;
   if (std::find(words.begin(), words.end(), "--secure-aggregation") != words.end()) {
-    code = dpreduce::run_with_relay(
-        [](dpreduce::Wire& wire, int rank, int size) { return dpreduce::run_party(words, wire, rank, size); }, nullptr);
+    MailboxWire wire;
+    code = dpreduce::run_party(words, wire, own_number(), static_cast<int>(all.size()));
+    const Call call('F');
   } else {
     dpreduce::Communicator ranks = dpreduce::Communicator::join();
     code = dpreduce::run_job(dpreduce::dpreduce_command(), words, ranks);
@@ -425,12 +426,9 @@ bool read_charges(const char* path) {
 
 }  // namespace
 
-// In place of the relay's (common/ranks/relay.cpp), which forks: a process cannot here.
-int dpreduce::run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party, void (*)() noexcept) {
-  MailboxWire wire;
-  const int code = party(wire, own_number(), static_cast<int>(all.size()));
-  const Call call('F');
-  return code;
+// In place of that of common/ranks/party_parent.cpp, which forks: a process cannot here.
+int dpreduce::run_with_parent(const std::function<int(const JobPlace&)>&, void (*)() noexcept) {
+  std::abort();
 }
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// join_mpi_job and run_with_relay of a program that loads MPI when it needs it.
+// join_mpi_job and run_with_parent of a program that loads MPI when it needs it.
 #include <cstdio>
 #include <filesystem>
 
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/ranks/relay.hpp"
+#include "common/ranks/party_parent.hpp"
 #include "core/mpi_module.hpp"
 
 namespace dpreduce {
@@ -40,9 +40,9 @@ JoinedJob join_mpi_job(const std::string& doubt) {
   return loaded_module().join(doubt);
 }
 
-int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party, void (*before_the_end)() noexcept) {
+int run_with_parent(const std::function<int(const JobPlace&)>& party, void (*before_the_end)() noexcept) {
   try {
-    return loaded_module().relay(party, before_the_end);
+    return loaded_module().parent(party, before_the_end);
   } catch (const AggregationAborted& error) {
     std::fprintf(stderr, "dpreduce: %s\n", error.what());
     return static_cast<int>(error.code());

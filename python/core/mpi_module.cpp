@@ -1,8 +1,8 @@
 #include "core/mpi_module.hpp"
 
-#include "common/ranks/relay.hpp"
+#include "common/ranks/party_parent.hpp"
 
 extern "C" const dpreduce::MpiModule* dpreduce_mpi_module() {
-  static constexpr dpreduce::MpiModule kModule{dpreduce::join_mpi_job, dpreduce::run_with_relay};
+  static constexpr dpreduce::MpiModule kModule{dpreduce::join_mpi_job, dpreduce::run_with_parent};
   return &kModule;
 }

@@ -12,10 +12,10 @@ namespace dpreduce {
 
 inline constexpr const char* kMpiModule = "_mpi.so";
 
-/// What the module has: join_mpi_job and run_with_relay.
+/// What the module has: join_mpi_job and run_with_parent.
 struct MpiModule {
   JoinedJob (*join)(const std::string& doubt);
-  int (*relay)(const std::function<int(Wire& wire, int rank, int size)>& party, void (*before_the_end)() noexcept);
+  int (*parent)(const std::function<int(const JobPlace&)>& party, void (*before_the_end)() noexcept);
 };
 
 /// The name of the module's one symbol, a function without arguments that returns a pointer to its MpiModule.

@@ -19,10 +19,11 @@
 #include "common/base/version.hpp"
 #include "common/masking/neighbor_graph.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "common/ranks/relay.hpp"
+#include "common/ranks/party_parent.hpp"
 #include "common/silos/line.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/resolved_fit.hpp"
+#include "network/job_wire.hpp"
 
 namespace dpreduce {
 namespace {
@@ -270,6 +271,17 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
   }
 }
 
+int run_party_of_job(const JobPlace& place, const std::vector<std::string>& arguments, const SessionMaker& maker) {
+  try {
+    return run_on_job_wire(place,
+                           [&](Wire& wire) { return run_party(arguments, wire, place.rank, place.size, maker); });
+  } catch (const PeerFailed& failure) {
+    return static_cast<int>(failure.code());
+  } catch (const Error& error) {
+    return report_error(error.what(), error.code());
+  }
+}
+
 int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker) {
   if (named_command(commands(), arguments).command->role != PartyRole::kNone) {
     const auto run_alone = [&] {
@@ -280,8 +292,8 @@ int run_program(CommandEntry (*commands)(), const std::vector<std::string>& argu
   }
   const AskedJob asked = asked_job(commands(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
-    return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size, maker); },
-                          AtomicFile::remove_unfinished);
+    return run_with_parent([&](const JobPlace& place) { return run_party_of_job(place, arguments, maker); },
+                           AtomicFile::remove_unfinished);
   }
   if (asked.is_preview) return run_guarded([&] { return run_preview(arguments); }, AtomicFile::remove_unfinished);
   return run_guarded([&] { return join_and_run(commands(), arguments, asked.doubt); }, AtomicFile::remove_unfinished);

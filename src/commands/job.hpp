@@ -59,14 +59,17 @@ int report_error(const char* message, ExitCode code);
 /// and returns the exit code of this one. Collective. A failure is printed once, by the rank whose it is.
 int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks);
 
-/// A program with these commands: joins the ranks of the job that this process was started in, as one of them or as a
-/// silo's relay, runs what the arguments ask for, and returns the exit code. Each call of `commands` makes tables of
-/// its own; `maker` makes the sessions of its silos and coordinators. Call it before MPI, threads or files.
+/// A program with these commands: joins the ranks of the job that this process was started in, as one of them or as the
+/// parent of a party, runs what the arguments ask for, and returns the exit code. Each call of `commands` makes tables
+/// of its own; `maker` makes the sessions of its silos and coordinators. Call it before MPI, threads or files.
 int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker = {});
 
 /// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
 /// silo knows only what the coordinator sends it.
 int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size,
               const SessionMaker& maker = {});
+
+/// The same of a party that a launcher has started, on a wire of its job.
+int run_party_of_job(const JobPlace& place, const std::vector<std::string>& arguments, const SessionMaker& maker = {});
 
 }  // namespace dpreduce

@@ -27,7 +27,7 @@ Message farewell_of(std::uint32_t silo, std::string_view why) {
 CoordinatorWire::CoordinatorWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& listen)
     : NetworkWire(identity, terms, silos_of(terms.roster)),
       doorman_(
-          io_, listen, identity_, LineTimes::of(terms_.silo_timeout).visit,
+          io_, listen, identity_, terms_.times().visit,
           [this](Doorman::Proved visitor) { return admit(std::move(visitor)); },
           [this](const std::string& line) { log(line); }),
       address_(doorman_.address().text()) {
@@ -36,6 +36,11 @@ CoordinatorWire::CoordinatorWire(const Identity& identity, NetworkTerms terms, c
 
 CoordinatorWire::~CoordinatorWire() {
   stop();
+}
+
+void CoordinatorWire::give_up(std::uint32_t silo) {
+  const std::lock_guard guard(lock_);
+  lines_.at(silo).give_up();
 }
 
 void CoordinatorWire::on_gone(std::uint32_t peer, const std::string& why) {
@@ -108,16 +113,18 @@ void CoordinatorWire::wait_for_silos(std::optional<std::chrono::milliseconds> wa
     std::vector<LineState> states;
     for (const PartyStatus& one : all) states.push_back(one.state);
     const auto here = static_cast<std::size_t>(std::ranges::count(states, LineState::kOpen));
+    const bool are_all_known = terms_.is_of_job && std::ranges::count(states, LineState::kAbsent) == 0;
     if (told != states) tell(all);
     told = states;
     std::unique_lock guard(lock_);
     const auto now = WireClock::now();
-    if (here == lines_.size() || (now >= begins_at && here >= least)) {
+    if (here == lines_.size() || are_all_known || (now >= begins_at && here >= least)) {
       has_begun_ = true;
       for (auto& [silo, line] : lines_) {
         if (line.state() != LineState::kOpen && line.state() != LineState::kBroken) {
           line.give_up();
-          deliver(farewell_of(silo, "it was not there when the run began"));
+          deliver(
+              farewell_of(silo, terms_.is_of_job ? "its process has ended" : "it was not there when the run began"));
         }
       }
       return;

@@ -25,6 +25,9 @@ class CoordinatorWire final : public NetworkWire {
   void wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,
                       const std::function<void(const std::vector<PartyStatus>&)>& tell);
 
+  /// The silo of that number has ended before the run, and is not waited for. Before wait_for_silos.
+  void give_up(std::uint32_t silo);
+
   std::string address() const override { return address_; }
 
  protected:

@@ -29,7 +29,7 @@ NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std
       send_timeout_(terms_.silo_timeout),
       timer_(io_) {
   secure_bytes(process_);
-  const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  const LineTimes times = terms_.times();
   const LineRoom room = LineRoom::of(peers.size());
   for (const std::uint32_t peer : peers) {
     PartyLine::Events events;
@@ -76,8 +76,9 @@ void NetworkWire::tick() {
     const auto now = WireClock::now();
     for (auto& [peer, line] : lines_) {
       if (!line.tick(now)) continue;
-      const std::string why = fmt::format("its line broke ({}) and was not made again within {} s", line.why_broken(),
-                                          seconds_in(line.reconnect_time()));
+      const std::string why = terms_.is_of_job ? "its process has ended"
+                                               : fmt::format("its line broke ({}) and was not made again within {} s",
+                                                             line.why_broken(), seconds_in(line.reconnect_time()));
       on_gone(peer, why);
       if (line.state() == LineState::kLost) log(fmt::format("{} is lost: {}", name_of(peer), why));
     }
@@ -91,7 +92,9 @@ void NetworkWire::tick() {
 }
 
 std::string NetworkWire::name_of(std::uint32_t party) const {
-  return party == 0 ? "the coordinator" : fmt::format("silo {} ({})", party, terms_.roster.members[party].name);
+  if (party == 0) return "the coordinator";
+  const std::string& name = terms_.roster.members[party].name;
+  return name.empty() ? fmt::format("silo {}", party) : fmt::format("silo {} ({})", party, name);
 }
 
 void NetworkWire::log(const std::string& text) const {
@@ -169,8 +172,7 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
 
 void NetworkWire::leave(std::string_view why) {
   std::unique_lock guard(lock_);
-  const LineTimes times = LineTimes::of(terms_.silo_timeout);
-  const auto longest = WireClock::now() + times.silence + times.reconnect;
+  const auto longest = WireClock::now() + terms_.times().farewell;
   for (auto& [peer, line] : lines_) {
     line.leave(why);
     boost::asio::post(io_, [own = &line] { own->flush(); });

@@ -39,6 +39,9 @@ struct NetworkTerms {
   std::chrono::milliseconds silo_timeout{};  ///< of which the times of lines are parts
   std::chrono::milliseconds run_timeout{};   ///< for the whole run, the wait for silos included
   PartyLog* log = nullptr;                   ///< outlives the wire
+  bool is_of_job = false;                    ///< parties are processes of one job (job_wire.hpp)
+
+  LineTimes times() const { return is_of_job ? LineTimes::of_job() : LineTimes::of(silo_timeout); }
 };
 
 /// A party as others see it at the moment.

@@ -59,12 +59,21 @@ LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
   constexpr int kReconnectsInTimeout = 4;
   constexpr int kBeatsInSilence = 5;
   constexpr std::chrono::milliseconds kLongestVisit = std::chrono::seconds(10);
+  constexpr std::chrono::milliseconds kLongestAttempt = std::chrono::seconds(10);
+  constexpr int kLeastAttempts = 4;  // before a line that is broken is given up
   LineTimes times{};
   times.reconnect = std::min(kLongestReconnect, silo_timeout / kReconnectsInTimeout);
   times.silence = std::min(kLongestSilence, times.reconnect);
   times.beat = std::min(kLongestBeat, times.silence / kBeatsInSilence);
   times.visit = std::min(kLongestVisit, times.reconnect);
+  times.attempt = std::min(kLongestAttempt, times.reconnect / kLeastAttempts);
+  times.farewell = times.silence + times.reconnect;
   return times;
+}
+
+LineTimes LineTimes::of_job() {
+  using namespace std::chrono_literals;
+  return {.reconnect = 0s, .silence = 1'000'000h, .beat = 1'000'000h, .visit = 10s, .attempt = 4s, .farewell = 5s};
 }
 
 LineRoom LineRoom::of(std::size_t lines) {

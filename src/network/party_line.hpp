@@ -82,14 +82,19 @@ inline constexpr auto spellings<LineState> =
                                                            {"left", LineState::kLeft},
                                                            {"lost", LineState::kLost}});
 
-/// How long a line may be silent or broken; all follow from --silo-timeout.
+/// How long a line may be silent or broken; over a network all follow from --silo-timeout. In a job a connection ends
+/// with the process or the machine at its other end alone, as the kernels tell (tls_connection.hpp): then the party is
+/// lost at once, and however long nothing comes says nothing.
 struct LineTimes {
   std::chrono::milliseconds reconnect;  ///< a broken line, until its party is lost
   std::chrono::milliseconds silence;    ///< of a connection, until it counts as dead
   std::chrono::milliseconds beat;       ///< between two signs of life
   std::chrono::milliseconds visit;      ///< of a connection, until it has proved whose it is
+  std::chrono::milliseconds attempt;    ///< to connect, until the next one
+  std::chrono::milliseconds farewell;   ///< for the others to take what was sent before a party ends
 
   static LineTimes of(std::chrono::milliseconds silo_timeout);
+  static LineTimes of_job();
 };
 
 /// Bytes of a line's messages: those that are kept until the other end has them, and those that have come and wait to

@@ -5,15 +5,13 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
 
-// A connection, and its welcome. Some attempts are made before a line that is broken is given up.
-constexpr std::chrono::milliseconds kLongestAttempt = std::chrono::seconds(10);
-constexpr int kLeastAttempts = 4;
 constexpr auto kShortestPause = std::chrono::milliseconds(50);
 constexpr std::uint64_t kMostDoublings = 6;  // 3.2 s
 
@@ -24,11 +22,13 @@ bool is_refusal_of_tls(const std::string& fault) {
 
 }  // namespace
 
-SiloWire::SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator)
+SiloWire::SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator,
+                   std::vector<std::string> further_hosts)
     : NetworkWire(identity, std::move(terms), {0}),
       coordinator_(coordinator),
+      further_hosts_(std::move(further_hosts)),
       resolver_(io_),
-      attempt_(std::min(kLongestAttempt, LineTimes::of(terms_.silo_timeout).reconnect / kLeastAttempts)),
+      attempt_(terms_.times().attempt),
       pause_(io_),
       patience_(io_) {
   boost::asio::post(io_, [this] { dial(); });
@@ -45,6 +45,7 @@ void SiloWire::on_broken(std::uint32_t) {
 }
 
 void SiloWire::on_gone(std::uint32_t, const std::string& why) {
+  if (terms_.is_of_job) return deliver({0, {}, true});
   PartyLine& line = lines_.at(0);
   // Nothing of a run has come: the silo goes on dialing, as it did before the coordinator was there.
   if (line.state() == LineState::kLost && line.link().received() == 0) return line.wait_longer();
@@ -85,7 +86,7 @@ void SiloWire::dial() {
 }
 
 bool SiloWire::lasts(std::optional<WireClock::time_point>& since) const {
-  const LineTimes times = LineTimes::of(terms_.silo_timeout);
+  const LineTimes times = terms_.times();
   if (!since) since = WireClock::now();
   return WireClock::now() > *since + times.silence + times.beat;
 }
@@ -186,6 +187,10 @@ void SiloWire::dial_again(const std::string& why) {
     if (state == LineState::kLost || state == LineState::kLeft) return;
     if (trouble_ != why) log(fmt::format("no connection with the coordinator at {}: {}", coordinator_.text(), why));
     trouble_ = why;
+    if (!further_hosts_.empty()) {
+      std::swap(coordinator_.host, further_hosts_.front());
+      std::ranges::rotate(further_hosts_, further_hosts_.begin() + 1);
+    }
     changed_.notify_all();
   }
   // From half of it to all of it, so that silos do not come all at once.
@@ -194,6 +199,15 @@ void SiloWire::dial_again(const std::string& why) {
   pause_.async_wait([this](auto error) {
     if (!error) dial();
   });
+}
+
+void SiloWire::wait_for_coordinator(std::chrono::milliseconds longest) {
+  std::unique_lock guard(lock_);
+  const auto is_here = [&] { return has_come() || lines_.at(0).state() != LineState::kAbsent; };
+  if (changed_.wait_for(guard, longest, is_here)) return;
+  throw AggregationAborted(fmt::format("the coordinator cannot be reached within {} s at port {} of {}{}{}: {}",
+                                       seconds_in(longest), coordinator_.port, coordinator_.host,
+                                       further_hosts_.empty() ? "" : ", ", fmt::join(further_hosts_, ", "), trouble_));
 }
 
 void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell) {

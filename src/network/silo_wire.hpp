@@ -15,13 +15,18 @@ namespace dpreduce {
 
 class SiloWire final : public NetworkWire {
  public:
-  /// Begins to dial.
-  SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator);
+  /// Begins to dial; the hosts in turn, where there are more.
+  SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator,
+           std::vector<std::string> further_hosts = {});
   ~SiloWire() override;
 
   /// Returns when the coordinator has begun the run, its first message being here. Throws AggregationAborted where it
   /// refuses this silo, or cannot be reached in the time of a run; `tell` gets a line about what is waited for.
   void wait_for_run(const std::function<void(const std::string&)>& tell);
+
+  /// Returns once there is a connection. Throws AggregationAborted naming what was tried where there is none in that
+  /// time.
+  void wait_for_coordinator(std::chrono::milliseconds longest);
 
   std::string address() const override { return coordinator_.text(); }
 
@@ -42,6 +47,7 @@ class SiloWire final : public NetworkWire {
 
   bool has_begun_ = false;  // the run; before, the coordinator may be started again
   NetworkAddress coordinator_;
+  std::vector<std::string> further_hosts_;
   boost::asio::ip::tcp::resolver resolver_;
   std::chrono::milliseconds attempt_;
   boost::asio::steady_timer pause_;

@@ -1,20 +1,15 @@
 #include "tests/cli/forked_parties.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
-#include <system_error>
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "commands/job.hpp"
 #include "common/base/output_file.hpp"
-#include "common/ranks/lifetime.hpp"
 #include "common/ranks/party_process.hpp"
-#include "common/ranks/socket_wire.hpp"
 #include "tests/attacks/lying_sessions.hpp"
 #include "tests/cli/program_run.hpp"
 
@@ -24,41 +19,25 @@ namespace {
 constexpr auto kGrace = std::chrono::seconds(5);
 constexpr useconds_t kPauseInMicroseconds = 500;
 
-// Carries what the coordinator (0) and its silos send each other.
-class Exchange {
- public:
-  void add(int socket, pid_t process) { parties_.emplace_back(socket, process); }
-
-  int run() {
-    while (std::ranges::any_of(parties_, &PartyProcess::is_there)) {
-      bool has_moved = false;
-      for (std::uint32_t from = 0; from < parties_.size(); ++from) {
-        PartyProcess& party = parties_[from];
-        has_moved |= party.read([&](const EnvelopeHeader& header, std::span<const std::byte> bytes) {
-          DPREDUCE_ASSERT(header.flags == 0 && header.party < parties_.size());
-          parties_[header.party].queue({from, header.length, 0}, {bytes.begin(), bytes.end()});
-        });
-        has_moved |= party.write();
-        party.notice_exit();
-        if (party.notice_end()) announce_end_of(from);
-      }
-      if (must_end_ && WireClock::now() > *must_end_) std::ranges::for_each(parties_, &PartyProcess::kill);
-      if (!has_moved) ::usleep(kPauseInMicroseconds);
-    }
-    return parties_.front().exit_code();
+// What the parent of a rank does for its party (common/ranks/party_parent.cpp), for all of them.
+int run_parents(std::vector<PartyProcess> parties) {
+  for (std::size_t rank = 0; rank < parties.size(); ++rank) {
+    parties[rank].place(static_cast<int>(rank), static_cast<int>(parties.size()), true);
   }
-
- private:
-  void announce_end_of(std::uint32_t party) {
-    const EnvelopeHeader farewell{party, 0, kFarewellFlag};
-    if (party != 0) return parties_.front().queue(farewell);
-    std::for_each(parties_.begin() + 1, parties_.end(), [&](PartyProcess& silo) { silo.queue(farewell); });
-    must_end_ = WireClock::now() + kGrace;
+  for (int exchange = 0; exchange < kJobExchanges; ++exchange) {
+    std::vector<JobText> texts;
+    for (const PartyProcess& party : parties) texts.push_back(party.text());
+    for (const PartyProcess& party : parties) party.tell(texts);
   }
-
-  std::vector<PartyProcess> parties_;
-  std::optional<WireClock::time_point> must_end_;
-};
+  std::optional<WireClock::time_point> must_end;
+  while (!std::ranges::all_of(parties, &PartyProcess::has_exited)) {
+    for (PartyProcess& party : parties) party.notice_exit();
+    if (!must_end && parties.front().has_exited()) must_end = WireClock::now() + kGrace;
+    if (must_end && WireClock::now() > *must_end) std::ranges::for_each(parties, &PartyProcess::kill);
+    ::usleep(kPauseInMicroseconds);
+  }
+  return parties.front().exit_code();
+}
 
 }  // namespace
 
@@ -75,28 +54,20 @@ std::vector<std::vector<std::string>> arguments_of_parties(const std::vector<std
 }
 
 int run_forked_parties(const std::vector<std::vector<std::string>>& arguments) {
-  const int size = static_cast<int>(arguments.size());
-  Exchange exchange;
-  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", std::to_string(size).c_str(), 1);
-  for (int rank = 0; rank < size; ++rank) {
-    int sockets[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-      throw std::system_error(errno, std::generic_category(), "socketpair");
-    }
+  std::vector<PartyProcess> parties;
+  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", std::to_string(arguments.size()).c_str(), 1);
+  for (std::size_t rank = 0; rank < arguments.size(); ++rank) {
     ::setenv("OMPI_COMM_WORLD_RANK", std::to_string(rank).c_str(), 1);
-    const std::optional<pid_t> child = fork_worker(AtomicFile::remove_unfinished);
-    if (!child) return static_cast<int>(ExitCode::kInternal);
-    if (*child == 0) {
-      ::close(sockets[0]);
-      SocketWire wire(sockets[1]);
-      std::vector<std::string> words = arguments[static_cast<std::size_t>(rank)];
+    const auto run = [&](const JobPlace& place) {
+      std::vector<std::string> words = arguments[rank];
       const LyingSessions maker(take_fault(words));
-      return run_party(words, wire, rank, size, maker);
-    }
-    ::close(sockets[1]);
-    exchange.add(sockets[0], *child);
+      return run_party_of_job(place, words, maker);
+    };
+    const std::variant<PartyProcess, int> forked = fork_party(run, AtomicFile::remove_unfinished);
+    if (const int* const code = std::get_if<int>(&forked)) return *code;
+    parties.push_back(std::get<PartyProcess>(forked));
   }
-  return exchange.run();
+  return run_parents(std::move(parties));
 }
 
 }  // namespace dpreduce

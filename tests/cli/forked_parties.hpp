@@ -1,5 +1,5 @@
-// The parties of a run among silos as forks of this process, which carries their messages as relays do
-// (common/ranks/relay.hpp): no launcher starts, and no MPI.
+// The parties of a run among silos as forks of this process, which is the parent of all of them
+// (common/ranks/party_process.hpp): no launcher starts, and no MPI.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ std::vector<std::vector<std::string>> arguments_of_parties(const std::vector<std
 
 /// Runs them all, each in a working process of its own, and returns the coordinator's exit code: 5 where it was killed.
 /// In each of these processes it returns too, with the exit code of that party. Parties that go on for 5 seconds after
-/// the coordinator has ended are killed. Simulates no line.
+/// the coordinator has ended are killed.
 int run_forked_parties(const std::vector<std::vector<std::string>>& arguments);
 
 }  // namespace dpreduce

@@ -234,7 +234,7 @@ TEST_F(SilosTest, WithTooFewSilosTheRunEndsAndSaysWhy) {
 }
 
 // Both processes of a rank: as if its machine were lost. Another silo is slow, so that the run is not over before.
-TEST_F(SilosTest, ALostMachineIsLostByItsSilenceWhereTheLauncherLetsTheJobGoOn) {
+TEST_F(SilosTest, ALostMachineIsLostWhereTheLauncherLetsTheJobGoOn) {
   RunningProgram program =
       started(4,
               among_silos("--non-private --method gd --rounds 30 --threshold 3 --silo-timeout 60 --log {rank}.log "
@@ -250,7 +250,7 @@ TEST_F(SilosTest, ALostMachineIsLostByItsSilenceWhereTheLauncherLetsTheJobGoOn) 
   const ProgramRun run = program.finish();
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("silo 2 is lost"));
-  EXPECT_THAT(run.err, HasSubstr("its line is dead: its relay is silent"));
+  EXPECT_THAT(run.err, HasSubstr("its process has ended"));
   EXPECT_EQ(report()["silos"]["left"], 3);
   expect_gone(program);
 }
@@ -262,7 +262,7 @@ TEST_F(SilosTest, ALostCoordinatorEndsTheRun) {
   EXPECT_EQ(half_written(), "");
 }
 
-// Its silos wait for it four times --silo-timeout, say so, and end; then its relay ends it.
+// Its silos wait for it four times --silo-timeout, say so, and end; then its parent ends it.
 TEST_F(SilosTest, ACoordinatorThatHangsEndsTheRun) {
   RunningProgram program =
       started(3, among_silos("--mu 1 --method mean --silo-timeout 1 --log {rank}.log --fault 0:hang@unmask"));

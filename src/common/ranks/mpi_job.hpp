@@ -14,7 +14,7 @@ struct JoinedJob {
   int size = 1;
 };
 
-/// What a process was started as: a rank that does the work itself, or the relay of a party. It must be known before
+/// What a process was started as: a rank that does the work itself, or the parent of a party. It must be known before
 /// MPI is started.
 enum class JobKind { kTrustedRanks, kSilos };
 

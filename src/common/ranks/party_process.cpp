@@ -3,22 +3,77 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <utility>
+#include <cstdio>
+#include <optional>
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/frame.hpp"
+#include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
+struct PlaceInJob {
+  int rank;
+  int size;
+  bool is_on_one_machine;
+};
+
+// False where the other end is gone.
+bool send_all(int socket, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+bool receive_all(int socket, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
+std::vector<std::string> exchange_over(int socket, int size, const std::string& own) {
+  DPREDUCE_ASSERT(!own.empty() && own.size() <= kLongestJobText);
+  JobText text{};
+  std::ranges::copy(own, text.begin());
+  std::vector<JobText> all(static_cast<std::size_t>(size));
+  if (!send_all(socket, std::as_bytes(std::span(text))) ||
+      !receive_all(socket, std::as_writable_bytes(std::span(all)))) {
+    throw PeerFailed(ExitCode::kAggregationAborted, 0);
+  }
+  std::vector<std::string> texts;
+  for (const JobText& of_rank : all) texts.emplace_back(of_rank.data());
+  return texts;
+}
 
 }  // namespace
+
+void PartyProcess::place(int rank, int size, bool is_on_one_machine) {
+  const PlaceInJob place{rank, size, is_on_one_machine};
+  send_all(socket_, std::as_bytes(std::span(&place, 1)));
+}
+
+JobText PartyProcess::text() const {
+  JobText text{};
+  if (!receive_all(socket_, std::as_writable_bytes(std::span(text)))) text = {};
+  text.back() = '\0';
+  return text;
+}
+
+void PartyProcess::tell(std::span<const JobText> of_all) const {
+  send_all(socket_, std::as_bytes(of_all));
+}
 
 bool PartyProcess::notice_exit() {
   if (has_exited_) return false;
@@ -30,76 +85,28 @@ bool PartyProcess::notice_exit() {
   return true;
 }
 
-bool PartyProcess::notice_end() {
-  if (!is_there_ || !has_exited_ || !is_socket_closed_) return false;
-  is_there_ = false;
-  queue_.clear();
-  queued_bytes_ = 0;
-  return true;
+void PartyProcess::kill() const {
+  if (!has_exited_) ::kill(process_, SIGKILL);
 }
 
-void PartyProcess::kill() {
-  ::kill(process_, SIGKILL);
-}
-
-void PartyProcess::queue(const EnvelopeHeader& header, std::vector<std::byte> body) {
-  if (!is_there_) return;
-  const auto* from = reinterpret_cast<const std::byte*>(&header);
-  queue_.emplace_back(from, from + sizeof(header));
-  queued_bytes_ += sizeof(header) + body.size();
-  if (!body.empty()) queue_.push_back(std::move(body));
-}
-
-bool PartyProcess::write() {
-  bool moved = false;
-  while (!queue_.empty() && is_there_ && !is_socket_closed_) {
-    const std::vector<std::byte>& first = queue_.front();
-    const ssize_t sent = ::send(socket_, first.data() + written_, first.size() - written_, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent <= 0) break;
-    moved = true;
-    written_ += static_cast<std::size_t>(sent);
-    queued_bytes_ -= static_cast<std::size_t>(sent);
-    if (written_ < first.size()) continue;
-    queue_.pop_front();
-    written_ = 0;
+std::variant<PartyProcess, int> fork_party(const std::function<int(const JobPlace&)>& party,
+                                           void (*before_the_end)() noexcept) {
+  int sockets[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    std::perror("dpreduce: socketpair");
+    return static_cast<int>(ExitCode::kInternal);
   }
-  return moved;
-}
-
-bool PartyProcess::read(const std::function<void(const EnvelopeHeader&, std::span<const std::byte>)>& take) {
-  if (is_socket_closed_) return false;
-  const std::size_t had = come_.size();
-  come_.resize(had + kReadAtOnce);
-  const ssize_t got = ::recv(socket_, come_.data() + had, kReadAtOnce, MSG_DONTWAIT);
-  come_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
-    is_socket_closed_ = true;
-    come_.clear();  // holds at most the beginning of a message
-    return true;
+  const std::optional<pid_t> child = fork_worker(before_the_end);
+  if (!child) return static_cast<int>(ExitCode::kInternal);
+  ::close(sockets[*child == 0 ? 0 : 1]);
+  if (*child != 0) return PartyProcess(sockets[0], *child);
+  const int socket = sockets[1];
+  PlaceInJob place{};
+  if (!receive_all(socket, std::as_writable_bytes(std::span(&place, 1)))) {
+    return static_cast<int>(ExitCode::kAggregationAborted);
   }
-  if (got <= 0) return false;
-  std::size_t used = 0;
-  EnvelopeHeader header;
-  while (come_.size() - used >= sizeof(header)) {
-    std::memcpy(&header, come_.data() + used, sizeof(header));
-    if (header.length > kLargestFrame) {  // no party of ours
-      kill();
-      is_socket_closed_ = true;
-      come_.clear();
-      return true;
-    }
-    if (come_.size() - used - sizeof(header) < header.length) break;
-    take(header, {come_.data() + used + sizeof(header), header.length});
-    used += sizeof(header) + header.length;
-  }
-  come_.erase(come_.begin(), come_.begin() + static_cast<std::ptrdiff_t>(used));
-  return true;
-}
-
-void PartyProcess::wait_for(std::chrono::microseconds time, bool reads) const {
-  pollfd ready{socket_, static_cast<short>(POLLIN | (queue_.empty() ? 0 : POLLOUT)), 0};
-  const timespec most{0, std::chrono::nanoseconds(time).count()};
-  ::ppoll(&ready, is_there_ && reads ? 1 : 0, &most, nullptr);
+  return party({place.rank, place.size, place.is_on_one_machine,
+                [&](const std::string& own) { return exchange_over(socket, place.size, own); }});
 }
 
 }  // namespace dpreduce

@@ -1,61 +1,59 @@
-// The party of a relay (relay.hpp) as the relay sees it: a child process, and the socket between the two.
+// The party of a rank among silos, and its parent.
+//
+// Under --secure-aggregation every rank is two processes. The parent, which the launcher started, is the MPI process.
+// The party, its child, computes, holds the keys, and speaks with the others over a wire of its own: MPI carries no
+// message of a run. A party that is killed or hangs therefore leaves an MPI job that is whole: the run goes on, and the
+// job ends with the coordinator's exit code.
+//
+//     parent -> party   rank, number of ranks, whether all are on one machine
+//     party -> parent   a text, kJobExchanges times; parent -> party: those of all ranks
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <deque>
+#include <array>
 #include <functional>
 #include <span>
-#include <vector>
+#include <variant>
 
 #include <sys/types.h>
 
-#include "common/ranks/socket_wire.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 
+/// Ends in a zero; without a text: the party has ended.
+using JobText = std::array<char, kLongestJobText + 1>;
+
+/// A party as its parent sees it.
 class PartyProcess {
  public:
-  /// Takes over the relay's end of the socket, and a child of this process. `socket` closes with this process.
+  /// Takes over the parent's end of a socket, which closes with this process, and a child of this process.
   PartyProcess(int socket, pid_t process) : socket_(socket), process_(process) {}
 
-  /// Until it has exited and all that it had sent before is read.
-  bool is_there() const { return is_there_; }
-  /// Returns true once, when the process has exited; what it has sent may still wait to be read.
+  void place(int rank, int size, bool is_on_one_machine);
+  /// The party's text of an exchange. Waits for it.
+  JobText text() const;
+  void tell(std::span<const JobText> of_all) const;
+
+  /// Returns true once, when the process has ended.
   bool notice_exit();
-  /// Returns true once, when it has exited and nothing of it is left to read. What waits for it is dropped.
-  bool notice_end();
-  /// The exit code of the process that has exited; 5 where it was killed.
+  bool has_exited() const { return has_exited_; }
+  /// The exit code of the process that has ended; 5 where it was killed.
   int exit_code() const { return exit_code_; }
   /// The signal that killed it, or 0.
   int signal() const { return signal_; }
-  void kill();
-
-  /// Puts a message behind what waits to be written. Does nothing when the party has ended.
-  void queue(const EnvelopeHeader& header, std::vector<std::byte> body = {});
-  std::size_t queued_bytes() const { return queued_bytes_; }
-  /// Writes what the socket takes without waiting. Returns whether it took something.
-  bool write();
-
-  /// Shows `take` each message that is whole. Returns whether something came, the end of the socket included.
-  bool read(const std::function<void(const EnvelopeHeader&, std::span<const std::byte>)>& take);
-  bool can_read() const { return !is_socket_closed_; }
-
-  /// Waits at most so long, less where the socket takes what is queued, or something can be read and `reads`.
-  void wait_for(std::chrono::microseconds time, bool reads) const;
+  void kill() const;
 
  private:
   int socket_;
   pid_t process_;
-  bool is_there_ = true;
   bool has_exited_ = false;
-  bool is_socket_closed_ = false;
   int exit_code_ = 0;
   int signal_ = 0;
-  std::vector<std::byte> come_;  // bytes that are not yet whole messages
-  std::deque<std::vector<std::byte>> queue_;
-  std::size_t queued_bytes_ = 0;
-  std::size_t written_ = 0;  // bytes of the first of the queue
 };
+
+/// Forks a party (fork_worker). Returns the process in this one, its parent; in the child what `party` returns, an exit
+/// code. Returns one here too, after a line on standard error, where no child can be made.
+std::variant<PartyProcess, int> fork_party(const std::function<int(const JobPlace&)>& party,
+                                           void (*before_the_end)() noexcept);
 
 }  // namespace dpreduce

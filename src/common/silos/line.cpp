@@ -33,7 +33,6 @@ void Line::set(const LineTerms& terms) {
 void Line::put(Message message, WireClock::time_point now) {
   const std::size_t length = message.bytes.size();
   free_at_ = std::max(free_at_, now) + duration_of(static_cast<double>(length) / rate_);
-  bytes_ += length;
   messages_.push_back({std::move(message), free_at_ + one_way_});
 }
 
@@ -41,7 +40,6 @@ std::optional<Message> Line::take(WireClock::time_point now) {
   if (messages_.empty() || messages_.front().arrives > now) return std::nullopt;
   Message message = std::move(messages_.front().message);
   messages_.pop_front();
-  bytes_ -= message.bytes.size();
   return message;
 }
 
@@ -50,6 +48,88 @@ void Line::cut_short() {
   one_way_ = WireClock::duration(0);
   free_at_ = WireClock::time_point::min();
   for (OnItsWay& message : messages_) message.arrives = WireClock::time_point::min();
+}
+
+LineWire::~LineWire() {
+  if (!taking_.joinable()) return;
+  {
+    const std::lock_guard guard(lock_);
+    has_ended_ = true;
+  }
+  changed_.notify_all();
+  sending_.join();
+  taking_.join();
+}
+
+void LineWire::set_line(const LineTerms& terms) {
+  coming_.set(terms);
+  going_.set(terms);
+  taking_ = std::thread([this] { take_what_comes(); });
+  sending_ = std::thread([this] { send_what_is_due(); });
+}
+
+// Of an exception that is on its way: nothing goes on after it.
+void LineWire::fail() {
+  const std::lock_guard guard(lock_);
+  fault_ = std::current_exception();
+  has_ended_ = true;
+  changed_.notify_all();
+}
+
+void LineWire::take_what_comes() {
+  constexpr auto kLook = std::chrono::milliseconds(50);
+  try {
+    for (;;) {
+      std::optional<Message> message = wire_.receive(WireClock::now() + kLook);
+      const std::lock_guard guard(lock_);
+      if (has_ended_) return;
+      if (!message) continue;
+      const bool is_end = message->from == 0 && message->is_farewell;
+      coming_.put(std::move(*message), WireClock::now());
+      if (is_end) coming_.cut_short();
+      changed_.notify_all();
+    }
+  } catch (...) {
+    fail();
+  }
+}
+
+void LineWire::send_what_is_due() {
+  try {
+    std::unique_lock guard(lock_);
+    while (!fault_ && !(has_ended_ && going_.empty())) {
+      if (std::optional<Message> message = going_.take(WireClock::now())) {
+        guard.unlock();
+        wire_.send(message->from, std::move(message->bytes));
+        guard.lock();
+      } else if (going_.empty()) {
+        changed_.wait(guard);
+      } else {
+        changed_.wait_until(guard, going_.next_arrival());
+      }
+    }
+  } catch (...) {
+    fail();
+  }
+}
+
+void LineWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
+  if (!taking_.joinable()) return wire_.send(to, std::move(bytes));
+  const std::lock_guard guard(lock_);
+  if (fault_) std::rethrow_exception(fault_);
+  going_.put({to, std::move(bytes), false}, WireClock::now());
+  changed_.notify_all();
+}
+
+std::optional<Message> LineWire::receive(WireClock::time_point until) {
+  if (!taking_.joinable()) return wire_.receive(until);
+  std::unique_lock guard(lock_);
+  for (;;) {
+    if (std::optional<Message> message = coming_.take(WireClock::now())) return message;
+    if (coming_.empty() && fault_) std::rethrow_exception(fault_);
+    if (WireClock::now() >= until) return std::nullopt;
+    changed_.wait_until(guard, coming_.empty() ? until : std::min(until, coming_.next_arrival()));
+  }
 }
 
 }  // namespace dpreduce

@@ -9,10 +9,14 @@
 // but each takes longer.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "common/silos/wire.hpp"
 
@@ -43,7 +47,8 @@ class Line {
   void cut_short();
 
   bool empty() const { return messages_.empty(); }
-  std::size_t bytes() const { return bytes_; }
+  /// When the first message arrives. Precondition: not empty.
+  WireClock::time_point next_arrival() const { return messages_.front().arrives; }
 
  private:
   struct OnItsWay {
@@ -55,7 +60,40 @@ class Line {
   WireClock::duration one_way_{0};
   WireClock::time_point free_at_ = WireClock::time_point::min();  // when the last message has left
   std::deque<OnItsWay> messages_;
-  std::size_t bytes_ = 0;
+};
+
+/// A wire of a party whose line is simulated: from set_line on, all that it sends and receives takes the time of that
+/// line, and so does the news that a party is gone. Only the end of the coordinator takes none: nothing is decided
+/// after it.
+class LineWire final : public Wire {
+ public:
+  /// `wire` outlives it.
+  explicit LineWire(Wire& wire) : wire_(wire) {}
+  ~LineWire() override;  ///< returns when all that was sent has left the line
+  LineWire(const LineWire&) = delete;
+  LineWire& operator=(const LineWire&) = delete;
+
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override;
+  std::optional<Message> receive(WireClock::time_point until) override;
+  LineBinding binding(std::uint32_t peer) const override { return wire_.binding(peer); }
+  void set_send_timeout(std::chrono::milliseconds timeout) override { wire_.set_send_timeout(timeout); }
+  /// Precondition: called once.
+  void set_line(const LineTerms& terms) override;
+
+ private:
+  void take_what_comes();
+  void send_what_is_due();
+  void fail();
+
+  Wire& wire_;
+  std::mutex lock_;  // of all that follows
+  std::condition_variable changed_;
+  Line coming_;
+  Line going_;  // `from` holds the receiver
+  bool has_ended_ = false;
+  std::exception_ptr fault_;
+  std::thread taking_;  // none without a line, as the other
+  std::thread sending_;
 };
 
 }  // namespace dpreduce

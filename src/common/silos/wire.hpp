@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/error.hpp"
@@ -52,5 +54,17 @@ class Wire {
         "--packet-loss out");
   }
 };
+
+/// Where a party stands in a job that a launcher has started, and how it finds the others.
+struct JobPlace {
+  int rank = 0;
+  int size = 1;
+  bool is_on_one_machine = false;  ///< the whole job is
+  /// Tells all parties a text, and returns the texts of all by rank; empty: that party has ended. Collective; called
+  /// kJobExchanges times. Throws PeerFailed where this party's parent is gone.
+  std::function<std::vector<std::string>(const std::string& own)> exchange;
+};
+inline constexpr int kJobExchanges = 2;
+inline constexpr std::size_t kLongestJobText = 1023;  ///< bytes, without zeros
 
 }  // namespace dpreduce

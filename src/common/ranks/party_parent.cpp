@@ -1,0 +1,207 @@
+#include "common/ranks/party_parent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include "common/base/error.hpp"
+#include "common/ranks/mpi_job.hpp"
+#include "common/ranks/party_process.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Clock = WireClock;
+constexpr auto kBeat = std::chrono::seconds(2);         // of the coordinator's parent, to the others
+constexpr auto kSilence = std::chrono::seconds(20);     // of the coordinator's parent, after which it counts as lost
+constexpr auto kGrace = std::chrono::seconds(5);        // for a party to end after the coordinator has ended
+constexpr auto kLeaveTime = std::chrono::seconds(20);   // for silos' parties to end, and their parents to say so
+constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up to end
+constexpr useconds_t kLookInMicroseconds = 20'000;
+
+// What parents tell each other, a byte: the exit code of a party that has ended; and the coordinator's parent, to all:
+constexpr unsigned char kAlive = 255;
+constexpr unsigned char kLeaveTogether = 254;
+constexpr unsigned char kLeaveAlone = 253;
+
+class PartyParent {
+ public:
+  explicit PartyParent(PartyProcess& party) : party_(party) {
+    std::iota(bytes_.begin(), bytes_.end(), static_cast<unsigned char>(0));
+    begin_mpi(MPI_THREAD_SINGLE);
+    try {
+      require_one_kind(JobKind::kSilos);
+    } catch (const Error&) {
+      end_mpi();  // no rank ends before this is told
+      throw;
+    }
+    require_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &job_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(job_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(job_, &rank_);
+    MPI_Comm_size(job_, &size_);
+  }
+
+  int run() {
+    MPI_Comm machine = MPI_COMM_NULL;
+    int on_machine = 0;
+    require_mpi(MPI_Comm_split_type(job_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
+    MPI_Comm_size(machine, &on_machine);
+    MPI_Comm_free(&machine);
+    party_.place(rank_, size_, on_machine == size_);
+    for (int exchange = 0; exchange < kJobExchanges; ++exchange) exchange_texts();
+    const bool is_left_alone = rank_ == 0 ? !lead() : !follow();
+    if (is_left_alone) {
+      std::fflush(nullptr);
+      ::_exit(exit_code());  // without MPI, whose end waits for all
+    }
+    end_mpi();
+    return exit_code();
+  }
+
+ private:
+  int exit_code() const {
+    if (rank_ == 0) return party_.exit_code();
+    return is_coordinator_lost_ ? static_cast<int>(ExitCode::kAggregationAborted) : 0;
+  }
+
+  static bool has_come(MPI_Request& request) {
+    int is_done = 0;
+    return MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_done != 0;
+  }
+
+  void exchange_texts() {
+    constexpr useconds_t kPause = 1000;
+    const JobText own = party_.text();
+    std::vector<JobText> all(static_cast<std::size_t>(size_));
+    MPI_Request request = MPI_REQUEST_NULL;
+    require_mpi(
+        MPI_Iallgather(own.data(), own.size(), MPI_CHAR, all.front().data(), own.size(), MPI_CHAR, job_, &request),
+        "MPI_Iallgather");
+    while (!has_come(request)) ::usleep(kPause);
+    party_.tell(all);
+  }
+
+  void send(int to, int byte) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const unsigned char& told = bytes_[static_cast<unsigned char>(byte)];
+    if (MPI_Isend(&told, 1, MPI_UNSIGNED_CHAR, to, 0, job_, &request) == MPI_SUCCESS) MPI_Request_free(&request);
+  }
+  void send_to_silos(int byte) {
+    for (int silo = 1; silo < size_; ++silo) send(silo, byte);
+  }
+
+  bool notice_exit(bool has_coordinator_ended) {
+    if (!party_.notice_exit()) return false;
+    if (party_.signal() != 0 && !has_coordinator_ended) {
+      std::fprintf(stderr, "dpreduce: %s %d was lost: killed by signal %d (%s)\n",
+                   rank_ == 0 ? "the coordinator, rank" : "silo", rank_, party_.signal(), strsignal(party_.signal()));
+    }
+    return true;
+  }
+
+  // Until the coordinator's party has ended and those of silos have. Returns whether all have.
+  bool lead() {
+    const auto silos = static_cast<std::size_t>(size_ - 1);
+    std::vector<unsigned char> codes(silos, 0);
+    std::vector<MPI_Request> ends(silos, MPI_REQUEST_NULL);
+    for (std::size_t silo = 0; silo < silos; ++silo) {
+      MPI_Irecv(&codes[silo], 1, MPI_UNSIGNED_CHAR, static_cast<int>(silo) + 1, 0, job_, &ends[silo]);
+    }
+    std::vector<bool> has_ended(silos, false);
+    const auto count = [&](const auto& holds) {
+      std::size_t number = 0;
+      for (std::size_t silo = 0; silo < silos; ++silo) number += has_ended[silo] && holds(codes[silo]) ? 1 : 0;
+      return number;
+    };
+    std::optional<Clock::time_point> must_end;  // the coordinator's party; once it has ended: the others'
+    auto next_beat = Clock::now();
+    for (;;) {
+      const auto now = Clock::now();
+      if (now >= next_beat) {
+        send_to_silos(kAlive);
+        next_beat = now + kBeat;
+      }
+      for (std::size_t silo = 0; silo < silos; ++silo) has_ended[silo] = has_ended[silo] || has_come(ends[silo]);
+      if (notice_exit(false)) {
+        send_to_silos(party_.exit_code());
+        must_end = now + kLeaveTime;
+      }
+      if (silos > 0 && !party_.has_exited() && count([](unsigned char code) { return code != 0; }) == silos) {
+        if (!must_end) must_end = now + kLastChance;
+        if (now > *must_end && !is_given_up_) {
+          is_given_up_ = true;
+          std::fprintf(stderr, "dpreduce: the coordinator, rank 0 does not go on, and every silo has given it up\n");
+          party_.kill();
+        }
+      }
+      const bool have_all_ended = count([](unsigned char) { return true; }) == silos;
+      if (party_.has_exited() && (have_all_ended || now > *must_end)) {
+        send_to_silos(have_all_ended ? kLeaveTogether : kLeaveAlone);
+        return have_all_ended;
+      }
+      ::usleep(kLookInMicroseconds);
+    }
+  }
+
+  // Until the coordinator's parent says that it leaves. Returns whether it does together with all others.
+  bool follow() {
+    unsigned char told = kAlive;
+    MPI_Request coming = MPI_REQUEST_NULL;
+    const auto listen = [&] { MPI_Irecv(&told, 1, MPI_UNSIGNED_CHAR, 0, 0, job_, &coming); };
+    listen();
+    std::optional<Clock::time_point> must_end;
+    auto heard = Clock::now();
+    for (;;) {
+      const auto now = Clock::now();
+      if (notice_exit(must_end.has_value())) send(0, party_.exit_code());
+      if (has_come(coming)) {
+        heard = now;
+        if (told == kLeaveTogether || told == kLeaveAlone) return told == kLeaveTogether;
+        if (told != kAlive) must_end = now + kGrace;
+        listen();
+      }
+      if (must_end && now > *must_end) party_.kill();
+      if (now > heard + kSilence && party_.has_exited()) {
+        is_coordinator_lost_ = true;
+        return false;
+      }
+      ::usleep(kLookInMicroseconds);
+    }
+  }
+
+  PartyProcess& party_;
+  std::array<unsigned char, 256> bytes_{};  // what is sent is read from here, whenever that is
+  MPI_Comm job_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  bool is_given_up_ = false;  // by all silos: the coordinator's party
+  bool is_coordinator_lost_ = false;
+};
+
+}  // namespace
+
+int run_with_parent(const std::function<int(const JobPlace&)>& party, void (*before_the_end)() noexcept) {
+  std::variant<PartyProcess, int> forked = fork_party(party, before_the_end);
+  if (const int* const code = std::get_if<int>(&forked)) return *code;
+  PartyProcess& process = std::get<PartyProcess>(forked);
+  try {
+    return PartyParent(process).run();
+  } catch (const PeerFailed& failure) {
+    process.kill();
+    return static_cast<int>(failure.code());
+  } catch (const Error& error) {
+    std::fprintf(stderr, "dpreduce: %s\n", error.what());
+    process.kill();
+    return static_cast<int>(error.code());
+  }
+}
+
+}  // namespace dpreduce

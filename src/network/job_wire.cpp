@@ -1,0 +1,97 @@
+#include "network/job_wire.hpp"
+
+#include <memory>
+#include <sstream>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+
+#include "common/base/error.hpp"
+#include "common/silos/line.hpp"
+#include "network/coordinator_wire.hpp"
+#include "network/silo_wire.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr auto kReached = std::chrono::seconds(20);
+constexpr auto kWithoutEnd = std::chrono::hours(1'000'000);
+const std::string kLocalHost = "127.0.0.1";
+
+// The addresses of this machine for others, then for itself, as far as they go into a text.
+std::string hosts_of_machine() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return kLocalHost;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, ::freeifaddrs);
+  std::string hosts;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    std::array<char, NI_MAXHOST> host{};
+    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (::getnameinfo(one->ifa_addr, length, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
+    const std::string text(host.data());
+    if (text.find('%') != std::string::npos) continue;  // of one link, and named by its interface here
+    if (hosts.size() + text.size() + kLocalHost.size() + sizeof(" 65535  ") > kLongestJobText) break;
+    hosts += text + " ";
+  }
+  return hosts + kLocalHost;
+}
+
+std::unique_ptr<CoordinatorWire> listening(const Identity& own, const NetworkTerms& terms, bool is_on_one_machine) {
+  const auto at = [&](const std::string& host) {
+    return std::make_unique<CoordinatorWire>(own, terms, NetworkAddress{host, "0"});
+  };
+  if (is_on_one_machine) return at(kLocalHost);
+  try {
+    return at("::");
+  } catch (const BadInput&) {  // a machine without IPv6
+    return at("0.0.0.0");
+  }
+}
+
+int run_on(NetworkWire& wire, const std::function<int(Wire& wire)>& party) {
+  int code = 0;
+  {
+    LineWire line(wire);
+    code = party(line);
+  }
+  wire.leave({});
+  return code;
+}
+
+}  // namespace
+
+int run_on_job_wire(const JobPlace& place, const std::function<int(Wire& wire)>& party) {
+  const Identity own = Identity::generate();
+  NetworkTerms terms{.self = static_cast<std::uint32_t>(place.rank), .run_timeout = kWithoutEnd, .is_of_job = true};
+  for (const std::string& key : place.exchange(to_hex(own.public_key()))) {
+    // Nobody has the key of one that has ended.
+    terms.roster.members.push_back({"", public_key_of_hex(key).value_or(Identity::generate().public_key())});
+  }
+  if (place.rank != 0) {
+    std::istringstream told(place.exchange("silo").front());
+    NetworkAddress first;
+    std::vector<std::string> hosts;
+    told >> first.port >> first.host;
+    for (std::string host; told >> host;) hosts.push_back(host);
+    if (first.host.empty()) throw PeerFailed(ExitCode::kAggregationAborted, 0);
+    SiloWire wire(own, terms, first, hosts);
+    wire.wait_for_coordinator(kReached);
+    return run_on(wire, party);
+  }
+  const std::unique_ptr<CoordinatorWire> wire = listening(own, terms, place.is_on_one_machine);
+  const std::string port = parse_address("", wire->address()).port;
+  const std::vector<std::string> parties =
+      place.exchange(port + " " + (place.is_on_one_machine ? kLocalHost : hosts_of_machine()));
+  for (std::uint32_t silo = 1; silo < parties.size(); ++silo) {
+    if (parties[silo].empty()) wire->give_up(silo);
+  }
+  wire->wait_for_silos(kReached, 0, [](const std::vector<PartyStatus>&) {});
+  return run_on(*wire, party);
+}
+
+}  // namespace dpreduce

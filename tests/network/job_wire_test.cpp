@@ -1,0 +1,135 @@
+// The wires of a job's parties, here threads of one process that find each other as processes do through their parents.
+#include "network/job_wire.hpp"
+
+#include <condition_variable>
+#include <thread>
+
+#include "tests/network/network_parties.hpp"
+
+namespace dpreduce::job_wire_test {
+
+using Party = std::function<int(Wire&)>;
+
+// The parents of so many parties.
+class Parents {
+ public:
+  explicit Parents(std::size_t size) : texts_(kJobExchanges, std::vector<std::string>(size)), come_(kJobExchanges, 0) {}
+
+  JobPlace place_of(std::size_t rank) {
+    return {static_cast<int>(rank), static_cast<int>(texts_.front().size()), true,
+            [this, rank, round = std::size_t{0}](const std::string& own) mutable {
+              EXPECT_LE(own.size(), kLongestJobText);
+              const std::size_t now = round++;
+              come(now, rank, own);
+              std::unique_lock lock(mutex_);
+              all_are_here_.wait(lock, [&] { return come_[now] == texts_[now].size(); });
+              return texts_[now];
+            }};
+  }
+  // The party has ended before the exchange of that number.
+  void end(std::size_t rank, std::size_t before = 0) {
+    for (; before < texts_.size(); ++before) come(before, rank, {});
+  }
+
+ private:
+  void come(std::size_t round, std::size_t rank, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    texts_[round][rank] = text;
+    ++come_[round];
+    all_are_here_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable all_are_here_;
+  std::vector<std::vector<std::string>> texts_;
+  std::vector<std::size_t> come_;
+};
+
+// A party that has nothing to do has ended before it could find the others. Returns what each has returned, or thrown.
+std::vector<std::string> run_all(const std::vector<Party>& parties) {
+  Parents parents(parties.size());
+  std::vector<std::string> ends(parties.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < parties.size(); ++rank) {
+    if (!parties[rank]) {
+      parents.end(rank);
+      continue;
+    }
+    threads.emplace_back([&, rank] {
+      try {
+        ends[rank] = fmt::format("code {}", run_on_job_wire(parents.place_of(rank), parties[rank]));
+      } catch (const PeerFailed& failure) {
+        ends[rank] = fmt::format("party {} is gone", failure.rank);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ends;
+}
+
+void expect_farewell(Wire& wire, std::uint32_t of) {
+  const std::optional<Message> message = next_of(wire);
+  ASSERT_TRUE(message.has_value());
+  EXPECT_TRUE(message->is_farewell);
+  EXPECT_EQ(message->from, of);
+}
+
+Party answering(std::size_t silos) {
+  return [silos](Wire& wire) {
+    for (std::size_t silo = 0; silo < silos; ++silo) {
+      const std::optional<Message> message = next_of(wire);
+      if (!message || message->is_farewell) return 1;
+      wire.send(message->from, message->bytes);
+    }
+    return 0;
+  };
+}
+
+Party asking(std::size_t number) {
+  return [number](Wire& wire) {
+    EXPECT_NE(wire.binding(0), LineBinding{}) << "signatures hold for this line alone";
+    wire.send(0, message_of(number));
+    const std::optional<Message> answer = next_of(wire);
+    return answer && answer->bytes == message_of(number) ? 0 : 1;
+  };
+}
+
+TEST(JobWire, PartiesFindAndUnderstandEachOther) {
+  EXPECT_THAT(run_all({answering(3), asking(1), asking(2), asking(3)}),
+              ElementsAre("code 0", "code 0", "code 0", "code 0"));
+}
+
+TEST(JobWire, WhoeverEndsIsGoneForTheOthersAtOnce) {
+  const Party coordinator = [](Wire& wire) {
+    expect_farewell(wire, 2);
+    wire.send(2, message_of(1));  // to nobody
+    return answering(1)(wire);
+  };
+  const Party waiting = [](Wire& wire) {
+    const int code = asking(1)(wire);
+    expect_farewell(wire, 0);
+    wire.send(0, message_of(2));
+    return code;
+  };
+  EXPECT_THAT(run_all({coordinator, waiting, [](Wire&) { return 7; }}), ElementsAre("code 0", "code 0", "code 7"));
+}
+
+TEST(JobWire, NobodyWaitsForAPartyThatHasEndedBefore) {
+  const auto began = WireClock::now();
+  const Party coordinator = [](Wire& wire) {
+    expect_farewell(wire, 2);
+    return answering(1)(wire);
+  };
+  EXPECT_THAT(run_all({coordinator, asking(1), nullptr}), ElementsAre("code 0", "code 0", ""));
+  EXPECT_LT(WireClock::now() - began, std::chrono::seconds(15));
+  EXPECT_THAT(run_all({nullptr, asking(1), asking(2)}), ElementsAre("", "party 0 is gone", "party 0 is gone"));
+}
+
+// A line on which nothing comes says nothing: rows may take all of a party's time, and kernels tell who is gone.
+TEST(JobWire, ALongSilenceIsNotTheEndOfALine) {
+  const LineTimes times = LineTimes::of_job();
+  EXPECT_GT(times.silence, std::chrono::hours(24 * 365));
+  EXPECT_EQ(times.reconnect.count(), 0);
+}
+
+}  // namespace dpreduce::job_wire_test
