@@ -4,9 +4,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "common/masking/mask_stream.hpp"
-#include "common/masking/masked_sum.hpp"
 #include "common/silos/channel.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masked_sum.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,8 +13,8 @@
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_file.hpp"
-#include "common/masking/parties.hpp"
 #include "common/ranks/silo_job.hpp"
+#include "common/silos/parties.hpp"
 #include "report/page/page.hpp"
 
 namespace dpreduce {

@@ -8,7 +8,7 @@
 #include "commands/commands.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/standard_output.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/parties.hpp"
 #include "common/silos/handshake.hpp"
+#include "common/silos/parties.hpp"
 #include "fit/resolved_fit.hpp"
 #include "fit/silo_terms.hpp"
 #include "methods/fit_options.hpp"

@@ -4,7 +4,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/payload.hpp"
 #include "common/randomness/secure_bytes.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {

@@ -25,7 +25,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "common/masking/parties.hpp"
+#include "common/silos/parties.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
 #include "network/party_line.hpp"

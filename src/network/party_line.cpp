@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 

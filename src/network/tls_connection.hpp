@@ -15,7 +15,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
-#include "common/masking/parties.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 

@@ -13,10 +13,10 @@
 
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
-#include "common/masking/masked_sum.hpp"
-#include "common/masking/payload.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/private_file.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/payload.hpp"
 #include "fit/silo_plan.hpp"
 
 namespace dpreduce {

@@ -36,8 +36,8 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/key_agreement.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/key_agreement.hpp"
+#include "common/silos/parties.hpp"
 #include "travel/traveling_plan.hpp"
 
 namespace dpreduce {

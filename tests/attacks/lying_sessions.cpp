@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/masking_coordinator.hpp"
+#include "common/silos/masking_coordinator.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,8 +8,8 @@
 #include "commands/job.hpp"
 #include "commands/network_party.hpp"
 #include "common/base/output_file.hpp"
-#include "common/masking/parties.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "common/silos/parties.hpp"
 #include "tests/attacks/lying_sessions.hpp"
 #include "tests/cli/silo_test.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/parties.hpp"
 #include "network/link_message.hpp"
 #include "network/party_line.hpp"
 #include "network/tls_connection.hpp"

@@ -2,8 +2,8 @@
 // proved itself and sends what no party sends.
 #include <openssl/ssl.h>
 
-#include "common/masking/payload.hpp"
 #include "common/randomness/secure_bytes.hpp"
+#include "common/silos/payload.hpp"
 #include "tests/common/silos/lying_coordinator.hpp"
 #include "tests/network/network_parties.hpp"
 

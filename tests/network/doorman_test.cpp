@@ -5,7 +5,7 @@
 #include <boost/asio/read.hpp>
 #include <openssl/ssl.h>
 
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 #include "tests/network/network_parties.hpp"
 #include "tests/slow_tests.hpp"
 

@@ -1,7 +1,7 @@
 #include "network/link_message.hpp"
 
 #include "common/base/error.hpp"
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::link_message_test {

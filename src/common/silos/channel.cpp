@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {

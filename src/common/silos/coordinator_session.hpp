@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/masking_coordinator.hpp"
 #include "common/silos/channel.hpp"
+#include "common/silos/masking_coordinator.hpp"
 #include "common/silos/silo_session.hpp"
 
 namespace dpreduce {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 namespace {

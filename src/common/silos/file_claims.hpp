@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/key_agreement.hpp"
+#include "common/silos/key_agreement.hpp"
 
 namespace dpreduce {
 

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "common/base/described_types.hpp"
-#include "common/masking/key_agreement.hpp"
-#include "common/masking/sealed_box.hpp"
+#include "common/silos/key_agreement.hpp"
+#include "common/silos/sealed_box.hpp"
 
 namespace dpreduce {
 

@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/key_agreement.hpp"
-#include "common/masking/parties.hpp"
-#include "common/masking/payload.hpp"
 #include "common/silos/frame.hpp"
+#include "common/silos/key_agreement.hpp"
+#include "common/silos/parties.hpp"
+#include "common/silos/payload.hpp"
 #include "common/silos/wire.hpp"
 
 namespace dpreduce {

@@ -30,7 +30,7 @@
 
 #include "common/base/described_types.hpp"
 #include "common/base/error.hpp"
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "common/masking/masking_silo.hpp"
 #include "common/silos/frame.hpp"
+#include "common/silos/masking_silo.hpp"
 
 namespace dpreduce {
 

@@ -1,7 +1,7 @@
 // The stories by which a coordinator opened a silo as long as lists of silos were not agreed on.
 #pragma once
 
-#include "common/masking/neighbor_graph.hpp"
+#include "common/silos/neighbor_graph.hpp"
 #include "tests/common/silos/lied_to_attempt.hpp"
 #include "tests/testing.hpp"
 

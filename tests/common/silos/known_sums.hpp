@@ -13,7 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/shamir.hpp"
+#include "common/silos/shamir.hpp"
 #include "tests/common/silos/silo_parties.hpp"
 #include "tests/testing.hpp"
 

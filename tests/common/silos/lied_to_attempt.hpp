@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/base/error.hpp"
-#include "common/masking/mask_stream.hpp"
+#include "common/silos/mask_stream.hpp"
 #include "common/silos/silo_sum.hpp"
 #include "tests/common/silos/known_sums.hpp"
 #include "tests/common/silos/story.hpp"

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/masking/masking_coordinator.hpp"
-#include "common/masking/masking_silo.hpp"
 #include "common/silos/channel.hpp"
 #include "common/silos/handshake.hpp"
+#include "common/silos/masking_coordinator.hpp"
+#include "common/silos/masking_silo.hpp"
 #include "common/silos/silo_session.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,7 @@
 // Masked sums over a wire in memory, without faults.
-#include "common/masking/masked_sum.hpp"
+#include "common/silos/masked_sum.hpp"
 
-#include "common/masking/mask_stream.hpp"
+#include "common/silos/mask_stream.hpp"
 #include "tests/common/silos/memory_wire.hpp"
 #include "tests/testing.hpp"
 

@@ -1,7 +1,7 @@
 // Silos 1 to k with identities and pairwise secrets, without the handshake that gives them; serves many runs.
 #pragma once
 
-#include "common/masking/masking_silo.hpp"
+#include "common/silos/masking_silo.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {

@@ -1,4 +1,4 @@
-#include "common/masking/neighbor_graph.hpp"
+#include "common/silos/neighbor_graph.hpp"
 
 #include "tests/testing.hpp"
 

@@ -11,11 +11,11 @@
 #include <map>
 #include <optional>
 
-#include "common/masking/list_agreement.hpp"
-#include "common/masking/mask_stream.hpp"
-#include "common/masking/masked_sum.hpp"
-#include "common/masking/neighbor_graph.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/list_agreement.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/neighbor_graph.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "common/masking/masking_silo.hpp"
+#include "common/silos/masking_silo.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/sealed_box.hpp"
+#include "common/silos/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/masking/parties.hpp"
+#include "common/silos/parties.hpp"
 
 #include <sys/stat.h>
 

@@ -31,10 +31,10 @@
 #include <string_view>
 #include <vector>
 
-#include "common/masking/key_agreement.hpp"
-#include "common/masking/mask_stream.hpp"
-#include "common/masking/payload.hpp"
-#include "common/masking/shamir.hpp"
+#include "common/silos/key_agreement.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/payload.hpp"
+#include "common/silos/shamir.hpp"
 
 namespace dpreduce {
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <string_view>
 
-#include "common/masking/parties.hpp"
 #include "common/randomness/secure_bytes.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "common/masking/list_agreement.hpp"
+#include "common/silos/list_agreement.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/masking/masked_sum.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "common/masking/payload.hpp"
+#include "common/silos/payload.hpp"
 
 #include "common/base/error.hpp"
 

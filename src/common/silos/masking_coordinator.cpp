@@ -1,4 +1,4 @@
-#include "common/masking/masking_coordinator.hpp"
+#include "common/silos/masking_coordinator.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/masking/mask_stream.hpp"
+#include "common/silos/mask_stream.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/masking/sealed_box.hpp"
+#include "common/silos/sealed_box.hpp"
 
 #include <array>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "common/masking/mask_stream.hpp"
+#include "common/silos/mask_stream.hpp"
 
 #include <algorithm>
 #include <array>

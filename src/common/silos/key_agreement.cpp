@@ -1,4 +1,4 @@
-#include "common/masking/key_agreement.hpp"
+#include "common/silos/key_agreement.hpp"
 
 #include <array>
 #include <string>

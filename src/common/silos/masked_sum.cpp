@@ -1,10 +1,10 @@
-#include "common/masking/masked_sum.hpp"
+#include "common/silos/masked_sum.hpp"
 
 #include <algorithm>
 #include <functional>
 
 #include "common/base/error.hpp"
-#include "common/masking/shamir.hpp"
+#include "common/silos/shamir.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "common/masking/shamir.hpp"
+#include "common/silos/shamir.hpp"
 
 #include "tests/testing.hpp"
 

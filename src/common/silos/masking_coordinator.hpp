@@ -13,10 +13,10 @@
 #include <set>
 #include <span>
 
-#include "common/masking/list_agreement.hpp"
-#include "common/masking/masked_sum.hpp"
-#include "common/masking/neighbor_graph.hpp"
-#include "common/masking/parties.hpp"
+#include "common/silos/list_agreement.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/neighbor_graph.hpp"
+#include "common/silos/parties.hpp"
 
 namespace dpreduce {
 
