@@ -4,7 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "common/silos/channel.hpp"
+#include "common/silos/frame.hpp"
 #include "common/silos/mask_stream.hpp"
 #include "common/silos/masked_sum.hpp"
 

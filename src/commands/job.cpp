@@ -79,11 +79,8 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size) {
                                with_rank(options.identity, static_cast<std::size_t>(rank)),
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
-  const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
-  SiloEntry entry{terms, std::move(roster), std::move(identity), timeout};
-  if (options.patience_seconds) {
-    entry.patience = std::chrono::milliseconds(std::llround(1000.0 * *options.patience_seconds));
-  }
+  SiloEntry entry{terms, std::move(roster), std::move(identity), milliseconds_of(options.timeout_seconds)};
+  if (options.patience_seconds) entry.patience = milliseconds_of(*options.patience_seconds);
   entry.over_network = options.over_network;
   return entry;
 }
@@ -98,12 +95,9 @@ LineTerms line_of(const SiloOptions& options) {
 
 std::string role_of(const SiloEntry& entry, int rank) {
   const std::string role =
-      rank == 0
-          ? fmt::format("coordinator of {} silos", entry.terms.silos)
-          : fmt::format(
-                "silo {}{} of {}", rank,
-                entry.roster ? fmt::format(" ({})", entry.roster->members[static_cast<std::size_t>(rank)].name) : "",
-                entry.terms.silos);
+      rank == 0 ? fmt::format("coordinator of {} silos", entry.terms.silos)
+                : fmt::format("{} of {}", entry.roster.value_or(Roster{}).party_text(static_cast<std::uint32_t>(rank)),
+                              entry.terms.silos);
   return fmt::format("start: dpreduce {}, {}, threshold {}, {} colluding; identity {} ({})", version(), role,
                      entry.terms.threshold, entry.terms.colluding, to_hex(entry.identity.public_key()),
                      entry.roster ? "roster" : "ephemeral: a simulation");
@@ -233,17 +227,33 @@ int run_job(const CommandEntry& root, const std::vector<std::string>& arguments,
   }
 }
 
+std::string words_of(const PeerFailed& failure) {
+  return failure.rank == 0 ? std::string("the coordinator is gone, or has given the run up")
+                           : fmt::format("silo {} has ended the run; its own log says why", failure.rank);
+}
+
+void run_logged(PartyLog& log, const std::function<void()>& work) {
+  const auto end = [&](ExitCode code, const std::string& how) {
+    log.line(fmt::format("end: exit code {}: {}", static_cast<int>(code), how));
+  };
+  try {
+    work();
+  } catch (const PeerFailed& failure) {
+    end(failure.code(), words_of(failure));
+    throw;
+  } catch (const Error& error) {
+    end(error.code(), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    end(ExitCode::kInternal, error.what());
+    throw;
+  }
+  end(ExitCode::kDone, "done");
+}
+
 int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size, const SessionMaker& maker) {
   PartyLog log;
   bool has_entered = false;
-  const auto end = [&](ExitCode code, const std::string& how) {
-    log.line(fmt::format("end: exit code {}{}{}", static_cast<int>(code), how.empty() ? "" : ": ", how));
-    return static_cast<int>(code);
-  };
-  const auto end_with_error = [&](ExitCode code, const char* message) {
-    report_error(message, code);
-    return end(code, message);
-  };
   try {
     const FitCommand fit = command_of_party(dpreduce_command(), arguments, rank);
     if (fit.options.output.dry_run) {
@@ -251,23 +261,24 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
           "--dry-run with --secure-aggregation: a silo's is started by itself, without mpirun, with its --silo-config");
     }
     log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
-    SiloParty party(wire, rank, size, fit.options, log, maker);
-    has_entered = true;
-    fit(party.ranks());
-    return end(ExitCode::kDone, "done");
+    run_logged(log, [&] {
+      SiloParty party(wire, rank, size, fit.options, log, maker);
+      has_entered = true;
+      fit(party.ranks());
+    });
+    return static_cast<int>(ExitCode::kDone);
   } catch (const PeerFailed& failure) {
-    return end(failure.code(), failure.rank == 0 ? std::string("the coordinator is gone, or has given the run up")
-                                                 : fmt::format("silo {} has ended the run", failure.rank));
+    return static_cast<int>(failure.code());
   } catch (const Error& error) {
     // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now;
     // a silo writes it into its own log and prints nothing.
     const bool is_reported =
         !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
-    return is_reported ? end(error.code(), error.what()) : end_with_error(error.code(), error.what());
+    return is_reported ? static_cast<int>(error.code()) : report_error(error.what(), error.code());
   } catch (const std::bad_alloc&) {
-    return end_with_error(ExitCode::kInternal, "out of memory; use a smaller --memory");
+    return report_error("out of memory; use a smaller --memory", ExitCode::kInternal);
   } catch (const std::exception& error) {
-    return end_with_error(ExitCode::kInternal, error.what());
+    return report_error(error.what(), ExitCode::kInternal);
   }
 }
 

@@ -1,6 +1,9 @@
 // One rank of a job, or one party among silos, from its arguments to its exit code.
 #pragma once
 
+#include <chrono>
+#include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +54,16 @@ class SiloParty {
   LoggedWire logged_;
   std::optional<Communicator> ranks_;
 };
+
+inline std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(std::llround(1e3 * seconds));
+}
+
+/// Why the run has ended, to a party whose own error it is not.
+std::string words_of(const PeerFailed& failure);
+
+/// Runs `work`, and writes how it has ended as the last line of the party's log. Throws what `work` throws.
+void run_logged(PartyLog& log, const std::function<void()>& work);
 
 /// Prints the message on standard error, as every message of the program begins. Returns the code as main does.
 int report_error(const char* message, ExitCode code);

@@ -59,10 +59,6 @@ void require_fit_for_network(const OptionTable& options, const std::string& comm
   }
 }
 
-std::chrono::milliseconds milliseconds_of(double seconds) {
-  return std::chrono::milliseconds(std::llround(1e3 * seconds));
-}
-
 // Who this party is: its number in the roster.
 std::uint32_t number_of(const Identity& identity, const Roster& roster, const NetworkParty& party) {
   const SiloOptions& silos = party.fit.silos;
@@ -244,24 +240,10 @@ void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
   }
   if (fit.output.dry_run) return preview(*this);
   PartyLog log(fit.silos.log);
-  const auto end = [&](ExitCode code, const std::string& how) {
-    log.line(fmt::format("end: exit code {}: {}", static_cast<int>(code), how));
-  };
   try {
-    NetworkRun(*this, log).run(maker);
-    end(ExitCode::kDone, "done");
+    run_logged(log, [&] { NetworkRun(*this, log).run(maker); });
   } catch (const PeerFailed& failure) {
-    const std::string how = failure.rank == 0
-                                ? std::string("the coordinator is gone, or has given the run up")
-                                : fmt::format("silo {} has ended the run; its own log says why", failure.rank);
-    report_error(how.c_str(), failure.code());
-    end(failure.code(), how);
-    throw;
-  } catch (const Error& error) {
-    end(error.code(), error.what());
-    throw;
-  } catch (const std::exception& error) {
-    end(ExitCode::kInternal, error.what());
+    report_error(words_of(failure).c_str(), failure.code());
     throw;
   }
 }

@@ -14,7 +14,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "network/link_message.hpp"
+#include "network/party_line.hpp"
 #include "network/tls_connection.hpp"
 
 namespace dpreduce {

@@ -67,7 +67,8 @@ int run_on(NetworkWire& wire, const std::function<int(Wire& wire)>& party) {
 
 int run_on_job_wire(const JobPlace& place, const std::function<int(Wire& wire)>& party) {
   const Identity own = Identity::generate();
-  NetworkTerms terms{.self = static_cast<std::uint32_t>(place.rank), .run_timeout = kWithoutEnd, .is_of_job = true};
+  NetworkTerms terms{
+      .roster = {}, .self = static_cast<std::uint32_t>(place.rank), .run_timeout = kWithoutEnd, .is_of_job = true};
   for (const std::string& key : place.exchange(to_hex(own.public_key()))) {
     // Nobody has the key of one that has ended.
     terms.roster.members.push_back({"", public_key_of_hex(key).value_or(Identity::generate().public_key())});

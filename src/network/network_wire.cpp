@@ -92,9 +92,7 @@ void NetworkWire::tick() {
 }
 
 std::string NetworkWire::name_of(std::uint32_t party) const {
-  if (party == 0) return "the coordinator";
-  const std::string& name = terms_.roster.members[party].name;
-  return name.empty() ? fmt::format("silo {}", party) : fmt::format("silo {} ({})", party, name);
+  return party == 0 ? "the coordinator" : terms_.roster.party_text(party);
 }
 
 void NetworkWire::log(const std::string& text) const {

@@ -10,7 +10,6 @@
 
 #include "common/base/error.hpp"
 #include "common/silos/parties.hpp"
-#include "network/link_message.hpp"
 #include "network/party_line.hpp"
 #include "network/tls_connection.hpp"
 

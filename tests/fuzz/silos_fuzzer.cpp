@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/silos/channel.hpp"
+#include "common/silos/frame.hpp"
 #include "common/silos/handshake.hpp"
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/masking_silo.hpp"

@@ -74,14 +74,21 @@ void expect_farewell(Wire& wire, std::uint32_t of) {
   EXPECT_EQ(message->from, of);
 }
 
-Party answering(std::size_t silos) {
-  return [silos](Wire& wire) {
-    for (std::size_t silo = 0; silo < silos; ++silo) {
+// Answers so many questions, and hears of the end of those silos.
+Party answering(std::size_t questions, std::vector<std::uint32_t> ending = {}) {
+  return [questions, ending](Wire& wire) {
+    std::vector<std::uint32_t> ended;
+    for (std::size_t come = 0; come < questions + ending.size(); ++come) {
       const std::optional<Message> message = next_of(wire);
-      if (!message || message->is_farewell) return 1;
-      wire.send(message->from, message->bytes);
+      if (!message) return 1;
+      if (message->is_farewell) {
+        ended.push_back(message->from);
+      } else {
+        wire.send(message->from, message->bytes);
+      }
     }
-    return 0;
+    for (const std::uint32_t silo : ended) wire.send(silo, message_of(1));  // to nobody
+    return ended == ending ? 0 : 1;
   };
 }
 
@@ -100,27 +107,19 @@ TEST(JobWire, PartiesFindAndUnderstandEachOther) {
 }
 
 TEST(JobWire, WhoeverEndsIsGoneForTheOthersAtOnce) {
-  const Party coordinator = [](Wire& wire) {
-    expect_farewell(wire, 2);
-    wire.send(2, message_of(1));  // to nobody
-    return answering(1)(wire);
-  };
   const Party waiting = [](Wire& wire) {
     const int code = asking(1)(wire);
     expect_farewell(wire, 0);
     wire.send(0, message_of(2));
     return code;
   };
-  EXPECT_THAT(run_all({coordinator, waiting, [](Wire&) { return 7; }}), ElementsAre("code 0", "code 0", "code 7"));
+  EXPECT_THAT(run_all({answering(1, {2}), waiting, [](Wire&) { return 7; }}),
+              ElementsAre("code 0", "code 0", "code 7"));
 }
 
 TEST(JobWire, NobodyWaitsForAPartyThatHasEndedBefore) {
   const auto began = WireClock::now();
-  const Party coordinator = [](Wire& wire) {
-    expect_farewell(wire, 2);
-    return answering(1)(wire);
-  };
-  EXPECT_THAT(run_all({coordinator, asking(1), nullptr}), ElementsAre("code 0", "code 0", ""));
+  EXPECT_THAT(run_all({answering(1, {2}), asking(1), nullptr}), ElementsAre("code 0", "code 0", ""));
   EXPECT_LT(WireClock::now() - began, std::chrono::seconds(15));
   EXPECT_THAT(run_all({nullptr, asking(1), asking(2)}), ElementsAre("", "party 0 is gone", "party 0 is gone"));
 }

@@ -1,7 +1,6 @@
-#include "network/link_message.hpp"
-
 #include "common/base/error.hpp"
 #include "common/silos/payload.hpp"
+#include "network/party_line.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::link_message_test {

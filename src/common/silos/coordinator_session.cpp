@@ -41,11 +41,6 @@ void CoordinatorSession::require_enough(std::size_t silos) const {
                                        entry_.terms.silos, entry_.terms.threshold, reasons));
 }
 
-std::string CoordinatorSession::name_of(std::uint32_t silo) const {
-  const std::string& name = roster_.members[silo].name;
-  return name.empty() ? fmt::format("silo {}", silo) : fmt::format("silo {} ({})", silo, name);
-}
-
 void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::string& reason) {
   left_.erase(std::remove(left_.begin(), left_.end(), silo), left_.end());
   lost_.push_back({silo, name_of(silo), std::string(to_string(due)), round_, reason});

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/silos/channel.hpp"
+#include "common/silos/frame.hpp"
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/silo_session.hpp"
 
@@ -68,7 +68,7 @@ class CoordinatorSession {
   const std::vector<std::uint32_t>& left() const { return left_; }
   const std::vector<LostSilo>& lost() const { return lost_; }
   /// "silo 3", with its name in the roster where it has one: "silo 3 (north)".  @pre of the run, once it is connected.
-  std::string name_of(std::uint32_t silo) const;
+  std::string name_of(std::uint32_t silo) const { return roster_.party_text(silo); }
   /// The silos whose statistics the last sum holds.
   const std::vector<std::uint32_t>& last_summed() const { return last_summed_; }
   /// What each kind of message has cost, by its name.

@@ -1,49 +1,20 @@
 #include "common/silos/frame.hpp"
 
-#include <algorithm>
-#include <array>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::array<std::byte, 4> kMagic{std::byte{'d'}, std::byte{'p'}, std::byte{'F'}, std::byte{'1'}};
-using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+constexpr std::string_view kMagic = "dpF1";
 
-void put(std::span<std::byte> bytes, std::uint64_t number) {
-  for (std::size_t place = 0; place < bytes.size(); ++place)
-    bytes[place] = static_cast<std::byte>(number >> (8 * place));
-}
-
-std::uint64_t number_in(std::span<const std::byte> bytes) {
-  std::uint64_t number = 0;
-  for (std::size_t place = 0; place < bytes.size(); ++place) {
-    number |= std::to_integer<std::uint64_t>(bytes[place]) << (8 * place);
-  }
-  return number;
-}
-
-HeaderBytes bytes_of(const FrameHeader& header) {
-  HeaderBytes bytes{};
-  const std::span<std::byte> all(bytes);
-  std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
-  put(all.subspan(4, 1), static_cast<std::uint64_t>(header.kind));
-  put(all.subspan(5, 4), header.sender);
-  put(all.subspan(9, 4), header.receiver);
-  put(all.subspan(13, 8), header.round);
-  put(all.subspan(21, 8), header.sequence);
-  return bytes;
-}
-
-std::array<std::byte, kHeaderBytes + sizeof(RunId)> associated_data(std::span<const std::byte> header,
-                                                                    const RunId& run) {
-  std::array<std::byte, kHeaderBytes + sizeof(RunId)> data{};
-  std::copy(header.begin(), header.end(), data.begin());
-  std::copy(run.begin(), run.end(), data.begin() + kHeaderBytes);
-  return data;
+std::vector<std::byte> associated_data(std::span<const std::byte> header, const RunId& run) {
+  return PayloadWriter().bytes(header).bytes(run).take();
 }
 
 [[noreturn]] void refuse(const FrameHeader& expected, const std::string& fault) {
@@ -54,23 +25,30 @@ std::array<std::byte, kHeaderBytes + sizeof(RunId)> associated_data(std::span<co
 
 }  // namespace
 
+std::vector<std::byte> bytes_of(const FrameHeader& header) {
+  PayloadWriter writer;
+  writer.text(kMagic).number(static_cast<std::uint64_t>(header.kind), 1).u32(header.sender).u32(header.receiver);
+  return writer.u64(header.round).u64(header.sequence).take();
+}
+
 std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame) {
   if (frame.size() < kHeaderBytes + kTagBytes || frame.size() > kLargestFrame) return std::nullopt;
-  if (!std::equal(kMagic.begin(), kMagic.end(), frame.begin())) return std::nullopt;
-  const auto kind = static_cast<FrameKind>(frame[4]);
-  if (to_string(kind) == "unknown") return std::nullopt;
-  return FrameHeader{kind, static_cast<std::uint32_t>(number_in(frame.subspan(5, 4))),
-                     static_cast<std::uint32_t>(number_in(frame.subspan(9, 4))), number_in(frame.subspan(13, 8)),
-                     number_in(frame.subspan(21, 8))};
+  PayloadReader reader(frame);
+  if (text_in(reader.bytes(kMagic.size())) != kMagic) return std::nullopt;
+  FrameHeader header{
+      .kind = static_cast<FrameKind>(reader.number(1)), .sender = reader.u32(), .receiver = reader.u32()};
+  header.round = reader.u64();
+  header.sequence = reader.u64();
+  return to_string(header.kind) == "unknown" ? std::nullopt : std::optional(header);
 }
 
 std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const FrameHeader& header,
                                   std::span<const std::byte> payload) {
   DPREDUCE_ASSERT(payload.size() <= kLargestPayload);
-  const HeaderBytes bytes = bytes_of(header);
-  std::vector<std::byte> frame(kHeaderBytes + payload.size() + kTagBytes);
-  std::copy(bytes.begin(), bytes.end(), frame.begin());
-  key.seal(header.sequence, associated_data(bytes, run), payload, std::span(frame).subspan(kHeaderBytes));
+  std::vector<std::byte> frame = bytes_of(header);
+  const std::vector<std::byte> associated = associated_data(frame, run);
+  frame.resize(kHeaderBytes + payload.size() + kTagBytes);
+  key.seal(header.sequence, associated, payload, std::span(frame).subspan(kHeaderBytes));
   return frame;
 }
 
@@ -113,6 +91,39 @@ std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, Frame
   }
   expected.kind = claimed->kind;
   return payload;
+}
+
+namespace {
+
+SealingKey key_of(std::span<const std::byte> secret, const RunId& run, std::uint32_t from, std::uint32_t to) {
+  return SealingKey(derive_key(secret, {run, 0, 0, "channel", from, to}));
+}
+
+}  // namespace
+
+Channel::Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer)
+    : run_(run),
+      own_(own),
+      peer_(peer),
+      sending_(key_of(secret, run, own, peer)),
+      receiving_(key_of(secret, run, peer, own)) {}
+
+std::vector<std::byte> Channel::seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload) {
+  return seal_frame(sending_, run_, {kind, own_, peer_, round, sent_++}, payload);
+}
+
+OpenedMessage Channel::open(std::uint64_t round, std::span<const std::byte> frame) {
+  FrameHeader expected{FrameKind::kOffer, peer_, own_, round, received_};
+  std::vector<std::byte> payload = open_frame(receiving_, run_, expected, frame);
+  ++received_;
+  return {expected.kind, std::move(payload)};
+}
+
+void Transcript::add(FrameKind kind, std::uint64_t round, std::span<const std::byte> bytes) {
+  constexpr std::string_view kDomain = "dpreduce told v1";
+  PayloadWriter writer;
+  writer.text(kDomain).bytes(digest_).u64(round).u32(static_cast<std::uint32_t>(kind));
+  digest_ = sha256(writer.u64(bytes.size()).bytes(bytes).take());
 }
 
 }  // namespace dpreduce

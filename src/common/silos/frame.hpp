@@ -9,7 +9,7 @@
 //    29  payload       n   AES-256-GCM, n <= kLargestPayload
 //   29+n tag          16   over payload, header and run
 //
-// Numbers are little-endian. Key and nonce belong to one direction of one pair of parties in one run (channel.hpp). A
+// Numbers are little-endian. Key and nonce belong to one direction of one pair of parties in one run (below). A
 // frame is opened only where its header is exactly the one expected and its tag fits. No payload is read before that.
 #pragma once
 
@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "common/base/described_types.hpp"
+#include "common/silos/frame.hpp"
 #include "common/silos/key_agreement.hpp"
-#include "common/silos/sealed_box.hpp"
 
 namespace dpreduce {
 
@@ -77,6 +77,8 @@ inline constexpr std::size_t kHeaderBytes = 29;
 inline constexpr std::size_t kLargestPayload = (std::size_t{1} << 20) + 64;
 inline constexpr std::size_t kLargestFrame = kHeaderBytes + kLargestPayload + kTagBytes;
 
+std::vector<std::byte> bytes_of(const FrameHeader& header);
+
 /// The header that the bytes claim; nothing where they are too short, too long or no frame of this version.
 std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame);
 
@@ -91,5 +93,52 @@ std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected)
 /// set. Throws AggregationAborted naming sender, claim and fault.
 std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, FrameHeader& expected,
                                   std::span<const std::byte> frame);
+
+// The channel between two parties in one run: each direction has its own key, and message numbers that only rise.
+
+struct OpenedMessage {
+  FrameKind kind = FrameKind::kOffer;
+  std::vector<std::byte> payload;
+};
+
+class Channel {
+ public:
+  /// `secret` is what both parties derive from their keys of the run (key_agreement.hpp).
+  Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer);
+
+  std::vector<std::byte> seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload);
+
+  /// The next message of the peer. Throws AggregationAborted naming the fault: a replay, a reflection, another order or
+  /// length, a foreign key, another round. The channel must not be used after that.
+  OpenedMessage open(std::uint64_t round, std::span<const std::byte> frame);
+
+ private:
+  RunId run_;
+  std::uint32_t own_;
+  std::uint32_t peer_;
+  SealingKey sending_;
+  SealingKey receiving_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t received_ = 0;
+};
+
+// The coordinator's words in a run so far: every public value, in order, as one digest.
+//
+//     D_0 = 0        D_i = SHA-256("dpreduce told v1", D_(i-1), round, kind, length, bytes)
+//
+// Silos sign it with their lists before they mask and before they reveal (masked_sum.hpp). So all statistics of a
+// sum were computed at the same weights, centers and projections. Without that a coordinator could send all silos but
+// one a projection to zero, and the sum would be the statistic of that one.
+
+class Transcript {
+ public:
+  /// Adds the whole of what all silos receive in that round, however it is cut into messages.
+  void add(FrameKind kind, std::uint64_t round, std::span<const std::byte> bytes);
+
+  const PublicKey& digest() const { return digest_; }
+
+ private:
+  PublicKey digest_{};
+};
 
 }  // namespace dpreduce

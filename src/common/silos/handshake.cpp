@@ -35,9 +35,7 @@ std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::
 std::vector<std::byte> unsealed(FrameKind kind, std::uint32_t from, std::uint32_t to,
                                 std::span<const std::byte> payload) {
   PayloadWriter writer;
-  writer.text("dpF1");
-  const std::byte kind_byte{static_cast<std::uint8_t>(kind)};
-  writer.bytes({&kind_byte, 1}).u32(from).u32(to).u64(0).u64(0).bytes(payload);
+  writer.bytes(bytes_of({kind, from, to, 0, 0})).bytes(payload);
   return writer.bytes(std::vector<std::byte>(kTagBytes)).take();
 }
 

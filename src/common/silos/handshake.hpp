@@ -3,7 +3,7 @@
 //     offer    coordinator -> silo   protocol, version, run, terms, digests of options and roster, identity, key of the
 //                                    run; signed
 //     hello    silo -> coordinator   identity, key of the run; signed together with the offer
-//     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
+//     members  coordinator -> silo   everyone's hello, sealed from here on (frame.hpp)
 //
 // Both are signed together with what binds their line (wire.hpp): on another line, or in another run, they are worth
 // nothing. Offer and hello have a fixed length and are used only after their signature has been verified. With a roster
@@ -100,7 +100,7 @@ bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo);
 //
 // Nobody takes a plan from another party. A silo goes on only where every party that is left has signed the digest of
 // this silo's own plan, and sums only with these: a share of noise that is smaller than this silo counts on would take
-// from its own guarantee. The second message is part of the transcript (channel.hpp), so that later signatures cover
+// from its own guarantee. The second message is part of the transcript (frame.hpp), so that later signatures cover
 // it.
 
 /// The digest, and the party's signature on run, party and digest.

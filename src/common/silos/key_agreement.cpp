@@ -1,6 +1,7 @@
 #include "common/silos/key_agreement.hpp"
 
 #include <array>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,21 +10,13 @@
 #include <openssl/kdf.h>
 
 #include "common/randomness/openssl_handles.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kAgreementKeyBytes = 32;
 constexpr std::string_view kKeyDomain = "dpreduce silos v1";
-
-void append(std::vector<std::byte>& bytes, std::uint64_t number) {
-  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<std::byte>(number >> shift));
-}
-
-void append(std::vector<std::byte>& bytes, std::string_view text) {
-  append(bytes, std::uint64_t{text.size()});
-  for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
-}
 
 }  // namespace
 
@@ -80,13 +73,10 @@ bool gives_secret(const PublicKey& key) {
 }
 
 SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyContext& context) {
-  std::vector<std::byte> info;
-  append(info, kKeyDomain);
-  append(info, context.round);
-  append(info, context.attempt);
-  append(info, context.purpose);
-  append(info, context.from);
-  append(info, context.to);
+  PayloadWriter writer;
+  writer.u64(kKeyDomain.size()).text(kKeyDomain).u64(context.round).u64(context.attempt);
+  writer.u64(context.purpose.size()).text(context.purpose).u64(context.from).u64(context.to);
+  const std::vector<std::byte> info = writer.take();
   // Fetched once: fetching takes longer than a derivation, and each pair of neighbors needs several.
   static const OpenSslPtr<EVP_KDF> hkdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
   const OpenSslPtr<EVP_KDF_CTX> derivation(EVP_KDF_CTX_new(hkdf.get()));
@@ -102,6 +92,79 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
                       EVP_KDF_derive(derivation.get(), openssl_bytes(key.data()), key.size(), parameters.data()) == 1,
                   "no HKDF-SHA256");
   return key;
+}
+
+namespace {
+
+constexpr std::size_t kBoxKeyBytes = 32;
+
+std::array<unsigned char, 12> nonce_of(std::uint64_t number) {
+  std::array<unsigned char, 12> nonce{};
+  for (std::size_t place = 0; place < 8; ++place) nonce[4 + place] = static_cast<unsigned char>(number >> (8 * place));
+  return nonce;
+}
+
+bool fits_an_int(std::size_t size) {
+  return size <= static_cast<std::size_t>(std::numeric_limits<int>::max());
+}
+
+}  // namespace
+
+void SealingKey::FreeCipher::operator()(evp_cipher_ctx_st* context) const noexcept {
+  EVP_CIPHER_CTX_free(context);
+}
+
+SealingKey::~SealingKey() = default;
+
+SealingKey::SealingKey(std::span<const std::byte> key)
+    : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {
+  DPREDUCE_ASSERT(key.size() == kBoxKeyBytes);
+  require_openssl(
+      encryption_ != nullptr && decryption_ != nullptr &&
+          EVP_EncryptInit_ex(encryption_.get(), EVP_aes_256_gcm(), nullptr, openssl_bytes(key.data()), nullptr) == 1 &&
+          EVP_DecryptInit_ex(decryption_.get(), EVP_aes_256_gcm(), nullptr, openssl_bytes(key.data()), nullptr) == 1,
+      "no AES-256-GCM");
+}
+
+void SealingKey::seal(std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> plain,
+                      std::span<std::byte> sealed) const {
+  DPREDUCE_ASSERT(sealed.size() == plain.size() + kTagBytes && fits_an_int(sealed.size()));
+  EVP_CIPHER_CTX* cipher = encryption_.get();
+  int written = 0;
+  int rest = 0;
+  unsigned char none = 0;
+  const unsigned char* from = plain.empty() ? &none : openssl_bytes(plain.data());
+  require_openssl(EVP_EncryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
+                      EVP_EncryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
+                                        static_cast<int>(associated.size())) == 1 &&
+                      EVP_EncryptUpdate(cipher, openssl_bytes(sealed.data()), &written, from,
+                                        static_cast<int>(plain.size())) == 1 &&
+                      EVP_EncryptFinal_ex(cipher, openssl_bytes(sealed.data()) + plain.size(), &rest) == 1 &&
+                      EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, kTagBytes, sealed.data() + plain.size()) == 1,
+                  "AES-256-GCM");
+}
+
+bool SealingKey::open(std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> sealed,
+                      std::span<std::byte> plain) const {
+  DPREDUCE_ASSERT(sealed.size() == plain.size() + kTagBytes && fits_an_int(sealed.size()));
+  EVP_CIPHER_CTX* cipher = decryption_.get();
+  std::array<unsigned char, kTagBytes> tag{};
+  const auto tag_sent = sealed.last(kTagBytes);
+  for (std::size_t place = 0; place < kTagBytes; ++place) tag[place] = std::to_integer<unsigned char>(tag_sent[place]);
+  int written = 0;
+  int rest = 0;
+  unsigned char none[kTagBytes] = {};
+  unsigned char* to = plain.empty() ? none : openssl_bytes(plain.data());
+  require_openssl(
+      EVP_DecryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
+          EVP_DecryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
+                            static_cast<int>(associated.size())) == 1 &&
+          EVP_DecryptUpdate(cipher, to, &written, openssl_bytes(sealed.data()), static_cast<int>(plain.size())) == 1 &&
+          EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1,
+      "AES-256-GCM");
+  if (EVP_DecryptFinal_ex(cipher, to + plain.size(), &rest) == 1) return true;
+  cleanse(plain.data(), plain.size());
+  return false;
 }
 
 }  // namespace dpreduce

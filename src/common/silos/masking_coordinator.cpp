@@ -197,11 +197,10 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
                                      : AgreementKey::of_secret(std::span<const std::byte, 32>(secret)).public_key() ==
                                            advertised.mask_key);
   if (!fits) {
-    const std::string& name = roster_.members.at(silo).name;
     throw AggregationAborted(
-        fmt::format("silo {}{} has shared out another secret than it advertised: its mask cannot be taken off; start "
-                    "the run again without it",
-                    silo, name.empty() ? "" : fmt::format(" ({})", name)));
+        fmt::format("{} has shared out another secret than it advertised: its mask cannot be taken off; start the run "
+                    "again without it",
+                    roster_.party_text(silo)));
   }
   return secret;
 }

@@ -13,7 +13,6 @@
 #include <set>
 #include <span>
 
-#include "common/silos/list_agreement.hpp"
 #include "common/silos/masked_sum.hpp"
 #include "common/silos/neighbor_graph.hpp"
 #include "common/silos/parties.hpp"

@@ -131,6 +131,12 @@ void require_distinct(const std::vector<Member>& members, const std::string& pat
 
 }  // namespace
 
+std::string Roster::party_text(std::uint32_t party) const {
+  const std::string role = party == 0 ? "the coordinator" : fmt::format("silo {}", party);
+  const std::string name = party < members.size() ? members[party].name : "";
+  return name.empty() ? role : fmt::format("{} ({})", role, name);
+}
+
 PublicKey Roster::digest() const {
   std::string text = fmt::format("dpreduce roster v1\ndim {}\nclasses {}\n", dim, classes);
   for (const Member& member : members) text += fmt::format("{} {}\n", member.name, to_hex(member.key));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 #include <span>
@@ -69,6 +70,9 @@ struct Roster {
   std::vector<Member> members;  ///< [0] the coordinator, [i] silo i
 
   std::size_t silos() const { return members.size() - 1; }
+
+  /// "the coordinator", "silo 3"; with the name where there is one: "silo 3 (north)".
+  std::string party_text(std::uint32_t party) const;
 
   /// SHA-256 of everything in it: parties with different rosters find out.
   PublicKey digest() const;

@@ -108,12 +108,6 @@ void SiloSession::begin_run() {
   }
 }
 
-std::string SiloSession::name_of(std::uint32_t party) const {
-  const std::string& name = roster_.members[party].name;
-  const std::string role = party == 0 ? "the coordinator" : fmt::format("silo {}", party);
-  return name.empty() ? role : fmt::format("{} ({})", role, name);
-}
-
 // Notes which silos the coordinator names no more: all that a silo learns of the others.
 void SiloSession::note_present(const std::vector<std::uint32_t>& silos) {
   std::vector<std::uint32_t> gone;
@@ -122,7 +116,7 @@ void SiloSession::note_present(const std::vector<std::uint32_t>& silos) {
   present_ = silos;
   if (entry_.log == nullptr) return;
   for (const std::uint32_t silo : gone) {
-    entry_.log->line(fmt::format("round {}: without {} from here on", round_, name_of(silo)));
+    entry_.log->line(fmt::format("round {}: without {} from here on", round_, roster_.party_text(silo)));
   }
 }
 
@@ -265,9 +259,9 @@ void SiloSession::agree_on_plan(const PublicKey& plan) {
         present.size() < entry_.terms.threshold || !std::binary_search(present.begin(), present.end(), self_.number)) {
       throw AggregationAborted("the coordinator does not show the noise plans of silos that this run can have");
     }
-    take_signed_plan(reader, roster_.members[0].key, run_, 0, plan, name_of(0));
+    take_signed_plan(reader, roster_.members[0].key, run_, 0, plan, roster_.party_text(0));
     for (const std::uint32_t silo : present) {
-      take_signed_plan(reader, roster_.members[silo].key, run_, silo, plan, name_of(silo));
+      take_signed_plan(reader, roster_.members[silo].key, run_, silo, plan, roster_.party_text(silo));
     }
     reader.end();
     transcript_.add(FrameKind::kPlan, round_, opened.payload);

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/silos/channel.hpp"
+#include "common/silos/frame.hpp"
 #include "common/silos/handshake.hpp"
+#include "common/silos/masking_silo.hpp"
 #include "common/silos/party_log.hpp"
-#include "common/silos/silo_sum.hpp"
 #include "common/silos/wire.hpp"
 
 namespace dpreduce {
@@ -94,7 +94,6 @@ class SiloSession {
   void begin_run();
   void add_to_sum(std::span<const std::uint64_t> values);
   void refuse_run_end(const OpenedMessage& opened);
-  std::string name_of(std::uint32_t party) const;
   void note_present(const std::vector<std::uint32_t>& silos);
   void send_pieces(SiloSum& sum, std::span<const std::uint64_t> values);
 

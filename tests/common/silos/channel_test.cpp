@@ -1,7 +1,6 @@
-#include "common/silos/channel.hpp"
-
 #include "common/base/error.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "common/silos/frame.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::channel_test {

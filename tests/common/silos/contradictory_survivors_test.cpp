@@ -2,7 +2,7 @@
 // are.
 #include "tests/common/silos/contradictory_survivors.hpp"
 
-#include "common/silos/sealed_box.hpp"
+#include "common/silos/key_agreement.hpp"
 #include "tests/common/silos/lied_to_run.hpp"
 #include "tests/slow_tests.hpp"
 #include "tests/testing.hpp"

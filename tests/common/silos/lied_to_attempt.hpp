@@ -9,7 +9,7 @@
 
 #include "common/base/error.hpp"
 #include "common/silos/mask_stream.hpp"
-#include "common/silos/silo_sum.hpp"
+#include "common/silos/masking_silo.hpp"
 #include "tests/common/silos/known_sums.hpp"
 #include "tests/common/silos/story.hpp"
 #include "tests/testing.hpp"

@@ -7,7 +7,7 @@
 
 #include <list>
 
-#include "common/silos/channel.hpp"
+#include "common/silos/frame.hpp"
 #include "tests/common/silos/lied_to_attempt.hpp"
 
 namespace dpreduce {

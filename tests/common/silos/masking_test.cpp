@@ -1,9 +1,9 @@
 // Both sides of a masked sum, message by message: what each refuses, and that no silo's two secrets come together.
 
 #include "common/base/error.hpp"
+#include "common/silos/key_agreement.hpp"
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/masking_silo.hpp"
-#include "common/silos/sealed_box.hpp"
 #include "tests/common/silos/silo_parties.hpp"
 #include "tests/testing.hpp"
 

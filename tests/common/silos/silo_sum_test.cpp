@@ -1,7 +1,6 @@
 // A sum as a silo sees it: which messages it takes at which time, in which attempt.
-#include "common/silos/silo_sum.hpp"
-
 #include "common/base/error.hpp"
+#include "common/silos/masking_silo.hpp"
 #include "tests/common/silos/silo_parties.hpp"
 #include "tests/testing.hpp"
 
