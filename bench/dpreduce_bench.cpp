@@ -53,7 +53,6 @@ BenchOptions validated(BenchOptions options) {
   }
   require_classes(options.classes);
   require_option_between("--threads", options.threads, 1, kMostThreads);
-  require_option_positive("--sigma", options.sigma);
   return options;
 }
 
@@ -257,7 +256,7 @@ CommandEntry bench_command() {
 
   OptionTable& noise = add_bench(command, options, bench_noise, "noise", "exactly rounded Gaussian samples",
                                  "Examples:\n  dpreduce_bench noise --sigma 1048576 --count 10000000 --format json");
-  noise.number("--sigma", options->sigma, "standard deviation, lattice units");
+  noise.number("--sigma", options->sigma, "standard deviation, lattice units").positive();
   noise.count("--count", options->count, "samples");
   noise.count("--threads", options->threads, "threads");
 

@@ -5,6 +5,7 @@
 
 #include "commands/commands.hpp"
 #include "docs/generator/pages.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -47,6 +48,50 @@ std::string tables_of(const OptionTable& table) {
   return text;
 }
 
+std::string side(const std::string& words) {
+  return words.empty() ? "" : table_code(words);
+}
+
+// What goes with what, and what excludes what.
+std::string table_of_rules(const OptionTable& table) {
+  if (table.rules().empty()) return "";
+  std::string text =
+      "\n### Combinations\n\n| rule | option | other option | only where | but not where | because "
+      "|\n|---|---|---|---|---|---|\n";
+  std::vector<OptionRule> rows;  // those that differ in one side alone are one
+  for (const OptionRule& rule : table.rules()) {
+    const auto is_alike = [&](const OptionRule& row, const std::string& same, const std::string& own) {
+      return same == own && row.kind == rule.kind && row.reason == rule.reason && row.where == rule.where &&
+             row.unless == rule.unless;
+    };
+    if (!rows.empty() && is_alike(rows.back(), rows.back().first, rule.first)) {
+      rows.back().second += ", " + rule.second;
+    } else if (!rows.empty() && is_alike(rows.back(), rows.back().second, rule.second)) {
+      rows.back().first += ", " + rule.first;
+    } else {
+      rows.push_back(rule);
+    }
+  }
+  for (const OptionRule& rule : rows) {
+    const char* const relation = rule.kind == OptionRule::Kind::kNeeds      ? "goes with"
+                                 : rule.kind == OptionRule::Kind::kExcludes ? "not with"
+                                                                            : "both or none";
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", relation, side(rule.first), side(rule.second),
+                        side(rule.where), side(rule.unless), table_cell(rule.reason));
+  }
+  return text;
+}
+
+// Of a fit, whoever asks for it: its rules are checked once all that it is given is known.
+std::string rules_of(const CommandEntry& command) {
+  if (command.name != "fit") return table_of_rules(command.options);
+  FitOptions fit;
+  OptionTable table;
+  declare_fit(table, fit);
+  add_fit_rules(table, fit);
+  return table_of_rules(table);
+}
+
 std::string sentence(std::string help) {
   if (!help.empty()) help.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(help.front())));
   return help.ends_with('.') ? help : help + ".";
@@ -56,7 +101,7 @@ void append_command(const CommandEntry& command, const std::string& parents, std
   const std::string name = parents + command.name;
   if (!parents.empty()) {
     text += fmt::format("\n## {}\n\n{}\n", name, sentence(command.help));
-    text += tables_of(command.options);
+    text += tables_of(command.options) + rules_of(command);
     if (!command.footer.empty()) text += fmt::format("\n```text\n{}\n```\n", command.footer);
   }
   for (const CommandEntry& own : command.commands) append_command(own, name + " ", text);

@@ -21,8 +21,6 @@
 #include "audit/neighbor_rows.hpp"
 #include "audit/one_run_audit.hpp"
 #include "audit/release_audit.hpp"
-#include "commands/command_line/fit_options.hpp"
-#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
@@ -37,6 +35,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/fit_options.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
@@ -92,22 +91,8 @@ EvaluationOptions audited_evaluation() {
 }
 
 AuditOptions validated(AuditOptions options) {
-  if (options.fit.data.has_targets() && options.one_run) {
-    throw UsageError("audit --one-run --targets: numbers have no class sums; leave --one-run out");
-  }
-  if (options.fit.data.has_targets() && !method_entry(options.fit.method).takes_option("--targets")) {
-    throw UsageError(fmt::format("--targets goes with --method {}", methods_that_take("--targets")));
-  }
-  if (!method_entry(options.fit.method).trains) {
-    if (options.one_run) throw UsageError("audit --one-run: evaluate releases no class sums; leave --one-run out");
-    options.fit.evaluation = audited_evaluation();
-  }
+  if (!method_entry(options.fit.method).trains) options.fit.evaluation = audited_evaluation();
   if (method_entry(options.fit.method).chooses_public_rows) {
-    if (options.one_run) {
-      throw UsageError(fmt::format(
-          "audit --one-run --method {}: a choice among public rows releases no class sums; leave --one-run out",
-          options.fit.method.name));
-    }
     options.fit.data.public_x = {"public rows of the audit"};
     options.fit.rows.normalize = Normalize::kL2;  // what rows are compared by
   }
@@ -115,27 +100,8 @@ AuditOptions validated(AuditOptions options) {
     options.fit.rows.normalize =
         Normalize::kL2;  // whitened rows are short where they are only clipped, and hide a canary
   }
-  require_both_or_none("--train-x", !options.fit.data.train.x.empty(), "--train-y", !options.fit.data.train.y.empty());
-  if (!options.fit.data.train.x.empty() && !options.one_run) {
-    throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");
-  }
-  if (options.fit.data.rows_per_person) {
-    require_option_between("--rows-per-person", static_cast<double>(*options.fit.data.rows_per_person), 1,
-                           kMostRowsOfCanary);
-    options.fit.data.train.person = {"persons of the audit"};
-  }
-  if (const auto silos = options.fit.silos.silos_per_person) {
-    require_option_between("--silos-per-person", *silos, kSilosOfCanary, kMostSilosOfPerson);
-    if (options.one_run || options.fit.method.batch) {
-      throw UsageError("audit --silos-per-person: goes with whole runs on all rows; leave --one-run and --batch out");
-    }
-    if (!options.fit.data.rows_per_person) throw UsageError("audit --silos-per-person: goes with --rows-per-person");
-    options.fit.silos.under_engine = true;  // the audit's own
-  }
-  require_option_between("--confidence", options.confidence, 0.5, kLargestConfidence);
-  if (options.trials)
-    require_option_between("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
-  require_option_between("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
+  if (options.fit.data.rows_per_person) options.fit.data.train.person = {"persons of the audit"};
+  if (options.fit.silos.silos_per_person) options.fit.silos.under_engine = true;  // the audit's own
   if (options.fit.data.has_targets()) options.fit.data.classes = 0;
   options.fit = validated(std::move(options.fit));
   return options;
@@ -390,19 +356,25 @@ CommandEntry audit_command() {
       .count("--rows-per-person", options->fit.data.rows_per_person,
              "the claim is about a person, whose rows count for so many together: canaries are whole persons with more "
              "rows than that, on several ranks")
+      .from(1, kMostRowsOfCanary)
       .typed("B");
   table
       .count("--silos-per-person", options->fit.silos.silos_per_person,
              "the claim is about silos, each of which holds a person to B over so many: canaries have rows in three")
+      .from(kSilosOfCanary, kMostSilosOfPerson)
       .typed("S");
-  table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
-  table.count("--trials", options->trials,
-              "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
-              "where rows are whitened)");
+  table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this")
+      .from(0.5, kLargestConfidence);
+  table
+      .count("--trials", options->trials,
+             "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes where "
+             "rows are whitened)")
+      .from(kFewestTrials, kMostTrials);
   table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);
   table.count("--canaries", options->canaries, "each in or out by a fair coin; they hide each other beyond K times d")
+      .from(kFewestCanaries, kMostCanaries)
       .in_group(kOneRun);
   table.files("--train-x", options->fit.data.train.x, "rows that the canaries go among; default: synthetic ones")
       .in_group(kOneRun);
@@ -410,6 +382,18 @@ CommandEntry audit_command() {
   table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options->fit.output.format);
   declare_config(table);
+  choose_accountant(table, options->fit.privacy.budget, options->fit.method.batch);
+  table.excludes("--targets", "--one-run", "numbers have no class sums; leave --one-run out");
+  const std::string without_sums =
+      fmt::format("--method {}|{}", evaluate_method().name,
+                  fmt::join(names_where([](const MethodEntry& method) { return method.chooses_public_rows; }), "|"));
+  table.excludes("--one-run", without_sums, "it releases no class sums; leave --one-run out");
+  table.together("--train-x", "--train-y");
+  table.needs("--train-x", "--one-run", "only an audit by one run takes rows");
+  table.needs("--silos-per-person", "--rows-per-person");
+  for (const char* own : {"--one-run", "--batch"}) {
+    table.excludes("--silos-per-person", own, "it goes with whole runs on all rows; leave one out");
+  }
   table.put_first("--method", "whose claim: mean, ls, fc, gd, ...; or evaluate");
   table.put_first("--epsilon", "the claim, with --delta");
   table.put_first("--delta", "goes with --epsilon");
@@ -433,14 +417,9 @@ CommandEntry audit_command() {
       "  dpreduce audit --method mean --metric euclidean --mu 2 --adjacency replace-one --trials 1000000\n"
       "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 "
       "--format json";
-  const auto chosen = [options](const ParsedCommand& parsed) {
-    FitOptions& fit = options->fit;
-    choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
-    return validated(*options);
-  };
-  command.chosen = [chosen](const ParsedCommand& parsed) { return by_all_ranks(run, chosen(parsed)); };
-  command.result = [chosen](const ParsedCommand& parsed) {
-    return json_text(audited(chosen(parsed), [](const nlohmann::json&) {}));
+  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  command.result = [options](const ParsedCommand&) {
+    return json_text(audited(validated(*options), [](const nlohmann::json&) {}));
   };
   return command;
 }

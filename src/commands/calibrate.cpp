@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/budget.hpp"
@@ -19,6 +18,7 @@
 #include "common/base/option_table.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/base/standard_output.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -31,31 +31,6 @@ struct CalibrateOptions {
   double sampling_rate = 1.0;  // of every step's Poisson sample; 1: all records
   OutputFormat format = OutputFormat::kText;
 };
-
-CalibrateOptions validated(CalibrateOptions options) {
-  require_option_positive("--sensitivity", options.sensitivity);
-  if (options.steps == 0) throw UsageError("--steps 0: must be at least 1");
-  if (!(options.sampling_rate > 0.0 && options.sampling_rate <= 1.0)) {
-    throw UsageError(fmt::format("--sampling-rate {}: must be above 0 and at most 1", options.sampling_rate));
-  }
-  if (options.sampling_rate == 1.0) return options;
-  const BudgetOptions& budget = options.budget;
-  if (budget.rho || budget.mu) {
-    throw UsageError(
-        fmt::format("--sampling-rate {}: steps on samples have no {}; state the budget as --epsilon and --delta",
-                    options.sampling_rate, budget.rho ? "rho" : "mu"));
-  }
-  if (budget.accountant == Accountant::kGdp || budget.accountant == Accountant::kZcdp) {
-    throw UsageError(
-        fmt::format("--sampling-rate {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian "
-                    "is not Gaussian); use pld or rdp",
-                    options.sampling_rate, to_string(budget.accountant)));
-  }
-  if (options.adjacency == Adjacency::kReplaceOne && budget.accountant == Accountant::kRdp) {
-    throw UsageError("--accountant rdp: has no useful bound of an exchange of two records on samples; use pld");
-  }
-  return options;
-}
 
 constexpr int kCalibrationDigits = 15;
 
@@ -141,9 +116,13 @@ CommandEntry calibrate_command() {
       "--adjacency", options->adjacency,
       "replace-one counts as two records; where a sum's exchange moves less, state --sensitivity for that, and "
       "add-remove here");
-  table.count("--steps", options->steps, "T: releases that share the budget, all with the same noise");
-  table.number("--sampling-rate", options->sampling_rate,
-               "q: every step takes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp");
+  table.count("--steps", options->steps, "T: releases that share the budget, all with the same noise").at_least(1);
+  table
+      .number("--sampling-rate", options->sampling_rate,
+              "q: every step takes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp")
+      .from(kSmallestSamplingRate, 1);
+  choose_accountant(table, options->budget, options->sampling_rate);
+  add_rules_of_samples(table, "--sampling-rate");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =
@@ -151,12 +130,8 @@ CommandEntry calibrate_command() {
       "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json\n"
       "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01";
-  const auto asked = [options](const ParsedCommand& parsed) {
-    choose_accountant(options->budget, options->sampling_rate, parsed.options);
-    return validated(*options);
-  };
-  command.chosen = [asked](const ParsedCommand& parsed) { return by_coordinator(run, asked(parsed)); };
-  command.result = [asked](const ParsedCommand& parsed) { return readable_json_text(result_of(asked(parsed))); };
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
+  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(*options)); };
   return command;
 }
 

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -21,6 +20,7 @@
 #include "common/base/number_text.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/base/standard_output.hpp"
+#include "methods/fit_table.hpp"
 #include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {
@@ -101,7 +101,6 @@ ComposeOptions validated(ComposeOptions options) {
   if (options.run.empty()) {
     throw UsageError("nothing to compose: give at least one --gaussian, --subsampled or --exponential");
   }
-  if (options.group == 0) throw UsageError("--group 0: must be at least 1");
   return options;
 }
 
@@ -196,7 +195,9 @@ CommandEntry compose_command() {
               "replace-one counts as two records; where a sum's exchange moves less, state Z against that, and "
               "add-remove here")
       .in_group("Privacy");
-  table.count("--group", options->group, "r: records that differ, such as one person's").in_group("Privacy");
+  table.count("--group", options->group, "r: records that differ, such as one person's")
+      .at_least(1)
+      .in_group("Privacy");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -20,6 +19,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/standard_output.hpp"
+#include "methods/fit_table.hpp"
 #include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {
@@ -34,17 +34,9 @@ struct ConvertOptions {
 };
 
 ConvertOptions validated(ConvertOptions options) {
-  require_option_positive("--sensitivity", options.sensitivity);
   const StatedBudget& budget = options.budget;
-  if (!options.sigma) {
-    if (!budget.epsilon && !budget.rho && !budget.mu && !budget.delta) {
-      throw UsageError("nothing to convert: give --epsilon and --delta, or --rho, or --mu, or --sigma");
-    }
-    return options;
-  }
-  require_option_positive("--sigma", *options.sigma);
-  if (budget.epsilon || budget.rho || budget.mu) {
-    throw UsageError("--sigma goes without --epsilon, --rho and --mu; give exactly one");
+  if (!options.sigma && !budget.epsilon && !budget.rho && !budget.mu && !budget.delta) {
+    throw UsageError("nothing to convert: give --epsilon and --delta, or --rho, or --mu, or --sigma");
   }
   return options;
 }
@@ -128,7 +120,9 @@ CommandEntry convert_command() {
   OptionTable& table = command.options;
   declare_stated_budget(table, options->budget);
   table.number("--sigma", options->sigma, "standard deviation of the Gaussian noise, instead of a budget")
+      .positive()
       .in_group("Privacy");
+  for (const char* own : {"--epsilon", "--rho", "--mu"}) table.excludes("--sigma", own, "give exactly one");
   declare_sensitivity(table, options->sensitivity);
   declare_format(table, options->format);
   declare_config(table);

@@ -13,8 +13,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/fit_options.hpp"
-#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "common/base/error.hpp"
@@ -33,6 +31,7 @@
 #include "fit/resolved_fit.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -59,27 +58,15 @@ void require_private_or_not(const EvaluateOptions& options, const OptionTable& t
     if (options.is_private || !option.is_given() || std::ranges::any_of(kOfExactFigures, is_it)) continue;
     throw UsageError(fmt::format("--{}: only with --private", option.long_name()));
   }
-  if (!options.is_private) {
-    if (options.run.evaluation.files.size() > 1) throw UsageError("--model twice: only with --private");
-    return;
+  if (!options.is_private && options.run.evaluation.files.size() > 1) {
+    throw UsageError("--model twice: only with --private");
   }
-  if (!options.train_y.empty()) {
-    throw UsageError("--train-y with --private: sizes of training classes are exact; leave it out");
-  }
-  const bool has_silos = options.run.silos.secure_aggregation;
-  if (options.threshold && !has_silos && !options.run.data.max_labels) {
-    throw UsageError("--threshold with --private: it is about rows of several classes; add --max-labels");
-  }
-  require_option_between("--level", options.run.evaluation.level, 0.5, 0.999999);
 }
 
 EvaluateOptions validated(EvaluateOptions options, const OptionTable& table) {
   require_private_or_not(options, table);
   require_valid_label_set_terms(options.top_k, options.threshold);
   if (options.is_private) options.run.method.top_k = options.top_k;
-  if (options.threshold && options.run.evaluation.terms.threshold && !options.run.silos.secure_aggregation) {
-    throw UsageError("--threshold and --score-threshold: both say from which score on a class is predicted; keep one");
-  }
   if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
     options.run.evaluation.terms.threshold = options.threshold;
   } else if (options.threshold && options.is_private) {
@@ -308,6 +295,12 @@ CommandEntry evaluate_command() {
       .of_command_alone(SaidBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);
+  table.excludes("--train-y", "--private", "sizes of training classes are exact; leave it out");
+  table.needs("--threshold", "--max-labels", "it is about rows of several classes")
+      .only_where("--private")
+      .but_not_where("--secure-aggregation");
+  table.excludes("--threshold", "--score-threshold", "both say from which score on a class is predicted; keep one")
+      .but_not_where("--secure-aggregation");
   command.footer =
       "Examples:\n"
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"

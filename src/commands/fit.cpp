@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "commands/charged_steps.hpp"
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
@@ -35,6 +34,7 @@
 #include "fit/validated_options.hpp"
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 #include "refit/kept_statistics.hpp"
 #include "report/explanation.hpp"
@@ -408,7 +408,6 @@ CommandEntry fit_command() {
       "  dpreduce fit --config run.toml --dry-run";
   command.chosen = [options](const ParsedCommand& parsed) {
     FitOptions fit = *options;
-    choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
     fit.silos.rows_are_own = parsed.rows_are_own;
     fit.silos.ledger_is_own = parsed.ledger_is_own;
     fit.silos.consent = parsed.consent;

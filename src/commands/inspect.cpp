@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/row_options.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
@@ -23,6 +22,7 @@
 #include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -44,7 +44,6 @@ InspectOptions validated(InspectOptions options) {
   }
   if (!options.rows.y.empty()) require_classes(options.classes);
   require_class_names(options.rows.class_names, options.classes);
-  require_option_positive("--clip", options.clip_norm);
   return options;
 }
 
@@ -312,7 +311,7 @@ CommandEntry inspect_command() {
   table.files("--train-y,--y", options->rows.y, "labels");
   declare_classes(table, options->classes, options->rows.class_names, "K; needed with labels");
   table.choice("--normalize", options->normalize, "as in fit, before the diagnostics");
-  table.number("--clip", options->clip_norm, "C: the share of longer rows is told");
+  table.number("--clip", options->clip_norm, "C: the share of longer rows is told").positive();
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

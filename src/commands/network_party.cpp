@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "commands/silo_preview.hpp"
@@ -19,6 +18,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "evaluate/private_evaluation.hpp"
 #include "fit/validated_options.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 #include "network/coordinator_wire.hpp"
 #include "network/health_file.hpp"
@@ -182,12 +182,14 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
         .number("--wait", network.wait_seconds,
                 "begin after so many seconds with the silos that are here, if they are at least --threshold; default: "
                 "wait for the full roster")
+        .from(0, kLongestWait)
         .typed("SECONDS")
         .said(SaidBy::kParty);
     table
         .number("--silo-patience", network.patience_seconds,
                 "for so long in all a silo may keep --threshold others waiting; then the run ends for all; default: 20 "
                 "times --silo-timeout")
+        .from(0.1, kLongestWait)
         .typed("SECONDS")
         .said(SaidBy::kParty);
   } else {
@@ -196,6 +198,7 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
   table
       .number("--run-timeout", network.run_timeout_seconds,
               "the whole run, the wait for the others included, may take so long")
+      .from(1, kLongestWait)
       .typed("SECONDS")
       .said(SaidBy::kParty);
   table.file("--health", network.health, "a small JSON file for supervisors, renewed every two seconds")
@@ -277,13 +280,8 @@ CommandEntry network_command(PartyRole role) {
   command.chosen = [read, role, name = command.name](const ParsedCommand& parsed) {
     require_fit_for_network(parsed.options, name);
     const NetworkOptions& network = read->network;
-    require_option_between("--run-timeout", network.run_timeout_seconds, 1, kLongestWait);
-    if (network.patience_seconds)
-      require_option_between("--silo-patience", *network.patience_seconds, 0.1, kLongestWait);
-    if (network.wait_seconds) require_option_between("--wait", *network.wait_seconds, 0, kLongestWait);
     parse_address(role == PartyRole::kCoordinator ? "--listen" : "--connect", network.address);
     FitOptions fit = read->fit;
-    choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
     fit.silos.secure_aggregation = true;
     fit.silos.over_network = true;
     fit.silos.patience_seconds = network.patience_seconds.value_or(kTimeoutsOfPatience * fit.silos.timeout_seconds);

@@ -43,23 +43,7 @@ constexpr double kHalfTurn = 180.0;  // degrees
 PartitionOptions validated(PartitionOptions options) {
   require_classes(options.classes);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
-  require_option_between("--silos", static_cast<double>(options.silos), 1, static_cast<double>(kMostPartitions));
-  require_option_between("--first-silo", static_cast<double>(options.first_silo), 0,
-                         static_cast<double>(kMostPartitions));
-  const Partition scheme = options.scheme;
-  const auto check_scheme = [](const char* option, bool is_given, bool is_used, const char* schemes) {
-    if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --scheme {}", option, schemes));
-  };
-  const bool has_shares = scheme == Partition::kDirichlet || scheme == Partition::kQuantity;
-  check_scheme("--alpha", options.alpha.has_value(), has_shares, "dirichlet or quantity");
-  if (has_shares && !options.alpha) {
-    throw UsageError(fmt::format("--scheme {}: say with --alpha how uneven shares are", to_string(scheme)));
-  }
-  if (options.alpha) require_option_positive("--alpha", *options.alpha);
-  const bool deals_classes = scheme == Partition::kClasses;
-  check_scheme("--classes-per-silo", options.classes_per_silo.has_value(), deals_classes, "classes");
-  if (deals_classes) {
-    if (!options.classes_per_silo) throw UsageError("--scheme classes: say with --classes-per-silo how many");
+  if (options.classes_per_silo) {
     const std::size_t held = *options.classes_per_silo;
     if (held < 1 || held > options.classes) {
       throw UsageError(
@@ -72,14 +56,9 @@ PartitionOptions validated(PartitionOptions options) {
                       held, options.silos, options.silos * held, options.classes));
     }
   }
-  const bool shifts = scheme == Partition::kFeatureShift;
-  check_scheme("--rotation", options.rotation.has_value(), shifts, "feature-shift");
-  check_scheme("--offset", options.offset.has_value(), shifts, "feature-shift");
-  if (shifts && !options.rotation && !options.offset) {
+  if (options.scheme == Partition::kFeatureShift && !options.rotation && !options.offset) {
     throw UsageError("--scheme feature-shift: say with --rotation or --offset how large the shift is");
   }
-  if (options.rotation) require_option_between("--rotation", *options.rotation, 0, kHalfTurn);
-  if (options.offset) require_option_positive("--offset", *options.offset);
   return options;
 }
 
@@ -140,17 +119,31 @@ CommandEntry partition_command() {
       .required()
       .typed("DIR");
   table.count("--classes", options->classes, "K").required().defaults_to("");
-  table.count("--silos", options->silos, "how many").required().defaults_to("");
-  table.count("--first-silo", options->first_silo,
-              "number of the first: 1 as --secure-aggregation counts, 0 for plain ranks");
+  table.count("--silos", options->silos, "how many").from(1, kMostPartitions).required().defaults_to("");
+  table
+      .count("--first-silo", options->first_silo,
+             "number of the first: 1 as --secure-aggregation counts, 0 for plain ranks")
+      .from(0, kMostPartitions);
   table.choice("--scheme", options->scheme, "which rows are whose");
-  table.number("--alpha", options->alpha,
-               "dirichlet, quantity: shares are drawn from Dirichlet(alpha, ..., alpha); small: uneven");
+  table
+      .number("--alpha", options->alpha,
+              "dirichlet, quantity: shares are drawn from Dirichlet(alpha, ..., alpha); small: uneven")
+      .positive();
   table.count("--classes-per-silo", options->classes_per_silo, "classes: so many in each silo");
-  table.number("--rotation", options->rotation,
-               "feature-shift: angle that each silo turns every row by, its own way; degrees");
-  table.number("--offset", options->offset,
-               "feature-shift: added to or taken from each feature, by the silo's own signs");
+  table
+      .number("--rotation", options->rotation,
+              "feature-shift: angle that each silo turns every row by, its own way; degrees")
+      .from(0, kHalfTurn);
+  table
+      .number("--offset", options->offset,
+              "feature-shift: added to or taken from each feature, by the silo's own signs")
+      .positive();
+  for (const auto& [scheme, size] :
+       {std::pair{"--scheme dirichlet|quantity", "--alpha"}, std::pair{"--scheme classes", "--classes-per-silo"}}) {
+    table.needs(scheme, size);
+    table.needs(size, scheme);
+  }
+  for (const char* own : {"--rotation", "--offset"}) table.needs(own, "--scheme feature-shift");
   table.count("--seed", options->seed, "same seed, same bytes");
   declare_format(table, options->format);
   declare_config(table);

@@ -69,7 +69,6 @@ PredictOptions validated(PredictOptions options) {
         "--probabilities FILE");
   }
   for (const auto& [option, path] : prediction_files(options)) require_table_path(option, path);
-  if (options.threshold && !options.sets) throw UsageError("--threshold goes with --sets");
   require_valid_label_set_terms(options.top_k, options.threshold);
   return options;
 }
@@ -388,6 +387,7 @@ CommandEntry predict_command() {
   table.flag("--sets", options->sets,
              "write n x K zeros and ones to --out instead of labels: ones from the model's threshold on");
   table.number("--threshold", options->threshold, "with --sets: from this score on, not the model's");
+  table.needs("--threshold", "--sets");
   table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   declare_config(table);
   command.footer =

@@ -36,14 +36,6 @@ struct RefitCommandOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
-RefitCommandOptions validated(RefitCommandOptions options) {
-  if (options.intervals.empty()) {
-    if (!options.intervals_x.empty()) throw UsageError("--intervals-x goes with --intervals");
-    if (options.level) throw UsageError("--level goes with --intervals");
-  }
-  return options;
-}
-
 // Rows that are public: scores of them have intervals, of so many classes at most. Throws UsageError where they and
 // their intervals do not fit into memory.
 std::vector<float> rows_of(const std::vector<std::string>& files, const KeptStatistics& statistics) {
@@ -127,8 +119,10 @@ CommandEntry refit_command() {
       .written();
   table.files("--intervals-x", options->intervals_x, "public rows whose scores get intervals as well");
   table.number("--level", options->level, "probability with which each interval holds")
+      .from(0.5, 0.999999)
       .typed("P")
       .defaults_to(fmt::format("{}", kUsualLevel));
+  for (const char* own : {"--intervals-x", "--level"}) table.needs(own, "--intervals");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   declare_format(table, options->format);
   command.footer =
@@ -137,7 +131,7 @@ CommandEntry refit_command() {
       "  dpreduce refit --statistics statistics.safetensors --lambda path --out best.safetensors\n"
       "  dpreduce refit --statistics statistics.safetensors --method fisher --select 20 --classes-kept 0,1,5\n"
       "  dpreduce refit --statistics statistics.safetensors --lambda 50 --intervals intervals.json";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
   return command;
 }
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "fit/validated_options.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

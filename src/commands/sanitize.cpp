@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/release/charged_run.hpp"
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
@@ -28,6 +27,7 @@
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/resolved_fit.hpp"
+#include "methods/fit_table.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitized_rows.hpp"
 
@@ -51,17 +51,7 @@ struct SanitizeOptions {
 };
 
 SanitizeOptions validated(SanitizeOptions options) {
-  require_option_positive("--clip", options.clip_norm);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
-  if (options.limit_epsilon.has_value() != options.limit_delta.has_value()) {
-    throw UsageError("--budget-epsilon and --budget-delta go together");
-  }
-  if (options.limit_epsilon && options.ledger.empty()) {
-    throw UsageError("--budget-epsilon goes with --ledger, which says what is spent");
-  }
-  if (options.limit_epsilon && options.seed) {
-    throw UsageError("--seed with --budget-epsilon: noise that anyone can compute is within no budget");
-  }
   return options;
 }
 
@@ -208,7 +198,7 @@ CommandEntry sanitize_command() {
   table.text("--out", options->out_dir, "folder for x.npy and y.npy").required().typed("DIR");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.choice("--normalize", options->normalize, "scale every row to norm C, or only clip longer ones");
-  table.number("--clip", options->clip_norm, "C: the clip norm, public");
+  table.number("--clip", options->clip_norm, "C: the clip norm, public").positive();
   table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
   declare_budget(table, options->budget);
   table.count("--seed", options->seed, "repeatable noise; the rows are then NOT private").in_group("Privacy");
@@ -218,6 +208,9 @@ CommandEntry sanitize_command() {
   table.number("--budget-epsilon", options->limit_epsilon, "refuse (exit 4) what all runs on this ledger would pass")
       .in_group("Privacy");
   table.number("--budget-delta", options->limit_delta, "goes with --budget-epsilon").in_group("Privacy");
+  table.together("--budget-epsilon", "--budget-delta");
+  table.needs("--budget-epsilon", "--ledger", "it says what is spent");
+  table.excludes("--seed", "--budget-epsilon", "noise that anyone can compute is within no budget");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -16,6 +15,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/number_text.hpp"
 #include "common/base/standard_output.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {

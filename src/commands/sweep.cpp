@@ -49,7 +49,6 @@ struct SweepOptions {
 
 // All runs in the order in which they are made, by what they are about.
 nlohmann::json runs_of(const SweepOptions& sweep) {
-  require_option_between("--seeds", static_cast<double>(sweep.seeds), 1, 1e6);
   nlohmann::json budgets = sweep.epsilons;
   if (sweep.non_private) budgets.push_back(nullptr);
   nlohmann::json runs;
@@ -208,7 +207,8 @@ CommandEntry sweep_command() {
   table.flag("--non-private", options->non_private, "every method without noise too, to compare with");
   table.number("--delta", options->delta, "of every budget; not spent by methods that are pure");
   table.numbers("--imbalance", options->ratios, "ratios of long tails, as --imbalance-ratio of fit; 1: all rows");
-  table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
+  table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail")
+      .from(1, 1e6);
   table.file("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.flag("--quiet", options->quiet, "print no table; warnings and errors stay");

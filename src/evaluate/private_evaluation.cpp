@@ -125,11 +125,8 @@ FitOptions evaluation_of(FitOptions options) {
   }
   if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
   take_threshold(asked.terms, model, metrics);
-  if (options.method.expected_rows) {
-    if (!asked.terms.is_about_one_class()) {
-      throw UsageError(fmt::format("--expected-rows goes with {} auc and roc", metrics));
-    }
-    check(options.method);
+  if (options.method.expected_rows && !asked.terms.is_about_one_class()) {
+    throw UsageError(fmt::format("--expected-rows goes with {} auc and roc", metrics));
   }
   asked.terms.score_bins = score_bins_for(options.method.expected_rows.value_or(0.0));
   require_valid(asked.terms, metrics);

@@ -228,12 +228,6 @@ void require_more_than_signs(const FitOptions& options, std::size_t dim) {
   }
 }
 
-void require_one_budget(const BudgetOptions& budget) {
-  if (budget.non_private && (budget.epsilon || budget.delta || budget.rho || budget.mu)) {
-    throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
-  }
-}
-
 // Plans whether the run is private, why it is not, and the budget of its data set.
 void plan_promise(FitPlan& plan, const FitOptions& options) {
   const PrivacyOptions& privacy = options.privacy;
@@ -241,10 +235,7 @@ void plan_promise(FitPlan& plan, const FitOptions& options) {
   if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
   add(plan.forfeits, forfeits_of_models(options));
   plan.is_private = plan.forfeits.empty();
-  if (!privacy.limit_epsilon && !privacy.limit_delta) return;
-  if (!privacy.limit_epsilon || !privacy.limit_delta) {
-    throw UsageError("--budget-epsilon and --budget-delta go together");
-  }
+  if (!privacy.limit_epsilon) return;
   if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
     throw UsageError(
         fmt::format("--budget-epsilon: a run that is not private is within no budget: {}", reason_of(other.front())));
@@ -426,7 +417,6 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   plan.loss = method->loss();
 
   const bool is_private = !options.privacy.budget.non_private;
-  require_one_budget(options.privacy.budget);
   if (auto selection = method->selection(terms, public_rows)) {
     if (options.evaluation.share) {
       throw UsageError(

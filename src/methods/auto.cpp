@@ -41,16 +41,6 @@ constexpr double kFewestRowsToTell = 8.0;
 // Of the largest signal that class means are considered for: expectations are rough.
 constexpr double kCertainlyMore = 2.0;
 
-void require_valid_auto(const FitOptions& options) {
-  if (options.data.has_targets()) return require_no_options_of_classes(options);
-  const MethodOptions& method = options.method;
-  const bool is_balanced = method.objective == Objective::kBalanced;
-  if (method.smallest_share && !is_balanced) {
-    throw UsageError("--smallest-share with --method auto goes with --objective balanced");
-  }
-  require_valid_means(options);
-}
-
 // n mu of the rows that are expected, where that is public and there is noise.
 std::optional<double> expected_signal(const FitOptions& options) {
   const BudgetOptions& budget = options.privacy.budget;
@@ -144,7 +134,6 @@ const MethodEntry& auto_method() {
                                            {"--choose"},
                                            {"--choose-share"},
                                            {"--targets"}},
-                                 .check = require_valid_auto,
                                  .resolve = resolve_auto,
                                  .resolved_by = "features, --objective and public rows: public knowledge",
                                  .whitens_rows = true,

@@ -52,7 +52,4 @@ DPREDUCE_ARCHIVE(DataOptions, train, test, validation, public_x, imbalance_ratio
 /// The largest B: its square times rounds and squared sensitivities are still counted exactly.
 inline constexpr std::uint64_t kMostRowsPerPerson = 65536;
 
-/// Throws UsageError where the part contradicts itself or is out of range.
-void check(const DataOptions& data);
-
 }  // namespace dpreduce

@@ -246,11 +246,6 @@ class WhitenedDescentMethod : public RoundsMethod {
   std::optional<double> isotropy_share_;
 };
 
-void require_valid_fc(const FitOptions& options) {
-  if (options.data.has_targets()) return require_no_options_of_classes(options);
-  require_valid_means(options);
-}
-
 std::unique_ptr<TrainingMethod> make_fc(const FitOptions& options) {
   if (options.data.has_targets()) return make_target_rounds(options);
   return std::make_unique<WhitenedDescentMethod>(options);
@@ -271,7 +266,6 @@ const MethodEntry& fc_method() {
                                            {"--choose"},
                                            {"--choose-share"},
                                            {"--targets"}},
-                                 .check = require_valid_fc,
                                  .make = make_fc,
                                  .whitens_rows = true,
                                  .whitens_by_public_rows = true,

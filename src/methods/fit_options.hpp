@@ -80,10 +80,10 @@ DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, 
 /// What a fit leaves behind.
 struct OutputOptions {
   std::string out = "model.safetensors";
-  std::string report{};      ///< empty: none
-  std::string html{};        ///< a page on report and ledger; empty: none
-  std::string metrics{};     ///< JSON lines of the run; empty: none
-  std::string timings{};     ///< seconds of the run, for the data's owner; empty: none
+  std::string report{};   ///< empty: none
+  std::string html{};     ///< a page on report and ledger; empty: none
+  std::string metrics{};  ///< JSON lines of the run; empty: none
+  std::string timings{};  ///< seconds of the run, for the data's owner; empty: none
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
   bool overwrite = false;  ///< replace model and report that are there already
@@ -115,13 +115,6 @@ struct PrivacyOptions {
 };
 
 DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
-
-/// Throw UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
-/// becomes noise.)
-void check(const PreparationOptions& rows);
-void check(const OutputOptions& output);
-void check(const MachineOptions& machine);
-void check(const PrivacyOptions& privacy);
 
 /// What a model is asked on rows, in the place of training on them (--method is then "evaluate"), or after it.
 struct EvaluationOptions {

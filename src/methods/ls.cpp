@@ -160,17 +160,6 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   std::vector<ClassRidge> ridges_;
 };
 
-void require_valid_least_squares(const FitOptions& options) {
-  if (options.data.has_targets()) return require_no_options_of_classes(options);
-  if (!options.method.shared_gram) return;
-  if (options.method.alpha) {
-    throw UsageError(
-        "--alpha with --shared-gram: alpha weighs the Gram matrix of all rows against those of classes, "
-        "and --shared-gram has none of classes (it is the limit of large alpha)");
-  }
-  if (options.method.lambda) throw UsageError("--lambda with --shared-gram: its ridge is tied to the noise");
-}
-
 std::unique_ptr<TrainingMethod> make_least_squares(const FitOptions& options) {
   if (options.data.has_targets()) return make_target_least_squares(options);
   if (options.method.shared_gram) return std::make_unique<LeastSquaresMethod>(options);
@@ -191,7 +180,6 @@ const MethodEntry& ls_method() {
                 {"--choose-share"},
                 {"--center moments"},
                 {"--targets"}},
-      .check = require_valid_least_squares,
       .make = make_least_squares,
       .reads_rows_once =
           [](const FitOptions& options) { return options.method.shared_gram || options.data.has_targets(); },

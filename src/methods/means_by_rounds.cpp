@@ -53,14 +53,6 @@ std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const 
                         options.data.classes);
 }
 
-void require_valid_means(const FitOptions& options) {
-  if (options.method.isotropy_share && !may_take_means(options)) {
-    throw UsageError(
-        "--isotropy-share: class means may take the place of rounds only with one class a row and the loss softmax, "
-        "without --choose, --warm-start and --iterate average; leave it out");
-  }
-}
-
 std::optional<double> rows_for_means(TrainingRun& run, double share) {
   const Release release = run.release("isotropy");
   const double rows = run.decision("isotropy", 1,

@@ -21,9 +21,6 @@ bool may_take_means(const FitOptions& options);
 /// What the plan of resolved `options` makes likely with so many rows; nothing where no release asks how rows spread.
 std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows);
 
-/// Throws UsageError where --isotropy-share is given, and they may not.
-void require_valid_means(const FitOptions& options);
-
 /// Releases "isotropy", which has `share` of the method's mu^2. About how many rows there are, where they want class
 /// means; the same on every rank. Collective. Throws as TrainingRun::release.
 std::optional<double> rows_for_means(TrainingRun& run, double share);

@@ -66,7 +66,4 @@ DPREDUCE_ARCHIVE(MethodOptions, name, asked, objective, metric, adaptive, expect
                  d_max, gram_share, isotropy_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss,
                  learning_rate, radius, iterate, warm_start, warm_start_share, choose, choose_share)
 
-/// Throws UsageError where the part contradicts itself, whatever the method, or is out of range.
-void check(const MethodOptions& method);
-
 }  // namespace dpreduce

@@ -1,16 +1,10 @@
 #include "methods/method_terms.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <string>
-#include <type_traits>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/lattice/row_transform.hpp"
-#include "common/plan/metric.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/method_options.hpp"
 #include "methods/registry.hpp"
@@ -18,147 +12,120 @@
 namespace dpreduce {
 namespace {
 
-// Adds the option by the type of its member: a flag, a number, a count or a choice.
-template <auto member>
-Option& declare_member(const MethodOption& own, OptionTable& table, MethodOptions& options) {
-  auto& value = options.*member;
-  using Value = std::remove_reference_t<decltype(value)>;
-  const std::string name(own.name);
-  const std::string help(own.help);
-  if constexpr (std::is_same_v<Value, bool>) {
-    return table.flag(name, value, help);
-  } else if constexpr (std::is_same_v<Value, std::optional<double>>) {
-    return table.number(name, value, help);
-  } else if constexpr (std::is_same_v<Value, std::optional<std::size_t>> ||
-                       std::is_same_v<Value, std::optional<std::uint64_t>>) {
-    return table.count(name, value, help);
-  } else {
-    return table.choice(name, value, help);
+constexpr double kMostRounds = 100000;
+constexpr double kSmallestBatch = 1e-9;  // the least that the accountants take
+// Outside of these bounds one of the two Gram matrices would get next to nothing of the budget.
+constexpr double kLargestAlpha = 1e6;
+constexpr double kSmallestAlpha = 1e-6;
+
+// Says of the options from the `first` on which methods take them.
+void name_takers(OptionTable& table, std::size_t first) {
+  for (auto option = table.options().begin() + static_cast<std::ptrdiff_t>(first); option != table.options().end();
+       ++option) {
+    option->in_group(kMethodGroup);
+    option->help += fmt::format(" ({})", takers_with_defaults(option->names));
   }
 }
 
-// An option is given where its member is not what it is without words.
-template <auto member>
-constexpr MethodOption own(std::string_view name, std::string_view help, std::string_view type = {}) {
-  return {name, help, type, declare_member<member>,
-          [](const MethodOptions& options) { return options.*member != MethodOptions{}.*member; }};
+void declare_prototypes(OptionTable& table, MethodOptions& options) {
+  table.number("--expected-rows", options.expected_rows, "about how many training rows there are, where that is public")
+      .from(1, kMostExpectedRows)
+      .typed("N");
+  table
+      .number("--smallest-share", options.smallest_share,
+              "about which share of the training rows the smallest class has, where that is public; default: 1 / K")
+      .typed("S");
+  table.count("--top-k", options.top_k, "prototypes of a class, chosen among --public-x").at_least(1);
+  table.number("--d-min", options.d_min, "1 + cos of two rows is clipped from below here").from(0, 2);
+  table.number("--d-max", options.d_max, "and from above here").from(0, 2);
 }
 
-// A number, or the word auto.
-template <auto member>
-constexpr MethodOption own_or_auto(std::string_view name, std::string_view help) {
-  MethodOption option = own<member>(name, help);
-  option.declare = [](const MethodOption& own, OptionTable& table, MethodOptions& options) -> Option& {
-    return table.number_or_auto(std::string(own.name), options.*member, std::string(own.help));
-  };
-  return option;
+void declare_grams(OptionTable& table, MethodOptions& options) {
+  table.flag("--shared-gram", options.shared_gram, "one Gram matrix for all classes");
+  table.number_or_auto("--alpha", options.alpha, "weight of all rows beside a class's own rows");
+  table.number_or_auto("--lambda", options.lambda, "ridge in units of feature^2; auto: from the noise").positive();
+  table
+      .number("--gram-share", options.gram_share,
+              "share of mu^2 that the Gram matrix takes; by default with --targets 0.4, where rows are whitened about "
+              "--public-x 0.05")
+      .share();
+  table
+      .number("--isotropy-share", options.isotropy_share,
+              "share of mu^2 for how evenly rows spread over directions: class means take the place of rounds where "
+              "that is even; default: not released")
+      .share();
 }
 
-constexpr std::array kMethodOptions{
-    own<&MethodOptions::objective>("--objective",
-                                   "accuracy over rows, or balanced over classes: scores adjusted by noised class "
-                                   "sizes, or prototypes of --public-x where noise would hide the smallest classes"),
-    own<&MethodOptions::metric>("--metric", "nearest direction, or nearest center"),
-    own<&MethodOptions::adaptive>("--auto", "the method's own choice, which it makes without it too"),
-    own<&MethodOptions::expected_rows>("--expected-rows",
-                                       "about how many training rows there are, where that is public", "N"),
-    own<&MethodOptions::smallest_share>("--smallest-share",
-                                        "about which share of the training rows the smallest class has, where that is "
-                                        "public; default: 1 / K",
-                                        "S"),
-    own<&MethodOptions::top_k>("--top-k", "prototypes of a class, chosen among --public-x"),
-    own<&MethodOptions::d_min>("--d-min", "1 + cos of two rows is clipped from below here"),
-    own<&MethodOptions::d_max>("--d-max", "and from above here"),
-    own<&MethodOptions::shared_gram>("--shared-gram", "one Gram matrix for all classes"),
-    own_or_auto<&MethodOptions::alpha>("--alpha", "weight of all rows beside a class's own rows"),
-    own_or_auto<&MethodOptions::lambda>("--lambda", "ridge in units of feature^2; auto: from the noise"),
-    own<&MethodOptions::gram_share>(
-        "--gram-share",
-        "share of mu^2 that the Gram matrix takes; by default with --targets 0.4, where rows "
-        "are whitened about --public-x 0.05"),
-    own<&MethodOptions::isotropy_share>(
-        "--isotropy-share",
-        "share of mu^2 for how evenly rows spread over directions: class means take the "
-        "place of rounds where that is even; default: not released"),
-    own<&MethodOptions::rounds>("--rounds",
-                                "steps, each of which releases a sum with a share of mu^2; on samples at most 400 by "
-                                "default, with --targets 6"),
-    own<&MethodOptions::local_steps>("--local-steps", "gradient steps of each silo (rank) on its own rows in a round"),
-    own<&MethodOptions::batch>("--batch",
-                               "a row enters a round by a secret coin of this probability (Poisson sampling); "
-                               "accounted by pld, or rdp; 1, the default: all rows",
-                               "Q"),
-    own<&MethodOptions::loss>("--loss", "what is descended on; default: softmax, or sigmoid with --max-labels above 1"),
-    own<&MethodOptions::iterate>("--iterate", "the last weights, or the average of all rounds'; default: last"),
-    own<&MethodOptions::learning_rate>(
-        "--learning-rate",
-        "W changes by so much of a summed gradient, or by so much an entry; default: chosen "
-        "from noised values"),
-    own<&MethodOptions::radius>("--radius", "W is kept within this Frobenius norm; default: not"),
-    own<&MethodOptions::warm_start>("--warm-start",
-                                    "release class means first; rounds then learn what their cosines leave open"),
-    own<&MethodOptions::warm_start_share>("--warm-start-share", "share of mu^2 that those means take; default: 0.2"),
-    own<&MethodOptions::choose>("--choose",
-                                "try several ridges, alphas or iterates of the one release; the best on "
-                                "--validation-x is kept, or one drawn by training rows, charged"),
-    own<&MethodOptions::choose_share>("--choose-share",
-                                      "share of mu^2 that a choice by training rows takes; default: 0.02"),
-};
+void declare_rounds(OptionTable& table, MethodOptions& options) {
+  table
+      .count("--rounds", options.rounds,
+             "steps, each of which releases a sum with a share of mu^2; on samples at most 400 by default, with "
+             "--targets 6")
+      .from(1, kMostRounds);
+  table.count("--local-steps", options.local_steps, "gradient steps of each silo (rank) on its own rows in a round")
+      .from(1, kMostRounds);
+  table
+      .number("--batch", options.batch,
+              "a row enters a round by a secret coin of this probability (Poisson sampling); accounted by pld, or rdp; "
+              "1, the default: all rows")
+      .from(kSmallestBatch, 1, "the probability of a row to enter a round ")
+      .typed("Q");
+  table.choice("--loss", options.loss, "what is descended on; default: softmax, or sigmoid with --max-labels above 1");
+  table.choice("--iterate", options.iterate, "the last weights, or the average of all rounds'; default: last");
+  table
+      .number("--learning-rate", options.learning_rate,
+              "W changes by so much of a summed gradient, or by so much an entry; default: chosen from noised values")
+      .positive();
+  table.number("--radius", options.radius, "W is kept within this Frobenius norm; default: not").positive();
+  table.flag("--warm-start", options.warm_start,
+             "release class means first; rounds then learn what their cosines leave open");
+  table.number("--warm-start-share", options.warm_start_share, "share of mu^2 that those means take; default: 0.2")
+      .share();
+}
 
-constexpr std::array kFitTerms{
-    FitTerm{"--max-labels above 1", [](const FitOptions& fit) { return fit.data.most_labels() > 1; }},
-    FitTerm{"--normalize none", [](const FitOptions& fit) { return fit.rows.normalize == Normalize::kNone; }},
-    FitTerm{"--feature-range private", [](const FitOptions& fit) { return fit.rows.finds_some(); }},
-    FitTerm{"--center dp", [](const FitOptions& fit) { return fit.rows.center == Centering::kDp; }},
-    FitTerm{"--center moments", [](const FitOptions& fit) { return fit.rows.center == Centering::kMoments; }},
-    FitTerm{"--select", [](const FitOptions& fit) { return fit.rows.select > 0; }},
-    FitTerm{"--select-by t", [](const FitOptions& fit) { return fit.rows.select_by == SelectBy::kT; }},
-    FitTerm{"--select-share", [](const FitOptions& fit) { return fit.rows.select_share.has_value(); }},
-    FitTerm{"--resume", [](const FitOptions& fit) { return fit.privacy.resume; }},
-    FitTerm{"--targets", [](const FitOptions& fit) { return fit.data.has_targets(); }},
-    FitTerm{"--secure-aggregation", [](const FitOptions& fit) { return fit.silos.secure_aggregation; }},
-};
-
-// The terms that a method accepts only if it names them in `takes`. Any other term is accepted by every method that
-// does not name it in `refuses`.
-constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--targets"};
-
-bool is_given(std::string_view option, const FitOptions& options) {
-  for (const MethodOption& own : kMethodOptions) {
-    if (own.name == option) return own.is_given(options.method);
+// What is no range, and no matter of two options alone.
+void check_values(const FitOptions& options) {
+  const MethodOptions& method = options.method;
+  if (method.alpha && !(*method.alpha >= 0.0 && *method.alpha <= kLargestAlpha)) {
+    throw UsageError(
+        fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *method.alpha, kLargestAlpha));
   }
-  for (const FitTerm& term : kFitTerms) {
-    if (term.name == option) return term.is_given(options);
+  if (method.alpha && *method.alpha > 0.0 && *method.alpha < kSmallestAlpha) {
+    throw UsageError(fmt::format("--alpha {}: must be 0 or at least {}", *method.alpha, kSmallestAlpha));
   }
-  throw std::logic_error(fmt::format("dpreduce: internal error: no option is named '{}'", option));
+  const double d_min = method.d_min.value_or(0.0);
+  const double d_max = method.d_max.value_or(2.0);
+  if (!(d_min < d_max)) {
+    throw UsageError(fmt::format("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max));
+  }
+  if (options.statistics.empty()) return;
+  if (options.data.most_labels() > 1 &&
+      std::ranges::find(options.statistics, StatisticKind::kClassSizes) != options.statistics.end()) {
+    throw UsageError("--statistics class_sizes with --max-labels above 1: sizes are of classes of one class a row");
+  }
+  if (options.privacy.budget.non_private) {
+    throw UsageError("--non-private: statistics without noise are exact sums of private rows, and are not kept");
+  }
 }
 
 }  // namespace
 
-std::span<const MethodOption> method_options() {
-  return kMethodOptions;
-}
-
-std::span<const FitTerm> fit_terms() {
-  return kFitTerms;
-}
-
-void check_method(const FitOptions& options) {
+void check_method(const FitOptions& options, const OptionTable& table) {
   const MethodEntry& method = method_entry(options.method);
   if (!method.trains && options.evaluation.models.empty() && options.statistics.empty()) {
     refuse_choice("--method", options.method.name, all_method_names());
   }
   for (const RefusedOption& refused : method.refuses) {
-    if (!is_given(refused.option, options)) continue;
+    if (!table.holds(refused.option)) continue;
     throw UsageError(fmt::format("--method {} with {}: {}", method.name, refused.option, refused.reason));
   }
-  const auto check_taken = [&](std::string_view option) {
-    if (!is_given(option, options) || method.takes_option(option)) return;
-    throw UsageError(fmt::format("{} goes with --method {}", option, methods_that_take(option)));
-  };
-  for (const MethodOption& own : kMethodOptions) check_taken(own.name);
-  for (const std::string_view term : kTermsOfFew) check_taken(term);
-  if (method.check != nullptr) method.check(options);
+  for (const MethodEntry* other : all_methods()) {
+    for (const TakenOption& taken : other->takes) {
+      if (method.takes_option(taken.option) || !table.holds(taken.option)) continue;
+      throw UsageError(fmt::format("{} goes with --method {}", taken.option, methods_that_take(taken.option)));
+    }
+  }
+  check_values(options);
 }
 
 std::string takers_with_defaults(std::string_view option) {
@@ -174,20 +141,6 @@ std::string takers_with_defaults(std::string_view option) {
   return takers;
 }
 
-namespace {
-
-bool is_of_choice(const MethodOption& own) {
-  return own.name.starts_with("--choose");
-}
-
-void declare_own(const MethodOption& own, OptionTable& table, MethodOptions& options) {
-  Option& option = own.declare(own, table, options).in_group(kMethodGroup);
-  if (!own.type.empty()) option.typed(std::string(own.type));
-  option.help += fmt::format(" ({})", takers_with_defaults(own.name));
-}
-
-}  // namespace
-
 void declare_method(OptionTable& table, MethodOptions& options) {
   table
       .add({.names = "--method",
@@ -201,16 +154,30 @@ void declare_method(OptionTable& table, MethodOptions& options) {
                   }
                   options.name = arguments.back();
                 }})
+      .shown_as([&options] { return options.name; })
       .in_group(kMethodGroup);
-  for (const MethodOption& own : kMethodOptions) {
-    if (!is_of_choice(own)) declare_own(own, table, options);
-  }
+  const std::size_t first = table.options().size();
+  table.choice("--objective", options.objective,
+               "accuracy over rows, or balanced over classes: scores adjusted by noised class sizes, or prototypes of "
+               "--public-x where noise would hide the smallest classes");
+  table.choice("--metric", options.metric, "nearest direction, or nearest center");
+  table.flag("--auto", options.adaptive, "the method's own choice, which it makes without it too");
+  declare_prototypes(table, options);
+  declare_grams(table, options);
+  declare_rounds(table, options);
+  name_takers(table, first);
 }
 
 void declare_choice(OptionTable& table, MethodOptions& options) {
-  for (const MethodOption& own : kMethodOptions) {
-    if (is_of_choice(own)) declare_own(own, table, options);
-  }
+  const std::size_t first = table.options().size();
+  table.flag("--choose", options.choose,
+             "try several ridges, alphas or iterates of the one release; the best on --validation-x is kept, or one "
+             "drawn by training rows, charged");
+  table
+      .number("--choose-share", options.choose_share,
+              "share of mu^2 that a choice by training rows takes; default: 0.02")
+      .share();
+  name_takers(table, first);
 }
 
 }  // namespace dpreduce

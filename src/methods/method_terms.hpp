@@ -1,10 +1,10 @@
-// The options that only some methods take, and those that some refuse: what each is named, and whether it is given.
+// The options that say how to train: --method, and those that only some methods take.
 //
-// The methods' entries name them (registry.hpp). From both follow the refusals, and what help says of which method
-// takes which option.
+// The methods' entries name what they take and what they refuse (registry.hpp). From both follow the refusals, and what
+// help says of which method takes which option.
 #pragma once
 
-#include <span>
+#include <string>
 #include <string_view>
 
 #include "common/base/option_table.hpp"
@@ -14,29 +14,12 @@ namespace dpreduce {
 
 /// The heading in help of all options that say how to train.
 inline constexpr const char* kMethodGroup = "Method";
+/// The largest --expected-rows.
+inline constexpr double kMostExpectedRows = 1e15;
 
-/// An option that only some methods take.
-struct MethodOption {
-  std::string_view name;
-  std::string_view help;  ///< what it does, not which methods take it
-  std::string_view type;  ///< a word for its value; empty: the usual one
-  Option& (*declare)(const MethodOption& own, OptionTable& table, MethodOptions& options);
-  bool (*is_given)(const MethodOptions& options);
-};
-
-/// All of them, in the order of help.
-std::span<const MethodOption> method_options();
-
-/// A value of an option of all fits, "--center moments", or one of another room, "--resume".
-struct FitTerm {
-  std::string_view name;
-  bool (*is_given)(const FitOptions& options);
-};
-std::span<const FitTerm> fit_terms();
-
-/// Throws UsageError where `options` have what their method does not take, or refuses; with the methods that do. Then
-/// the method's own check.
-void check_method(const FitOptions& options);
+/// Throws UsageError where `options` have what their method does not take, or refuses; with the methods that do.
+/// `table` is of them, and has all options of a fit.
+void check_method(const FitOptions& options, const OptionTable& table);
 
 /// Adds --method and the options of methods' own, each with the methods that take it, and their defaults.
 void declare_method(OptionTable& table, MethodOptions& options);

@@ -98,13 +98,6 @@ class NewtonMethod : public RoundsMethod {
   std::size_t memory_mib_;
 };
 
-void require_valid_newton(const FitOptions& options) {
-  if (options.method.loss != Loss::kSquare) return;
-  throw UsageError(
-      "--method newton --loss square: its Hessian is the same for all classes and rounds; use a method that releases "
-      "one Gram matrix");
-}
-
 }  // namespace
 
 const MethodEntry& newton_method() {
@@ -117,7 +110,9 @@ const MethodEntry& newton_method() {
                                            {"--warm-start-share"},
                                            {"--choose"},
                                            {"--choose-share"}},
-                                 .check = require_valid_newton,
+                                 .refuses = {{"--loss square",
+                                              "its Hessian is the same for all classes and rounds; use a method that "
+                                              "releases one Gram matrix"}},
                                  .make = make_of<NewtonMethod>};
   return entry;
 }

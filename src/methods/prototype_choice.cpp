@@ -75,16 +75,4 @@ std::vector<RefusedOption> refused_by_public_choice() {
           {"--max-labels above 1", "a row counts for the prototypes of one class"}};
 }
 
-void require_public_choice(const FitOptions& options) {
-  if (options.data.public_x.empty()) {
-    throw UsageError(fmt::format("--method {}: prototypes are chosen among public rows; name them with --public-x",
-                                 options.method.name));
-  }
-  const double d_min = options.method.d_min.value_or(0.0);
-  const double d_max = options.method.d_max.value_or(2.0);
-  if (!(d_min < d_max)) {
-    throw UsageError(fmt::format("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max));
-  }
-}
-
 }  // namespace dpreduce

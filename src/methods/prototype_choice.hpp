@@ -44,7 +44,4 @@ bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uin
 /// What a choice among public rows cannot go with, and why.
 std::vector<RefusedOption> refused_by_public_choice();
 
-/// Throws UsageError where a choice among public rows has none, or its options contradict each other.
-void require_public_choice(const FitOptions& options);
-
 }  // namespace dpreduce

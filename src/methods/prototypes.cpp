@@ -26,7 +26,6 @@ const MethodEntry& prototypes_method() {
       .help = "class means or public rows, whichever public knowledge speaks for",
       .takes = {{"--auto"}, {"--expected-rows"}, {"--smallest-share"}},
       .refuses = refused_by_public_choice(),
-      .check = require_public_choice,
       .resolve = resolve_prototypes,
       .resolved_by = "budget, classes, features, --expected-rows and --smallest-share: public knowledge",
       .chooses_public_rows = true};

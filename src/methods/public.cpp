@@ -69,7 +69,6 @@ const MethodEntry& public_method() {
       .help = "public rows as prototypes: only which ones is released, and pure",
       .takes = {{"--top-k", "1"}, {"--d-min", "0"}, {"--d-max", "2"}},
       .refuses = refused_by_public_choice(),
-      .check = require_public_choice,
       .make = make_of<PublicRowsMethod>,
       .reads_rows_once = [](const FitOptions& options) { return !options.method.d_min && !options.method.d_max; },
       .chooses_public_rows = true};

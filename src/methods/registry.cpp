@@ -70,28 +70,23 @@ const MethodEntry& method_entry(const MethodOptions& options) {
 }
 
 std::string all_method_names() {
-  std::string all;
-  for (const MethodEntry* entry : all_methods()) {
-    if (!all.empty()) all += '|';
-    all += entry->name;
-  }
-  return all;
+  return fmt::format("{}", fmt::join(names_where([](const MethodEntry&) { return true; }), "|"));
 }
 
-std::string methods_that_take(std::string_view option) {
-  std::vector<std::string_view> names;
-  for (const MethodEntry* entry : all_methods()) {
-    if (entry->takes_option(option)) names.push_back(entry->name);
-  }
-  return listed(names);
-}
-
-std::string methods_where(bool (*holds)(const MethodEntry& entry)) {
+std::vector<std::string_view> names_where(const std::function<bool(const MethodEntry& entry)>& holds) {
   std::vector<std::string_view> names;
   for (const MethodEntry* entry : all_methods()) {
     if (holds(*entry)) names.push_back(entry->name);
   }
-  return listed(names);
+  return names;
+}
+
+std::string methods_that_take(std::string_view option) {
+  return methods_where([&](const MethodEntry& entry) { return entry.takes_option(option); });
+}
+
+std::string methods_where(const std::function<bool(const MethodEntry& entry)>& holds) {
+  return listed(names_where(holds));
 }
 
 }  // namespace dpreduce

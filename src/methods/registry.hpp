@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,8 +52,6 @@ struct MethodEntry {
   std::vector<TakenOption> takes;
   std::vector<RefusedOption> refuses = {};
 
-  /// Throws UsageError where options of the method contradict each other; null: they cannot.
-  void (*check)(const FitOptions& options) = nullptr;
   /// The method that resolved `options` describe; null where resolve names another.
   std::unique_ptr<TrainingMethod> (*make)(const FitOptions& options) = nullptr;
   /// `options` with another method in the place of this one, chosen by public knowledge alone; null: the method stands
@@ -110,7 +109,8 @@ std::string all_method_names();
 /// "a, b or c": the methods that take this option.
 std::string methods_that_take(std::string_view option);
 
-/// "a, b or c": the methods for which `holds` does.
-std::string methods_where(bool (*holds)(const MethodEntry& entry));
+/// The methods for which `holds` does, and the same as "a, b or c".
+std::vector<std::string_view> names_where(const std::function<bool(const MethodEntry& entry)>& holds);
+std::string methods_where(const std::function<bool(const MethodEntry& entry)>& holds);
 
 }  // namespace dpreduce

@@ -95,16 +95,6 @@ class ReleaseMethod : public TrainingMethod {
   double alpha_;
 };
 
-void require_valid_statistics(const FitOptions& options) {
-  const bool has_sizes = std::ranges::find(options.statistics, StatisticKind::kClassSizes) != options.statistics.end();
-  if (has_sizes && options.data.most_labels() > 1) {
-    throw UsageError("--statistics class_sizes with --max-labels above 1: sizes are of classes of one class a row");
-  }
-  if (options.privacy.budget.non_private) {
-    throw UsageError("--non-private: statistics without noise are exact sums of private rows, and are not kept");
-  }
-}
-
 }  // namespace
 
 const MethodEntry& release_method() {
@@ -112,7 +102,6 @@ const MethodEntry& release_method() {
       .name = "release",
       .help = "statistics for refits",
       .takes = {{"--gram-share"}, {"--center moments"}},
-      .check = require_valid_statistics,
       .make = make_of<ReleaseMethod>,
       .reads_rows_once = [](const FitOptions&) { return false; },
       .trains = false,

@@ -77,7 +77,4 @@ DPREDUCE_ARCHIVE(SiloOptions, secure_aggregation, threshold, colluding, noise, r
                  rows_are_own, ledger_is_own, consent, log, agreed, timeout_seconds, round_trip_ms, bandwidth_mbit,
                  packet_loss_percent, silos_per_person, over_network, patience_seconds, under_engine)
 
-/// Throws UsageError where the part contradicts itself or is out of range.
-void check(const SiloOptions& silos);
-
 }  // namespace dpreduce

@@ -171,26 +171,6 @@ class TargetRoundsMethod : public TrainingMethod {
 
 }  // namespace
 
-void require_no_options_of_classes(const FitOptions& options) {
-  const MethodOptions& method = options.method;
-  for (const auto& [is_given, option] :
-       {std::pair{method.shared_gram, "--shared-gram"}, std::pair{method.alpha.has_value(), "--alpha"},
-        std::pair{method.lambda.has_value(), "--lambda"}, std::pair{method.choose, "--choose"},
-        std::pair{method.name == "ls" && method.gram_share.has_value(), "--gram-share"},
-        std::pair{method.isotropy_share.has_value(), "--isotropy-share"},
-        std::pair{method.expected_rows.has_value(), "--expected-rows"},
-        std::pair{method.smallest_share.has_value(), "--smallest-share"},
-        std::pair{method.iterate.has_value(), "--iterate"}, std::pair{method.warm_start, "--warm-start"},
-        std::pair{method.objective == Objective::kBalanced, "--objective balanced"},
-        std::pair{method.loss.value_or(Loss::kSquare) != Loss::kSquare, "--loss other than square"},
-        std::pair{options.rows.center == Centering::kMoments, "--center moments"}}) {
-    if (!is_given) continue;
-    throw UsageError(fmt::format(
-        "--targets with {}: numbers have one Gram matrix, of rows and targets, and a square loss; leave it out",
-        option));
-  }
-}
-
 std::unique_ptr<TrainingMethod> make_target_least_squares(const FitOptions&) {
   return std::make_unique<TargetLeastSquaresMethod>();
 }

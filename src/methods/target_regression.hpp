@@ -12,9 +12,6 @@
 
 namespace dpreduce {
 
-/// Throws UsageError where `options` have an option that is about classes.
-void require_no_options_of_classes(const FitOptions& options);
-
 /// The methods of resolved `options` with targets.
 std::unique_ptr<TrainingMethod> make_target_least_squares(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_target_rounds(const FitOptions& options);

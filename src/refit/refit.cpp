@@ -140,21 +140,12 @@ void require_consistent(const KeptStatistics& statistics, const RefitOptions& op
   };
   require(!options.lambda || (*options.lambda > 0.0 && std::isfinite(*options.lambda)), "--lambda: must be above 0");
   require(!options.alpha || (*options.alpha >= 0.0 && std::isfinite(*options.alpha)), "--alpha: must be at least 0");
-  require(options.method == RefitMethod::kLs || (!options.lambda && !options.chooses_ridge && !options.alpha),
-          "--lambda and --alpha go with --method ls");
-  require(!options.shared_gram || options.method == RefitMethod::kLs, "--shared-gram goes with --method ls");
   require(!options.chooses_ridge || is_shared, "--lambda path goes with --method ls --shared-gram");
-  require(!options.chooses_ridge || options.class_weights.empty(), "--lambda path goes without --weights");
   require(!options.alpha || !is_shared, "--alpha goes with class_grams, and not with --shared-gram");
   require(options.components == 0 || is_shared, "--pca goes with --method ls --shared-gram");
   require(options.class_weights.empty() || options.method == RefitMethod::kFisher ||
               (is_shared && statistics.has("class_grams")),
           "--weights goes with --method fisher, or with --method ls --shared-gram where class_grams were released");
-  require(options.metric == Metric::kCosine || options.method == RefitMethod::kMean,
-          "--metric goes with --method mean");
-  require(!options.select_by || options.select > 0, "--select-by goes with --select");
-  require(options.select_by != SelectBy::kT || options.method == RefitMethod::kFisher,
-          "--select-by t goes with --method fisher");
 }
 
 std::optional<double> threshold_of(const KeptStatistics& statistics, const RefitOptions& options) {

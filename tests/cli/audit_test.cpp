@@ -100,7 +100,7 @@ TEST_F(AuditCommandTest, RefusesWhatItCannotDo) {
       {"--mu 1 --one-run --canaries 10", "--canaries 10"},
       {"--mu 1 --one-run --classes 1", "--classes 1"},
       {"--mu 1 --center dp --center-share 1", "--center-share 1"},
-      {"--mu 1 --train-x x.npy --train-y y.npy", "add --one-run"},
+      {"--mu 1 --train-x x.npy --train-y y.npy", "--train-x goes with --one-run"},
       {"--mu 1 --one-run --train-x x.npy", "--train-y is missing"},
       {"--mu 1 --threads 100000", "--threads"},
       {"--mu 1 --method fc --one-run", "no class sums"},

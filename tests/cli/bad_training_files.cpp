@@ -91,7 +91,7 @@ std::vector<BadCase> bad_training_files() {
        bytes("bad.npy", npy_header_bytes(npy_text("<f8", "(12,)")) +
                             element_bytes(std::vector<double>{1, 2, std::nan(""), 4, 5.5, 6, 7, 8, 9, 10, 11, 12}))},
       {"WeightsWithoutABound", kGoodFit + "--train-weight bad.npy", 2,
-       "say with --weight-bound W how much a row weighs", npy("bad.npy", "<f4", "(12,)", 48)},
+       "--train-weight goes with --weight-bound: say how much a row weighs", npy("bad.npy", "<f4", "(12,)", 48)},
       {"WeightAboveItsBound", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3,
        "bad.npy: row 2 has weight 3; give a number from 0 to --weight-bound 2",
        bytes("bad.npy", npy_header_bytes(npy_text("<f8", "(12,)")) +

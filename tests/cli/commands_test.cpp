@@ -348,7 +348,7 @@ TEST_F(ModelCommandsTest, LabelSetsHavePrivateF1) {
   EXPECT_GE(alone["metrics"]["micro_f1"]["high"].get<double>(), exact);
   EXPECT_EQ(alone["metrics"]["f1"].size(), 4U);
   expect_refused(rows + "--private --mu 1 --ledger no.jsonl", 2, "--max-labels");
-  expect_refused(asked + "--score-threshold 0.5 --ledger no.jsonl", 2, "--threshold and --score-threshold");
+  expect_refused(asked + "--score-threshold 0.5 --ledger no.jsonl", 2, "--threshold with --score-threshold");
   expect_refused(rows + "--private --mu 1 --max-labels 1 --threshold 0.4 --ledger no.jsonl", 3, "--max-labels 1");
   expect_refused(rows + "--private --mu 1 --max-labels 2 --metrics accuracy --ledger no.jsonl", 2,
                  "--metrics f1 goes with");

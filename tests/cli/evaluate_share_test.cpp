@@ -126,7 +126,8 @@ TEST_F(EvaluateShareTest, ARunThatStoppedTellsTheSameAtNoCharge) {
 TEST_F(EvaluateShareTest, RefusesWhatHasNoBudgetToShare) {
   write_rows(make_rows({30, 20, 50}, 8), "few_x.npy", "few_y.npy");
   for (const auto& [options, said] :
-       {std::pair{"--non-private", "no budget to share"}, std::pair{"--mu 1 --evaluate-share 1", "below 1"},
+       {std::pair{"--non-private", "no budget to share"},
+        std::pair{"--mu 1 --evaluate-share 1", "--evaluate-share 1: must lie between 0 and 1"},
         std::pair{"--mu 1 --max-labels 2", "with --max-labels"},
         std::pair{"--mu 1 --test-person ty.npy", "goes with --train-person"},
         std::pair{"--mu 1 --train-person y.npy", "--test-person"},

@@ -211,7 +211,7 @@ TEST_F(FitTest, RowsAreGivenOneWay) {
 TEST_F(FitTest, OptionsThatContradictEachOtherAreRefused) {
   FitOptions options = options_of("mean");
   options.rows.center = Centering::kPublic;
-  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--center public: name the public rows"));
+  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--center public goes with --public-x"));
 }
 
 TEST_F(FitTest, RowsThatDoNotFitAreRefused) {

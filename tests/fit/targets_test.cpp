@@ -378,7 +378,10 @@ TEST_F(TargetsTest, OptionsThatAreAboutClassesAreRefused) {
                 o.data.target_range = {1.0, 2.0, 3.0, 4.0};
               }),
               HasSubstr("4 numbers for 1 column(s)"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.train.has_targets = false; }), HasSubstr("--classes 0"));
+  EXPECT_THAT(said([](FitOptions& o) { o.data.train.has_targets = false, o.data.target_range.clear(); }),
+              HasSubstr("--classes 0"));
+  EXPECT_THAT(said([](FitOptions& o) { o.data.train.has_targets = false; }),
+              HasSubstr("--target-range goes with --targets"));
 }
 
 }  // namespace dpreduce::targets_test

@@ -37,11 +37,11 @@ void expect_refused(const std::vector<Contradiction>& contradictions, bool are_a
 TEST(FitOptions, ContradictionsAreRefused) {
   const RowFiles validation{.x = {"v.npy"}, .y = {"w.npy"}};
   expect_refused(
-      {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public: name the public rows"},
+      {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public goes with --public-x"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}; },
         "--public-x: nothing uses public rows here; add --center public, --pca or --method auto, public, fc or"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}, fit.rows.pca = 2, fit.rows.pca_share = 0.1; },
-        "--pca-share goes with --pca on private rows"},
+        "--pca-share with --public-x"},
        {"fc", [&](auto& fit) { fit.data.validation = validation; }, "--validation-x goes with --choose"},
        {"fc",
         [&](auto& fit) { fit.data.validation = validation, fit.method.choose = true, fit.method.choose_share = .1; },
@@ -56,14 +56,14 @@ TEST(FitOptions, ContradictionsAreRefused) {
           fit.method.batch = 0.1, fit.privacy.adjacency = Adjacency::kReplaceOne;
           fit.privacy.budget.accountant = Accountant::kRdp;
         },
-        "--accountant rdp has no useful bound of an exchange"},
+        "--batch and --adjacency replace-one with --accountant rdp: it has no useful bound of an exchange"},
        {"adam", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget = {}, fit.privacy.budget.mu = 1.0; },
-        "rounds on samples have no mu"},
-       {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp knows no gain from sampling"},
+        "samples have no mu"},
+       {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp: it knows no gain from sampling"},
        {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.warm_start = true; },
-        "--warm-start with --max-labels 2"},
+        "--warm-start with --max-labels above 1"},
        {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.loss = Loss::kSoftmax; },
-        "--loss softmax with --max-labels 2"},
+        "--loss softmax with --max-labels above 1"},
        {"auto", [](auto& fit) { fit.data.max_labels = 2, fit.method.objective = Objective::kBalanced; },
         "--objective balanced with --max-labels above 1"},
        {"prototypes", [](auto& fit) { fit.method.smallest_share = 0.6; },
@@ -77,7 +77,7 @@ TEST(FitOptions, ContradictionsAreRefused) {
 TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
   expect_refused(
       {{"mean", [](auto& fit) { fit.data.train.person = {"p{rank}.npy"}; },
-        "--train-person with --secure-aggregation: all parties must say --rows-per-person B"},
+        "--train-person with --secure-aggregation goes with --rows-per-person: all parties must say it"},
        {"mean", [](auto& fit) { fit.data.test.x = {"t{rank}.npy"}, fit.data.test.y = {"u.npy"}; },
         "the coordinator alone reads test"},
        {"gd", [](auto& fit) { fit.method.batch = 0.5, fit.privacy.budget.accountant = Accountant::kPld; },

@@ -28,10 +28,22 @@ inline std::string refusal(const FitOptions& fit) {
   return refusal<UsageError>([&] { validated(fit); });
 }
 
-/// The same of one part.
+/// The same where one part of them is another one; what is about methods' own options is by a method that takes them.
 template <typename Part>
-std::string refusal_of(const Part& part) {
-  return refusal<UsageError>([&] { check(part); });
+std::string refusal_of(const Part& part, const std::string& method = "mean") {
+  FitOptions fit = good_fit(method);
+  const auto take = [&](auto& own) {
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(own)>, Part>) own = part;
+  };
+  auto& [data, rows, training, privacy, output, machine, silos, evaluation, statistics] = fit;
+  take(data), take(rows), take(privacy), take(output), take(machine), take(silos);
+  if constexpr (std::is_same_v<Part, MethodOptions>) {
+    training = part;
+    training.name = method;
+  }
+  if (!silos.rows_are_own) silos.rows_are_own = silos.secure_aggregation;
+  if (!fit.privacy.budget.mu && !fit.privacy.budget.epsilon) fit.privacy.budget.mu = 1.0;
+  return refusal(fit);
 }
 
 }  // namespace dpreduce

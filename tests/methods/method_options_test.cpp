@@ -6,12 +6,12 @@
 namespace dpreduce::method_options_test {
 
 TEST(MethodOptions, DefaultsAreAccepted) {
-  EXPECT_THAT(refusal_of(MethodOptions()), IsEmpty());
+  EXPECT_THAT(refusal_of(MethodOptions(), "auto"), IsEmpty());
 }
 
 TEST(MethodOptions, RoundsAndStepsAreFromOne) {
   for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{100'001}}) {
-    EXPECT_THAT(refusal_of(MethodOptions{.rounds = count}), HasSubstr("--rounds")) << count;
+    EXPECT_THAT(refusal_of(MethodOptions{.rounds = count}, "gd"), HasSubstr("--rounds")) << count;
     EXPECT_THAT(refusal_of(MethodOptions{.local_steps = count}), HasSubstr("--local-steps")) << count;
   }
 }
@@ -20,7 +20,7 @@ TEST(MethodOptions, ABatchIsAProbability) {
   for (const double rate : {0.0, -0.5, 1.5, 256.0, 1e-10, std::nan("")}) {
     EXPECT_THAT(refusal_of(MethodOptions{.batch = rate}), HasSubstr("the probability of a row")) << rate;
   }
-  EXPECT_THAT(refusal_of(MethodOptions{.batch = 1.0}), IsEmpty());
+  EXPECT_THAT(refusal_of(MethodOptions{.batch = 1.0}, "gd"), IsEmpty());
 }
 
 TEST(MethodOptions, StepsAndBoundsArePositive) {
@@ -32,10 +32,10 @@ TEST(MethodOptions, StepsAndBoundsArePositive) {
 }
 
 TEST(MethodOptions, AlphaIsNothingOrCounts) {
-  EXPECT_THAT(refusal_of(MethodOptions{.alpha = 0.0}), IsEmpty());
-  EXPECT_THAT(refusal_of(MethodOptions{.alpha = -1.0}), HasSubstr("--alpha -1"));
-  EXPECT_THAT(refusal_of(MethodOptions{.alpha = HUGE_VAL}), HasSubstr("use --shared-gram"));
-  EXPECT_THAT(refusal_of(MethodOptions{.alpha = 1e-9}), HasSubstr("must be 0 or at least"));
+  EXPECT_THAT(refusal_of(MethodOptions{.alpha = 0.0}, "ls"), IsEmpty());
+  EXPECT_THAT(refusal_of(MethodOptions{.alpha = -1.0}, "ls"), HasSubstr("--alpha -1"));
+  EXPECT_THAT(refusal_of(MethodOptions{.alpha = HUGE_VAL}, "ls"), HasSubstr("use --shared-gram"));
+  EXPECT_THAT(refusal_of(MethodOptions{.alpha = 1e-9}, "ls"), HasSubstr("must be 0 or at least"));
 }
 
 TEST(MethodOptions, SharesLieBetweenZeroAndOne) {
@@ -56,26 +56,26 @@ TEST(MethodOptions, CosinesAreClippedWithinTheirRange) {
 }
 
 TEST(MethodOptions, AWarmStartIsOfProbabilities) {
-  EXPECT_THAT(refusal_of(MethodOptions{.loss = Loss::kSquare, .warm_start = true}),
+  EXPECT_THAT(refusal_of(MethodOptions{.loss = Loss::kSquare, .warm_start = true}, "gd"),
               HasSubstr("--warm-start with --loss square"));
-  EXPECT_THAT(refusal_of(MethodOptions{.warm_start_share = 0.1}), HasSubstr("goes with --warm-start"));
+  EXPECT_THAT(refusal_of(MethodOptions{.warm_start_share = 0.1}, "gd"), HasSubstr("goes with --warm-start"));
 }
 
 TEST(MethodOptions, ABalancedObjectiveAdjustsProbabilitiesOfOneHead) {
   constexpr Objective kBalanced = Objective::kBalanced;
-  EXPECT_THAT(refusal_of(MethodOptions{.objective = kBalanced, .loss = Loss::kSigmoid}),
+  EXPECT_THAT(refusal_of(MethodOptions{.objective = kBalanced, .loss = Loss::kSigmoid}, "auto"),
               HasSubstr("--objective balanced with --loss sigmoid"));
-  EXPECT_THAT(refusal_of(MethodOptions{.objective = kBalanced, .warm_start = true}),
+  EXPECT_THAT(refusal_of(MethodOptions{.objective = kBalanced, .warm_start = true}, "auto"),
               HasSubstr("--objective balanced with --warm-start"));
-  EXPECT_THAT(refusal_of(MethodOptions{.objective = kBalanced, .choose = true}),
+  EXPECT_THAT(refusal_of(MethodOptions{.objective = kBalanced, .choose = true}, "auto"),
               HasSubstr("--objective balanced with --choose"));
 }
 
 TEST(MethodOptions, WhatIsChosenIsNotGiven) {
-  EXPECT_THAT(refusal_of(MethodOptions{.iterate = Iterate::kAverage, .choose = true}),
+  EXPECT_THAT(refusal_of(MethodOptions{.iterate = Iterate::kAverage, .choose = true}, "gd"),
               HasSubstr("--iterate with --choose"));
-  EXPECT_THAT(refusal_of(MethodOptions{.lambda = 3.0, .choose = true}), HasSubstr("--lambda with --choose"));
-  EXPECT_THAT(refusal_of(MethodOptions{.choose_share = 0.1}), HasSubstr("--choose-share goes with --choose"));
+  EXPECT_THAT(refusal_of(MethodOptions{.lambda = 3.0, .choose = true}, "ls"), HasSubstr("--lambda with --choose"));
+  EXPECT_THAT(refusal_of(MethodOptions{.choose_share = 0.1}, "ls"), HasSubstr("--choose-share goes with --choose"));
 }
 
 }  // namespace dpreduce::method_options_test

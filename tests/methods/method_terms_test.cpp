@@ -5,9 +5,6 @@
 
 namespace dpreduce::method_terms_test {
 
-// Terms that a method takes only if it says so.
-constexpr std::array<std::string_view, 3> kTermsOfFew{"--center moments", "--select-by t", "--targets"};
-
 using Give = std::function<void(FitOptions&)>;
 
 // How each option is given, in a way that methods which take it accept.
@@ -37,6 +34,7 @@ const std::map<std::string_view, Give>& given() {
       {"--warm-start-share", [](auto& fit) { fit.method.warm_start = true, fit.method.warm_start_share = 0.1; }},
       {"--choose", [](auto& fit) { fit.method.choose = true; }},
       {"--choose-share", [](auto& fit) { fit.method.choose = true, fit.method.choose_share = 0.1; }},
+      {"--loss square", [](auto& fit) { fit.method.loss = Loss::kSquare; }},
       {"--max-labels above 1", [](auto& fit) { fit.data.max_labels = 2; }},
       {"--normalize none", [](auto& fit) { fit.rows.normalize = Normalize::kNone; }},
       {"--feature-range private", [](auto& fit) { fit.rows.finds_ranges = FindRanges::kAlways; }},
@@ -64,40 +62,40 @@ TEST(MethodTerms, EveryMethodWithoutMoreIsAccepted) {
   for (const MethodEntry* method : all_methods()) EXPECT_THAT(refusal(good_fit(std::string(method->name))), IsEmpty());
 }
 
+// All that a method's entry names in what it takes, or refuses.
+std::set<std::string_view> named_by_methods(bool takes) {
+  std::set<std::string_view> named;
+  for (const MethodEntry* method : all_methods()) {
+    for (const TakenOption& taken : method->takes) {
+      if (takes) named.insert(taken.option);
+    }
+    for (const RefusedOption& refused : method->refuses) {
+      if (!takes) named.insert(refused.option);
+    }
+  }
+  return named;
+}
+
 TEST(MethodTerms, EveryOptionIsTriedHere) {
-  for (const MethodOption& option : method_options()) EXPECT_TRUE(given().contains(option.name)) << option.name;
-  for (const FitTerm& term : fit_terms()) EXPECT_TRUE(given().contains(term.name)) << term.name;
+  for (const bool takes : {false, true}) {
+    for (const std::string_view option : named_by_methods(takes)) EXPECT_TRUE(given().contains(option)) << option;
+  }
 }
 
 // Every option of methods' own x every method.
 TEST(MethodTerms, AnOptionThatAMethodDoesNotTakeIsRefusedWithThoseThatDo) {
-  for (const MethodOption& option : method_options()) {
+  for (const std::string_view option : named_by_methods(true)) {
     for (const MethodEntry* method : all_methods()) {
-      SCOPED_TRACE(std::string(option.name) + " with " + std::string(method->name));
-      const std::string said = refusal(with_given(*method, option.name));
-      const bool refuses_choice = option.name.starts_with("--choose") && method->refuses_option("--choose");
-      if (method->takes_option(option.name)) {
+      SCOPED_TRACE(std::string(option) + " with " + std::string(method->name));
+      const std::string said = refusal(with_given(*method, option));
+      const bool refuses_choice = option.starts_with("--choose") && method->refuses_option("--choose");
+      const bool refuses_selection = option == "--select-by t" && method->refuses_option("--select");
+      if (method->takes_option(option)) {
         EXPECT_THAT(said, IsEmpty());
-      } else if (refuses_choice) {
-        EXPECT_THAT(said, HasSubstr(" with --choose: "));
+      } else if (refuses_choice || refuses_selection) {
+        EXPECT_THAT(said, HasSubstr(refuses_choice ? " with --choose: " : " with --select: "));
       } else {
-        EXPECT_THAT(said, HasSubstr(" goes with --method " + methods_that_take(option.name)));
-      }
-    }
-  }
-}
-
-TEST(MethodTerms, AValueThatFewMethodsTakeIsRefusedWithThem) {
-  for (const std::string_view term : kTermsOfFew) {
-    for (const MethodEntry* method : all_methods()) {
-      SCOPED_TRACE(std::string(term) + " with " + std::string(method->name));
-      const std::string said = refusal(with_given(*method, term));
-      if (method->takes_option(term)) {
-        EXPECT_THAT(said, IsEmpty());
-      } else if (method->refuses_option("--select") && term == "--select-by t") {
-        EXPECT_THAT(said, HasSubstr("with --select:"));
-      } else {
-        EXPECT_THAT(said, HasSubstr(std::string(term) + " goes with --method " + methods_that_take(term)));
+        EXPECT_THAT(said, HasSubstr(" goes with --method "));
       }
     }
   }
@@ -115,13 +113,13 @@ TEST(MethodTerms, WhatAMethodRefusesItSaysWhy) {
 }
 
 TEST(MethodTerms, WhatNoMethodRefusesAllTake) {
-  for (const FitTerm& term : fit_terms()) {
-    if (std::ranges::find(kTermsOfFew, term.name) != kTermsOfFew.end()) continue;
+  for (const std::string_view option : named_by_methods(false)) {
     for (const MethodEntry* method : all_methods()) {
-      const bool selects = term.name == "--select-share" && method->refuses_option("--select");
-      if (method->refuses_option(term.name) || selects) continue;
-      SCOPED_TRACE(std::string(term.name) + " with " + std::string(method->name));
-      EXPECT_THAT(refusal(with_given(*method, term.name)), IsEmpty());
+      const bool selects = option == "--select-share" && method->refuses_option("--select");
+      const bool is_of_others = named_by_methods(true).contains(option.substr(0, option.find(' ')));
+      if (method->refuses_option(option) || selects || is_of_others) continue;
+      SCOPED_TRACE(std::string(option) + " with " + std::string(method->name));
+      EXPECT_THAT(refusal(with_given(*method, option)), IsEmpty());
     }
   }
 }
@@ -132,10 +130,10 @@ TEST(MethodTerms, HelpNamesTheMethodsOfAnOptionWithTheirDefaults) {
   declare_method(table, options);
   EXPECT_EQ(table.find("--choose"), nullptr);
   declare_choice(table, options);
-  for (const MethodOption& option : method_options()) {
-    ASSERT_NE(table.find(option.name), nullptr) << option.name;
-    EXPECT_THAT(table.find(option.name)->help, HasSubstr("(" + takers_with_defaults(option.name) + ")"));
-    EXPECT_THAT(takers_with_defaults(option.name), Not(IsEmpty())) << option.name;
+  for (const Option& option : table.options()) {
+    if (option.is_named("--method")) continue;
+    EXPECT_THAT(option.help, HasSubstr("(" + takers_with_defaults(option.names) + ")"));
+    EXPECT_THAT(takers_with_defaults(option.names), Not(IsEmpty())) << option.names;
   }
   EXPECT_THAT(takers_with_defaults("--gram-share"), StartsWith("auto, ls 0.5, fc 0.1"));
 }

@@ -66,7 +66,7 @@ TEST_F(NewtonTest, EveryStepFromAWarmStartLowersTheLoss) {
 TEST_F(NewtonTest, SquaresAreRefused) {
   FitOptions options = good_fit("newton");
   options.method.loss = Loss::kSquare;
-  EXPECT_THAT(refusal(options), testing::HasSubstr("--method newton --loss square"));
+  EXPECT_THAT(refusal(options), testing::HasSubstr("--method newton with --loss square"));
 }
 
 TEST_F(NewtonTest, RefusesWhatItsHessiansDoNotFitInto) {

@@ -3,20 +3,22 @@
 #include <nlohmann/json.hpp>
 
 #include "fit/validated_options.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/method_terms.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::registry_test {
 
+// An option of a fit, or a value that it may have.
 bool is_known(std::string_view option) {
-  for (const MethodOption& own : method_options()) {
-    if (own.name == option) return true;
-  }
-  for (const FitTerm& term : fit_terms()) {
-    if (term.name == option) return true;
-  }
-  return false;
+  FitOptions fit;
+  OptionTable table;
+  declare_fit(table, fit);
+  EXPECT_FALSE(table.holds(option)) << option;  // throws where there is none
+  const Option& own = *table.find(option.substr(0, option.find(' ')));
+  const std::string_view value = option.substr(std::min(option.find(' '), option.size() - 1) + 1);
+  return value.empty() || value.starts_with("above ") || own.type.find(value) != std::string::npos;
 }
 
 TEST(Registry, EveryMethodHasANameOfItsOwnAndALineOfHelp) {
@@ -149,7 +151,7 @@ TEST(Registry, APublicChoiceNeedsPublicRows) {
   for (const char* name : {"public", "prototypes"}) {
     FitOptions fit = good_fit(name);
     fit.data.public_x.clear();
-    EXPECT_THAT(refusal(fit), HasSubstr("name them with --public-x")) << name;
+    EXPECT_THAT(refusal(fit), HasSubstr("goes with --public-x: prototypes are chosen among public rows")) << name;
     EXPECT_TRUE(may_choose_public_rows(fit));
   }
   EXPECT_FALSE(may_choose_public_rows(good_fit("mean")));

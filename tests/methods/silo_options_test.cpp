@@ -36,7 +36,7 @@ TEST(SiloOptions, TimesAndLinesAreWithinTheirRange) {
       {"--bandwidth 0: must be from 0.001", {.secure_aggregation = true, .bandwidth_mbit = 0}},
       {"--packet-loss 100: must be from 0 to 99",
        {.secure_aggregation = true, .round_trip_ms = 40, .packet_loss_percent = 100}},
-      {"--packet-loss 1 goes with --round-trip", {.secure_aggregation = true, .packet_loss_percent = 1}}};
+      {"--packet-loss above 0 goes with --round-trip above 0", {.secure_aggregation = true, .packet_loss_percent = 1}}};
   for (const auto& [message, silos] : given) EXPECT_THAT(refusal_of(silos), HasSubstr(message));
 }
 

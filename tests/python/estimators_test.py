@@ -341,7 +341,7 @@ def test_weights_that_noise_is_not_made_for_are_refused(rows):
     ones = np.ones(len(y))
     with pytest.raises(dpreduce.UsageError, match="sample_weight: say with weight_bound=W .* objective='balanced' weighs classes"):
         DPClassifier(**BUDGET).fit(x, y, sample_weight=ones)
-    with pytest.raises(dpreduce.UsageError, match="weight_bound=2.* goes with sample_weight"):
+    with pytest.raises(dpreduce.UsageError, match="weight_bound goes with sample_weight"):
         DPClassifier(**BUDGET, weight_bound=2).fit(x, y)
     with pytest.raises(dpreduce.UsageError, match="weight_bound=0.*: must be from 1e-30 to 1e[+]30"):
         DPClassifier(**BUDGET, weight_bound=0).fit(x, y, sample_weight=ones)

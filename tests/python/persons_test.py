@@ -79,7 +79,7 @@ def test_estimators_take_persons_where_they_fit(own, persons, program, tmp_path)
     assert estimator.get_params()["rows_per_person"] == 2
     assert estimator.fit(x, y, person=persons).classifier_.to_bytes() == expected
     assert "one person with any number of rows" in estimator.set_params(random_state=None).fit(x, y, person=persons).explain()
-    with pytest.raises(dpreduce.UsageError, match="rows_per_person=2: goes with person"):
+    with pytest.raises(dpreduce.UsageError, match="rows_per_person goes with person"):
         estimator.fit(x, y)
     from sklearn.model_selection import cross_validate
     with pytest.warns(dpreduce.RepeatedFitWarning):
@@ -237,5 +237,5 @@ def test_what_is_no_identifier_is_refused_by_row(person, says, own, tmp_path):
 
 def test_a_bound_without_persons_is_refused(own):
     x, y = own
-    with pytest.raises(dpreduce.UsageError, match="rows_per_person=2: goes with person"):
+    with pytest.raises(dpreduce.UsageError, match="rows_per_person goes with person"):
         dpreduce.fit(x, y, rows_per_person=2, **TERMS)

@@ -205,7 +205,8 @@ TEST_F(RefitTest, AReleaseOfMatricesIsOfTheRowsOfLeastSquares) {
   EXPECT_EQ(released_by(release, rows).of_rows.preprocessing.intercept, 0.0);
 }
 
-// Two classes, and next to no noise, under a seed that leaves their sizes as they are: a release of matrices has rows with an intercept, which shortens features.
+// Two classes, and next to no noise, under a seed that leaves their sizes as they are: a release of matrices has rows
+// with an intercept, which shortens features.
 class RefitOfTwoClassesTest : public RefitTest {
  protected:
   RefitOfTwoClassesTest() {
@@ -351,8 +352,6 @@ TEST_F(RefitTest, WeightsThatSumsHaveNoRoomForAreRefused) {
   const auto refused = [&](const RefitOptions& options) {
     return refusal<UsageError>([&] { refit(statistics, options); });
   };
-  EXPECT_THAT(refused({.shared_gram = true, .chooses_ridge = true, .class_weights = {1, 1, 5}}),
-              HasSubstr("--lambda path goes without --weights"));
   for (ReleasedBlock& block : statistics.blocks) {
     block = {block.name(), std::vector<std::int64_t>(block.values().size(), 1LL << 45), block.sigma()};
   }
@@ -370,7 +369,6 @@ TEST_F(RefitTest, WhatStatisticsDoNotHaveIsNamed) {
   EXPECT_THAT(refused({.features = {6}}), HasSubstr("--features 6"));
   EXPECT_THAT(refused({.lambda = 0.0}), HasSubstr("--lambda"));
   EXPECT_THAT(refused({.method = RefitMethod::kMean, .chooses_ridge = true}), HasSubstr("--method ls"));
-  EXPECT_THAT(refused({.method = RefitMethod::kMean, .shared_gram = true}), HasSubstr("--shared-gram goes with"));
 }
 
 TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/ranks/communicator.hpp"
 
@@ -41,10 +44,6 @@ NamedCommand named_command(const CommandEntry& root, const std::vector<std::stri
   return named;
 }
 
-void declare_format(OptionTable& table, OutputFormat& format) {
-  table.choice("--format", format, "what standard output gets").of_command_alone(SaidBy::kCommandLine);
-}
-
 void declare_config(OptionTable& table) {
   table
       .add({.names = "--config",
@@ -52,6 +51,23 @@ void declare_config(OptionTable& table) {
             .type = "FILE",
             .read = [](const std::vector<std::string>&) {}})
       .of_command_alone(SaidBy::kCommandLine);
+}
+
+void declare_sensitivity(OptionTable& table, double& sensitivity) {
+  table.number("--sensitivity", sensitivity, "L2 sensitivity of the released vector").positive();
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::istringstream ended(text + ":");
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(ended, part, ':');) parts.push_back(part);
+  return parts;
+}
+
+double read_finite(const std::string& text) {
+  const double number = read_number("", text);
+  if (!std::isfinite(number)) throw UsageError(fmt::format("{}: must be finite", text));
+  return number;
 }
 
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/base/option_table.hpp"
-#include "common/base/standard_output.hpp"
 #include "methods/silo_options.hpp"
 
 namespace dpreduce {
@@ -84,11 +83,17 @@ inline constexpr std::string_view kExitCodes =
     "0 done, 2 usage, 3 bad input, 4 budget refused,\n"
     "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted";
 
-/// --format.
-void declare_format(OptionTable& table, OutputFormat& format);
-
 /// --config, which is read before the other options are (with_config_files).
 void declare_config(OptionTable& table);
+
+/// --sensitivity.
+void declare_sensitivity(OptionTable& table, double& sensitivity);
+
+/// The parts of an option's value between colons: "NAME", "D" and "W" of "NAME:D:W"; at least one.
+std::vector<std::string> parts_of(const std::string& text);
+
+/// `text` as a finite number. Throws UsageError, in whose place the caller's tells the form of the whole value.
+double read_finite(const std::string& text);
 
 // Names that other libraries have for what an option of a fit says.
 

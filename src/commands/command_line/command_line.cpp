@@ -1,6 +1,7 @@
 #include "commands/command_line/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdio>
 #include <initializer_list>
@@ -12,13 +13,13 @@
 
 #include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/config_file.hpp"
-#include "commands/command_line/row_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/text.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ranks/rank_archive.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -42,6 +43,33 @@ bool has_option(const std::vector<std::string>& arguments, std::initializer_list
 // Whether an option is given that a party among silos has, who does not take its options from rank 0.
 bool has_party_option(const std::vector<std::string>& arguments) {
   return has_option(arguments, {"--secure-aggregation", "--silo-config", "--roster", "--identity"});
+}
+
+// Where the arguments name classes, targets, or a model to evaluate in the place of a fit, --classes need not be given;
+// with targets no labels either. Throws UsageError where both are.
+void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
+  const auto is_given = [&](const Option& option) {
+    return std::ranges::any_of(arguments, [&](const std::string& argument) {
+      return argument.starts_with("--") && option.is_named(std::string_view(argument).substr(0, argument.find('=')));
+    });
+  };
+  constexpr const char* kClasses = "--classes";
+  constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{"--class-names", kClasses},
+                                                                          {"--evaluate", kClasses},
+                                                                          {"--targets", kClasses},
+                                                                          {"--target-range", kClasses},
+                                                                          {"--targets", "--train-y"},
+                                                                          {kTestTargets, "--test-y"}}};
+  for (const auto& [option, replaced] : kReplaced) {
+    for (CommandEntry& command : root.commands) {
+      const Option* const other = command.options.find(option);
+      Option* const required = command.options.find(replaced);
+      if (other == nullptr || required == nullptr || !is_given(*other)) continue;
+      required->is_required = false;
+      if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
+      throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", option, replaced));
+    }
+  }
 }
 
 bool name_command_alone(const CommandEntry& root, const std::vector<std::string>& words) {
@@ -172,6 +200,7 @@ RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& conf
   const auto read = read_arguments(root, configured.arguments, lists);
   if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
   const CommandEntry& command = *std::get<const CommandEntry*>(read);
+  command.options.settle();
   if (!is_known) require_outputs_apart(command.options, configured);
   return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own, configured.consent});
 }

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "commands/command_line/command_entry.hpp"
-#include "commands/command_line/fit_options.hpp"
 #include "common/base/error.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -38,6 +38,7 @@ void read_keywords(OptionTable& table, const std::string& command, std::span<con
     option.read(given.arguments);
     option.given = given.arguments.empty() ? std::vector<std::string>{"true"} : given.arguments;
   }
+  table.settle();
 }
 
 std::string keyword_of(const Option& option) {
@@ -76,7 +77,6 @@ FitOptions fit_options_of(std::span<const TomlItem> keywords) {
   OptionTable table;
   declare_fit(table, fit);
   read_keywords(table, "fit", keywords, "fit()");
-  choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), table);
   return fit;
 }
 

@@ -69,6 +69,11 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
                "distance of class means, or that over the standard deviation (fisher)");
   table.count("--pca", options.components, "ls --shared-gram: weights within the first k principal components")
       .defaults_to("");
+  for (const char* own : {"--lambda", "--alpha", "--shared-gram"}) table.needs(own, "--method ls");
+  table.excludes("--lambda path", "--weights", "ridges are compared for classes that count alike; leave one out");
+  table.needs("--metric euclidean", "--method mean");
+  table.needs("--select-by", "--select");
+  table.needs("--select-by t", "--method fisher");
 }
 
 RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistics) {
@@ -97,6 +102,7 @@ RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStat
     OptionArguments given = arguments_of(option, item, "refit");
     if (given.is_set) option.read(given.arguments);
   }
+  table.settle();
   return options_of(asked, statistics);
 }
 

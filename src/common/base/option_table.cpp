@@ -34,6 +34,40 @@ bool Option::is_named(std::string_view name) const {
   }
 }
 
+std::string OptionRange::text() const {
+  switch (kind) {
+    case Kind::kAny:
+      return {};
+    case Kind::kWithin:
+      return std::isinf(most) ? fmt::format("at least {}", least) : fmt::format("from {} to {}", least, most);
+    case Kind::kPositive:
+      return "a positive finite number";
+    case Kind::kShare:
+      return "between 0 and 1, both left out";
+  }
+  return {};
+}
+
+bool OptionRange::has(double number) const {
+  switch (kind) {
+    case Kind::kAny:
+      return true;
+    case Kind::kWithin:
+      return number >= least && number <= most;
+    case Kind::kPositive:
+      return number > 0.0 && std::isfinite(number);
+    case Kind::kShare:
+      return number > 0.0 && number < 1.0;
+  }
+  return false;
+}
+
+Option& Option::within(OptionRange numbers) {
+  range = std::move(numbers);
+  if (range.kind == OptionRange::Kind::kWithin) help += fmt::format(" ({})", range.text());
+  return *this;
+}
+
 std::string_view Option::long_name() const {
   return without_dashes(std::string_view(names).substr(0, names.find(',')));
 }
@@ -86,18 +120,18 @@ Option& OptionTable::add(Option option) {
 }
 
 Option& OptionTable::flag(const std::string& names, bool& value, std::string help) {
-  return add({.names = names,
-              .help = std::move(help),
-              .values = OptionValues::kNone,
-              .read = [&value](const std::vector<std::string>&) { value = true; }});
+  return add_of(value, {.names = names,
+                        .help = std::move(help),
+                        .values = OptionValues::kNone,
+                        .read = [&value](const std::vector<std::string>&) { value = true; }});
 }
 
 Option& OptionTable::text(const std::string& names, std::string& value, std::string help) {
-  return add({.names = names,
-              .help = std::move(help),
-              .type = "TEXT",
-              .usual = value,
-              .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
+  return add_of(value, {.names = names,
+                        .help = std::move(help),
+                        .type = "TEXT",
+                        .usual = value,
+                        .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
 }
 
 Option& OptionTable::optional_text(const std::string& names, std::optional<std::string>& value, std::string help) {
@@ -105,15 +139,16 @@ Option& OptionTable::optional_text(const std::string& names, std::optional<std::
               .help = std::move(help),
               .type = "TEXT",
               .values = OptionValues::kOptional,
-              .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
+              .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }})
+      .shown_as([&value] { return value ? "given " + *value : std::string(); });
 }
 
 Option& OptionTable::files(const std::string& names, std::vector<std::string>& values, std::string help) {
-  return add({.names = names,
-              .help = std::move(help),
-              .type = "FILE",
-              .values = OptionValues::kMany,
-              .read = [&values](const std::vector<std::string>& arguments) { values = arguments; }});
+  return add_of(values, {.names = names,
+                         .help = std::move(help),
+                         .type = "FILE",
+                         .values = OptionValues::kMany,
+                         .read = [&values](const std::vector<std::string>& arguments) { values = arguments; }});
 }
 
 Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, std::string help) {
@@ -126,7 +161,7 @@ Option& OptionTable::number_or_auto(const std::string& names, std::optional<doub
       throw UsageError(fmt::format("{} {}: must be a number or auto", names, arguments.back()));
     }
   };
-  return add({.names = names, .help = std::move(help), .type = "NUMBER|auto", .usual = "auto", .read = read});
+  return add_of(value, {.names = names, .help = std::move(help), .type = "NUMBER|auto", .usual = "auto", .read = read});
 }
 
 Option& OptionTable::numbers(const std::string& names, std::vector<double>& values, std::string help) {
@@ -134,13 +169,82 @@ Option& OptionTable::numbers(const std::string& names, std::vector<double>& valu
     values.clear();
     for (const std::string& argument : arguments) values.push_back(read_number(names, argument));
   };
-  return add({.names = names,
-              .help = std::move(help),
-              .type = "NUMBER,...",
-              .usual = values.empty() ? std::string() : fmt::format("{}", fmt::join(values, ",")),
-              .values = OptionValues::kMany,
-              .delimiter = ',',
-              .read = read});
+  return add_of(values, {.names = names,
+                         .help = std::move(help),
+                         .type = "NUMBER,...",
+                         .usual = values.empty() ? std::string() : fmt::format("{}", fmt::join(values, ",")),
+                         .values = OptionValues::kMany,
+                         .delimiter = ',',
+                         .read = read});
+}
+
+bool OptionTable::holds(std::string_view side) const {
+  const std::size_t space = std::min(side.find(' '), side.size());
+  const Option* const option = find(side.substr(0, space));
+  if (option == nullptr || !option->now) {
+    throw std::logic_error(fmt::format("dpreduce: internal error: no option is '{}'", side));
+  }
+  if (space == side.size()) return option->is_set();
+  const std::string word = option->now();
+  std::string_view words = side.substr(space + 1);
+  constexpr std::string_view kAbove = "above ";
+  if (words.starts_with(kAbove)) {
+    const double least = *number_of(std::string(words.substr(kAbove.size())));
+    return number_of(word).value_or(least) > least;
+  }
+  while (true) {
+    const std::size_t end = std::min(words.find('|'), words.size());
+    if (words.substr(0, end) == word) return true;
+    if (end == words.size()) return false;
+    words.remove_prefix(end + 1);
+  }
+}
+
+std::string OptionTable::text_of(const OptionRule& rule) const {
+  const auto shown = [&](std::string side) {
+    const std::size_t space = side.find(' ');
+    if (side.find('|') == std::string::npos) return side;
+    if (holds(side)) return fmt::format("{} {}", side.substr(0, space), find(side.substr(0, space))->now());
+    for (std::size_t bar = side.find('|'); bar != std::string::npos; bar = side.find('|')) side.replace(bar, 1, " or ");
+    return side;
+  };
+  const bool excludes = rule.kind == OptionRule::Kind::kExcludes;
+  const std::string where =
+      rule.where.empty() ? "" : fmt::format(" {} {}", excludes ? "and" : "with", shown(rule.where));
+  return fmt::format("{}{} {} {}", shown(rule.first), where, excludes ? "with" : "goes with", shown(rule.second));
+}
+
+void OptionTable::settle() const {
+  for (const auto& follow : when_read_) follow(*this);
+  check_ranges();
+  check_rules();
+}
+
+void OptionTable::check_ranges() const {
+  for (const Option& option : options_) {
+    if (option.range.kind == OptionRange::Kind::kAny) continue;
+    const std::string word = option.now();
+    const std::optional<double> number = number_of(word);
+    if (!number || option.range.has(*number)) continue;
+    throw UsageError(fmt::format("--{} {}: {}must {} {}", option.long_name(), word, option.range.meaning,
+                                 option.range.kind == OptionRange::Kind::kShare ? "lie" : "be", option.range.text()));
+  }
+}
+
+void OptionTable::check_rules() const {
+  for (const OptionRule& rule : rules_) {
+    const bool has_first = holds(rule.first);
+    const bool has_second = holds(rule.second);
+    const bool is_kept = rule.kind == OptionRule::Kind::kTogether
+                             ? has_first == has_second
+                             : !has_first || has_second == (rule.kind == OptionRule::Kind::kNeeds);
+    if (is_kept || !(rule.where.empty() || holds(rule.where)) || (!rule.unless.empty() && holds(rule.unless))) continue;
+    if (rule.kind == OptionRule::Kind::kTogether) {
+      throw UsageError(fmt::format("{} and {} go together: {} is missing", rule.first, rule.second,
+                                   has_first ? rule.second : rule.first));
+    }
+    throw UsageError(text_of(rule) + (rule.reason.empty() ? "" : ": " + rule.reason));
+  }
 }
 
 void OptionTable::put_first(std::string_view name, std::string line) {
@@ -163,6 +267,10 @@ Option* OptionTable::find(std::string_view name) {
   return const_cast<Option*>(static_cast<const OptionTable&>(*this).find(name));
 }
 
+void declare_format(OptionTable& table, OutputFormat& format) {
+  table.choice("--format", format, "what standard output gets").of_command_alone(SaidBy::kCommandLine);
+}
+
 namespace {
 
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
@@ -172,18 +280,6 @@ constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 void require_option_between(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
     throw UsageError(fmt::format("{} {}: must be from {} to {}", option, value, smallest, largest));
-  }
-}
-
-void require_option_positive(const char* option, double value) {
-  if (!(value > 0.0) || !std::isfinite(value)) {
-    throw UsageError(fmt::format("{} {}: must be a positive finite number", option, value));
-  }
-}
-
-void require_option_share(const char* option, const std::optional<double>& share) {
-  if (share && !(*share > 0.0 && *share < 1.0)) {
-    throw UsageError(fmt::format("{} {}: must lie between 0 and 1", option, *share));
   }
 }
 
@@ -201,10 +297,6 @@ bool is_same_file(const std::filesystem::path& first, const std::filesystem::pat
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   };
   return plain(first) == plain(second);
-}
-
-void require_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
-  if (has_x != has_y) throw UsageError(fmt::format("{} and {} go together: {} is missing", x, y, has_x ? y : x));
 }
 
 }  // namespace dpreduce

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "common/base/described_types.hpp"
+#include "common/base/standard_output.hpp"
 
 namespace dpreduce {
 
@@ -41,6 +42,17 @@ enum class SaidBy {
   kCommandLine   ///< each for itself, in no file of its own
 };
 
+/// What a number may be.
+struct OptionRange {
+  enum class Kind { kAny, kWithin, kPositive, kShare } kind = Kind::kAny;
+  double least = 0;  ///< of kWithin; kPositive: above 0 and finite; kShare: between 0 and 1, both left out
+  double most = 0;
+  std::string meaning = {};  ///< what the number is, in the message; empty: nothing
+  /// In words, "from 1 to 10"; empty where all are allowed.
+  std::string text() const;
+  bool has(double number) const;
+};
+
 struct Option {
   std::string names = {};  ///< "--test-x,--x": the first is the usual one; one without dashes need not be written
   std::string help = {};
@@ -58,6 +70,10 @@ struct Option {
 
   /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
+  OptionRange range = {};
+  /// What it is set to, as a word; of several words, or of a flag, something that is not empty. Empty where it is not.
+  std::function<std::string()> now = {};
+  std::string at_first = {};  ///< `now` when it was declared
   /// Not empty: the argument names a file, and `read` is called with what this returns for its path. Throws BadInput.
   std::function<std::vector<std::string>(const std::string& path)> list_in_file = {};
 
@@ -65,6 +81,8 @@ struct Option {
   std::vector<std::string> given = {};
   bool is_given() const { return !given.empty(); }
   bool is_first() const { return !first_help.empty(); }
+  /// Whether it is not what it was when it was declared, whoever has set it.
+  bool is_set() const { return now && now() != at_first; }
 
   /// The usual name, without dashes.
   std::string_view long_name() const;
@@ -79,9 +97,50 @@ struct Option {
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
   Option& split_at(char character) { return delimiter = character, *this; }
   Option& said(SaidBy who) { return said_by = who, *this; }
+  /// Numbers that it may be; help tells them.
+  Option& from(double least, double most, std::string meaning = {}) {
+    return within({OptionRange::Kind::kWithin, least, most, std::move(meaning)});
+  }
+  Option& at_least(double least) { return from(least, std::numeric_limits<double>::infinity()); }
+  Option& positive() { return within({OptionRange::Kind::kPositive}); }
+  Option& share() { return within({OptionRange::Kind::kShare}); }
+  Option& shown_as(std::function<std::string()> word) { return now = std::move(word), at_first = now(), *this; }
   Option& of_own_rows() { return names_own_rows = true, *this; }
   Option& of_command_alone(SaidBy who = SaidBy::kAll) { return is_of_command_alone = true, said(who); }
+
+ private:
+  Option& within(OptionRange numbers);
 };
+
+/// What two options of a command have to do with each other. A side is an option that is set, "--pca"; an option of one
+/// of these values, "--loss sigmoid|square"; or of a number above one, "--max-labels above 1".
+struct OptionRule {
+  enum class Kind { kNeeds, kExcludes, kTogether } kind;
+  std::string first;
+  std::string second;
+  std::string reason = {};  ///< for the message, after a colon
+  std::string where = {};   ///< only where this is so as well
+  std::string unless = {};  ///< not where this is so
+
+  OptionRule& only_where(std::string said) { return where = std::move(said), *this; }
+  OptionRule& but_not_where(std::string said) { return unless = std::move(said), *this; }
+};
+
+/// Value of an option in words: empty where there is none.
+template <typename Value>
+std::string option_word(const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "true" : "";
+  } else if constexpr (std::is_enum_v<Value>) {
+    return std::string(to_string(value));
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? option_word(*value) : std::string();
+  } else if constexpr (requires { fmt::join(value, " "); } && !std::is_convertible_v<Value, std::string_view>) {
+    return fmt::format("{}", fmt::join(value, " "));
+  } else {
+    return fmt::format("{}", value);
+  }
+}
 
 /// `text` as a number: decimal, or inf and nan, which ranges refuse. Throws UsageError naming the option.
 double read_number(std::string_view option, const std::string& text);
@@ -113,6 +172,34 @@ E read_choice(std::string_view option, const std::string& text) {
 class OptionTable {
  public:
   Option& add(Option option);
+
+  /// One goes with the other; one excludes the other; both or none of them. Check makes them good.
+  OptionRule& needs(std::string first, std::string second, std::string reason = {}) {
+    return rules_.emplace_back(
+        OptionRule{OptionRule::Kind::kNeeds, std::move(first), std::move(second), std::move(reason)});
+  }
+  OptionRule& excludes(std::string first, std::string second, std::string reason) {
+    return rules_.emplace_back(
+        OptionRule{OptionRule::Kind::kExcludes, std::move(first), std::move(second), std::move(reason)});
+  }
+  OptionRule& together(std::string first, std::string second) {
+    return rules_.emplace_back(OptionRule{OptionRule::Kind::kTogether, std::move(first), std::move(second)});
+  }
+  const std::deque<OptionRule>& rules() const { return rules_; }
+  /// `follow` sets what follows from the options that are given; called once all are read.
+  void when_read(std::function<void(const OptionTable&)> follow) { when_read_.push_back(std::move(follow)); }
+  /// Once all that is given is read: sets what follows from it, and checks ranges and rules.
+  void settle() const;
+
+  /// "--a and --where with --loss square": what a rule is about, in words; a side that is so, with the value that it
+  /// has.
+  std::string text_of(const OptionRule& rule) const;
+  /// Whether a side of a rule is so. Precondition: the table has its option, else std::logic_error.
+  bool holds(std::string_view side) const;
+  /// Throws UsageError naming an option that is out of its range, and the range.
+  void check_ranges() const;
+  /// Throws UsageError naming both sides of a rule that is not kept, and why it is one.
+  void check_rules() const;
   /// Options that are added from here on stand under this heading, unless they say another; empty: under none.
   void begin_group(std::string heading) { group_ = std::move(heading); }
 
@@ -133,7 +220,7 @@ class OptionTable {
     option.read = [&value, names](const std::vector<std::string>& arguments) {
       value = read_number(names, arguments.back());
     };
-    return add(std::move(option));
+    return add_of(value, std::move(option));
   }
 
   /// A number, or the word auto for the program's own choice.
@@ -151,7 +238,7 @@ class OptionTable {
     option.read = [&value, names](const std::vector<std::string>& arguments) {
       value = static_cast<Plain>(read_count(names, arguments.back(), std::numeric_limits<Plain>::max()));
     };
-    return add(std::move(option));
+    return add_of(value, std::move(option));
   }
 
   template <typename E>
@@ -194,12 +281,21 @@ class OptionTable {
     option.read = [&value, names](const std::vector<std::string>& arguments) {
       value = read_choice<E>(names, arguments.back());
     };
-    return add(std::move(option));
+    return add_of(value, std::move(option));
+  }
+  template <typename Value>
+  Option& add_of(const Value& value, Option option) {
+    return add(std::move(option)).shown_as([&value] { return option_word(value); });
   }
 
   std::deque<Option> options_;
+  std::deque<OptionRule> rules_;
+  std::vector<std::function<void(const OptionTable&)>> when_read_;
   std::string group_;  // of options that are added
 };
+
+/// --format.
+void declare_format(OptionTable& table, OutputFormat& format);
 
 // Several commands check options alike: each check throws UsageError naming option, value and limit.
 
@@ -208,11 +304,7 @@ inline constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
 inline constexpr double kLargestImbalance = 1e6;
 
 void require_option_between(const char* option, double value, double smallest, double largest);
-void require_option_positive(const char* option, double value);
-/// Between 0 and 1, both left out; where it is given.
-void require_option_share(const char* option, const std::optional<double>& share);
 void require_classes(std::size_t classes);
-void require_both_or_none(const char* x, bool has_x, const char* y, bool has_y);
 
 /// However the two are spelled, and whether they exist yet or not. A device may take several outputs.
 bool is_same_file(const std::filesystem::path& first, const std::filesystem::path& second);

@@ -1,11 +1,7 @@
-#include "commands/command_line/fit_options.hpp"
-
-#include <cmath>
-#include <sstream>
+#include "methods/fit_table.hpp"
 
 #include <fmt/format.h>
 
-#include "commands/command_line/row_options.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/data/named_classes.hpp"
@@ -15,6 +11,16 @@
 
 namespace dpreduce {
 namespace {
+
+// A float holds these with all bits.
+constexpr double kLeastWeightBound = 1e-30;
+constexpr double kMostWeightBound = 1e30;
+
+constexpr double kShortestTimeout = 0.05;  // seconds
+constexpr double kLongestTimeout = 1e6;    // the simulated line takes no longer for a message
+constexpr double kLeastMegabits = 1e-3;    // then a message of 1 MiB takes 2.3 hours
+constexpr double kMostMegabits = 1e9;
+constexpr double kMostPercentLost = 99;
 
 // Numbers in one form, so that parties who write "0.50" and "0.5" agree.
 std::string plain(const std::string& word) {
@@ -48,18 +54,22 @@ void declare_data(OptionTable& table, FitOptions& options) {
           "--weight-bound", data.weight_bound,
           "the largest weight of a row, public: noise is made for a row of this weight, and a row of weight w counts "
           "for w / W of it")
+      .from(kLeastWeightBound, kMostWeightBound)
       .typed("W");
   table
       .files("--test-x", data.test.x,
              "features to report the accuracy on (outside the guarantee, but for --evaluate-share)")
       .of_command_alone(SaidBy::kCoordinator);
   table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
-  declare_targets(table, data.test, kTestTargets, "or their numbers").of_command_alone(SaidBy::kCoordinator);
+  declare_targets(table, data.test, kTestTargets, "or their numbers")
+      .shown_as([&test = data.test] { return test.has_targets ? option_word(test.y) : std::string(); })
+      .of_command_alone(SaidBy::kCoordinator);
   declare_target_range(table, data);
   table
       .number("--evaluate-share", options.evaluation.share,
               "share of mu^2 for accuracy and recall on the test rows, told with noise and intervals in the place of "
               "exact figures: one budget covers training and test rows")
+      .share()
       .of_command_alone();
   table.files("--test-person", data.test.person, "with --evaluate-share and --train-person: whose each test row is")
       .of_command_alone(SaidBy::kCoordinator);
@@ -73,6 +83,7 @@ void declare_data(OptionTable& table, FitOptions& options) {
       .number("--imbalance-ratio", data.imbalance_ratio,
               "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
               "shares of classes are the experimenter's word, and public")
+      .from(1, kLargestImbalance)
       .typed("R")
       .defaults_to("");
   table.count("--imbalance-seed", data.imbalance_seed, "which rows that keeps; default: 1");
@@ -136,12 +147,14 @@ void declare_output(OptionTable& table, OutputOptions& output, bool has_model = 
 
 void declare_machine(OptionTable& table, MachineOptions& machine) {
   table.count("--threads", machine.threads, "a rank; default: all cores alone, 1 under mpirun")
+      .from(0, kMostThreads)
       .defaults_to("")
       .said(SaidBy::kParty);
   table
       .count("--memory", machine.memory_mib,
              "for the rows of a rank; default: 64; with rounds or class Gram matrices half of what is free, at most "
              "4096 (with less: rows read again)")
+      .from(1, kMostMemoryMib)
       .typed("MIB")
       .said(SaidBy::kParty);
 }
@@ -168,10 +181,12 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .count("--silos-per-person", silos.silos_per_person,
              "the most silos that have rows of one person, a promise that is public: each silo holds a person's rows "
              "to B over so many; default: all silos")
+      .at_least(1)
       .typed("S");
   table
       .number("--silo-timeout", silos.timeout_seconds,
               "no message of a silo may take longer; one that is alive and later ends the run for all")
+      .from(kShortestTimeout, kLongestTimeout)
       .typed("SECONDS")
       .of_command_alone();
   table.file("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
@@ -188,14 +203,17 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
   table
       .number("--round-trip", silos.round_trip_ms,
               "in simulations: of a silo's line; its messages take half of it, either way; default: none")
+      .from(0, 1e3 * kLongestTimeout)
       .typed("MS")
       .of_command_alone(SaidBy::kParty);
   table.number("--bandwidth", silos.bandwidth_mbit, "in simulations: of a silo's line; default: without bound")
+      .from(kLeastMegabits, kMostMegabits)
       .typed("MBIT")
       .of_command_alone(SaidBy::kParty);
   table
       .number("--packet-loss", silos.packet_loss_percent,
               "in simulations: packets that a silo's line loses, which lowers what TCP makes of it; default: none")
+      .from(0, kMostPercentLost)
       .typed("PERCENT")
       .of_command_alone(SaidBy::kParty);
   table.begin_group("");
@@ -278,11 +296,13 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
     table
         .number("--expected-rows", options.method.expected_rows,
                 "about how many test rows there are, where that is public: auc and roc have finer bins above 10,000")
+        .from(1, kMostExpectedRows)
         .typed("N");
   }
   table
       .number("--level", options.evaluation.level,
               "of a private evaluation: probability with which each interval holds")
+      .from(0.5, 0.999999)
       .typed("P");
 }
 
@@ -295,27 +315,6 @@ void declare_private_evaluation(OptionTable& table, FitOptions& options) {
   declare_silos(table, options.silos);
 }
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::istringstream ended(text + ":");
-  std::vector<std::string> parts;
-  for (std::string part; std::getline(ended, part, ':');) parts.push_back(part);
-  return parts;
-}
-
-double read_finite(const std::string& text) {
-  const double number = read_number("", text);
-  if (!std::isfinite(number)) throw UsageError(fmt::format("{}: must be finite", text));
-  return number;
-}
-
-void declare_sensitivity(OptionTable& table, double& sensitivity) {
-  table.number("--sensitivity", sensitivity, "L2 sensitivity of the released vector");
-}
-
-void choose_accountant(BudgetOptions& budget, double sampling_rate, const OptionTable& table) {
-  if (sampling_rate < 1.0 && !table.find("--accountant")->is_given()) budget.accountant = Accountant::kPld;
-}
-
 void declare_fit(OptionTable& table, FitOptions& options) {
   declare_data(table, options);
   declare_method(table, options.method);
@@ -326,6 +325,7 @@ void declare_fit(OptionTable& table, FitOptions& options) {
   declare_silos(table, options.silos);
   declare_format(table, options.output.format);
   declare_machine(table, options.machine);
+  choose_accountant(table, options.privacy.budget, options.method.batch);
 }
 
 void declare_release(OptionTable& table, FitOptions& options) {

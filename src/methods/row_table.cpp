@@ -1,9 +1,4 @@
-#include "commands/command_line/row_options.hpp"
-
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +7,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
@@ -20,7 +16,6 @@ namespace {
 
 constexpr const char* kClasses = "--classes";
 constexpr const char* kClassNames = "--class-names";
-constexpr const char* kEvaluate = "--evaluate";
 constexpr const char* kTargets = "--targets";
 constexpr const char* kTargetRange = "--target-range";
 
@@ -65,14 +60,20 @@ void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
     rows.feature_range = ends_of_ranges("--feature-range", words);
     if (!rows.feature_range.empty()) rows.finds_ranges = FindRanges::kNever;
   };
-  table.add({.names = "--feature-range",
-             .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "
-                     "clipped to its range and scaled to [-1, 1] before the norm of a row is taken; default: none, or "
-                     "what the method stands for",
-             .type = "LO,HI|private|none",
-             .values = OptionValues::kMany,
-             .delimiter = ',',
-             .read = read});
+  const auto now = [&rows]() -> std::string {
+    if (!rows.feature_range.empty()) return "LO,HI";
+    return rows.finds_some() ? std::string(to_string(*rows.finds_ranges)) : std::string();
+  };
+  table
+      .add({.names = "--feature-range",
+            .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "
+                    "clipped to its range and scaled to [-1, 1] before the norm of a row is taken; default: none, or "
+                    "what the method stands for",
+            .type = "LO,HI|private|none",
+            .values = OptionValues::kMany,
+            .delimiter = ',',
+            .read = read})
+      .shown_as(now);
   table
       .add({.names = "--feature-ranges",
             .help = "the same in a file of LO and HI, one row a column of features",
@@ -92,7 +93,7 @@ void note_length(Option& option, PreparationOptions& rows) {
 
 }  // namespace
 
-void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
+void declare_persons(OptionTable& table, DataOptions& data, const std::string& name) {
   table
       .files(name, data.train.person,
              "whose each row is: identifiers, one a row of the features, integers or strings; the guarantee is then "
@@ -102,6 +103,7 @@ void declare_persons(OptionTable& table, DataOptions& data, const char* name) {
       .count("--rows-per-person", data.rows_per_person,
              "what a person's rows count for together, in rows: public; the sum of a person's rows is clipped to that, "
              "and what cannot be clipped weighs min(1, B / m) for each of m rows; default: 1")
+      .from(1, kMostRowsPerPerson)
       .typed("B");
 }
 
@@ -125,7 +127,7 @@ void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targe
         .of_own_rows()
         .of_command_alone(SaidBy::kParty);
   }
-  declare_persons(table, data, "--train-person");
+  declare_persons(table, data, data.train.option("person"));
 }
 
 void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also) {
@@ -145,26 +147,32 @@ void declare_labels(OptionTable& table, DataOptions& data) {
 }
 
 Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help) {
-  return table.add({.names = name,
-                    .help = help,
-                    .type = "FILE",
-                    .values = OptionValues::kMany,
-                    .read = [&rows](const std::vector<std::string>& arguments) {
-                      rows.y = arguments;
-                      rows.has_targets = true;
-                    }});
+  return table
+      .add({.names = name,
+            .help = help,
+            .type = "FILE",
+            .values = OptionValues::kMany,
+            .read =
+                [&rows](const std::vector<std::string>& arguments) {
+                  rows.y = arguments;
+                  rows.has_targets = true;
+                }})
+      .shown_as([&rows] { return rows.has_targets ? "given" : ""; });
 }
 
 void declare_target_range(OptionTable& table, DataOptions& data) {
-  table.add({.names = kTargetRange,
-             .help = "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; "
-                     "default: private, found by noised histograms",
-             .type = "LO,HI|private",
-             .values = OptionValues::kMany,
-             .delimiter = ',',
-             .read = [&data](const std::vector<std::string>& words) {
-               data.target_range = ends_of_ranges(kTargetRange, words);
-             }});
+  table
+      .add({.names = kTargetRange,
+            .help = "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; "
+                    "default: private, found by noised histograms",
+            .type = "LO,HI|private",
+            .values = OptionValues::kMany,
+            .delimiter = ',',
+            .read =
+                [&data](const std::vector<std::string>& words) {
+                  data.target_range = ends_of_ranges(kTargetRange, words);
+                }})
+      .shown_as([&data] { return option_word(data.target_range); });
 }
 
 Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
@@ -176,6 +184,7 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
             .type = "FILE",
             .read = [&names](const std::vector<std::string>& list) { names = list; },
             .list_in_file = [](const std::string& path) { return read_class_names(path); }})
+      .shown_as([&names] { return option_word(names); })
       .of_command_alone(SaidBy::kParty);
   return counted;
 }
@@ -184,52 +193,32 @@ std::size_t classes_of(std::size_t classes, const std::vector<std::string>& name
   return classes == 0 ? names.size() : classes;
 }
 
-void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
-  const auto is_given = [&](const Option& option) {
-    return std::ranges::any_of(arguments, [&](const std::string& argument) {
-      return argument.starts_with("--") && option.is_named(std::string_view(argument).substr(0, argument.find('=')));
-    });
-  };
-  constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{kClassNames, kClasses},
-                                                                          {kEvaluate, kClasses},
-                                                                          {kTargets, kClasses},
-                                                                          {kTargetRange, kClasses},
-                                                                          {kTargets, "--train-y"},
-                                                                          {kTestTargets, "--test-y"}}};
-  for (const auto& [option, replaced] : kReplaced) {
-    for (CommandEntry& command : root.commands) {
-      const Option* const other = command.options.find(option);
-      Option* const required = command.options.find(replaced);
-      if (other == nullptr || required == nullptr || !is_given(*other)) continue;
-      required->is_required = false;
-      if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
-      throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", option, replaced));
-    }
-  }
-}
-
 void declare_rows(OptionTable& table, PreparationOptions& rows) {
   table.begin_group(kMethodGroup);
   declare_feature_range(table, rows);
   note_length(table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones"), rows);
-  note_length(table.number("--clip", rows.clip_norm, "C: the clip norm"), rows);
+  note_length(table.number("--clip", rows.clip_norm, "C: the clip norm").positive(), rows);
   table.choice(
       "--center", rows.center,
       fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments ({}): by "
                   "the mean in its own release, without scaling again; default: none, or what the method stands for",
                   methods_that_take("--center moments")));
-  table.number("--center-share", rows.center_share,
-               fmt::format("share of mu^2 that the released mean takes, in two steps ({})", center_shares()));
+  table
+      .number("--center-share", rows.center_share,
+              fmt::format("share of mu^2 that the released mean takes, in two steps ({})", center_shares()))
+      .share();
   table.count("--pca", rows.pca, "project rows on the first k principal components, of --public-x where given")
       .defaults_to("");
-  table.number("--pca-share", rows.pca_share, "share of mu^2 that private components take (0.1)");
+  table.number("--pca-share", rows.pca_share, "share of mu^2 that private components take (0.1)").share();
   table.count("--select", rows.select, "keep the m features in which class means are farthest apart").defaults_to("");
   table.choice("--select-by", rows.select_by,
                fmt::format("distance of class means, or that over the standard deviation (t: {}); default: distance",
                            methods_that_take("--select-by t")));
-  table.number("--select-share", rows.select_share,
-               "share of mu^2 that the selection takes, where the method does not select by its own release (0.1)");
-  table.count("--pool", rows.pool, "average k consecutive features into one");
+  table
+      .number("--select-share", rows.select_share,
+              "share of mu^2 that the selection takes, where the method does not select by its own release (0.1)")
+      .share();
+  table.count("--pool", rows.pool, "average k consecutive features into one").at_least(1);
   table.begin_group("");
 }
 

@@ -1,0 +1,93 @@
+// The options of a fit, and the parts of them that other commands have as well: each with its name, its help, the
+// numbers that it may be and, in fit_rules.cpp, what it goes with and what it excludes. Command line, configuration
+// files, calls from programs, help and documents are made from these tables, and options that come from elsewhere are
+// checked by them (check_options).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/accounting/budget.hpp"
+#include "common/base/option_table.hpp"
+#include "methods/fit_options.hpp"
+
+namespace dpreduce {
+
+/// All options of a fit, which are read into `options`; they outlive the table.
+void declare_fit(OptionTable& table, FitOptions& options);
+
+/// What goes with what among the options of a fit, and among those of its parts. The table has all of them.
+void add_fit_rules(OptionTable& table, const FitOptions& options);
+
+/// What does not go with rounds on samples, whose rate the option `rate` says; not where `unless` is so, if it is not
+/// empty. The table has --adjacency, and the options of a budget.
+void add_rules_of_samples(OptionTable& table, const std::string& rate, const std::string& unless = {});
+
+/// Throws UsageError naming the option where one is out of range, is of another method, or does not go with another
+/// one.
+void check_options(const FitOptions& options);
+
+/// The options of `release` but for what is released.
+void declare_release(OptionTable& table, FitOptions& options);
+
+/// --epsilon, --delta, --rho, --mu.
+void declare_stated_budget(OptionTable& table, StatedBudget& budget);
+
+/// --epsilon, --delta, --rho, --mu and --accountant.
+void declare_budget(OptionTable& table, BudgetOptions& budget);
+
+/// On samples, where `rate` is there and below 1, the accountant is pld where --accountant is not given. The table has
+/// it. Both outlive the table.
+template <typename Rate>
+void choose_accountant(OptionTable& table, BudgetOptions& budget, const Rate& rate) {
+  table.when_read([&](const OptionTable& read) {
+    if (rate && rate < 1.0 && !read.find("--accountant")->is_given()) budget.accountant = Accountant::kPld;
+  });
+}
+
+/// What is asked of a model privately, on the rows of options.data.train: the list of figures is the option `metrics`.
+/// An option that is there already stays.
+void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics);
+
+/// What a private evaluation has beside its rows, which are options.data.train: persons, what it may spend, silos. A
+/// --threshold that is there already stays.
+void declare_private_evaluation(OptionTable& table, FitOptions& options);
+
+/// The options of `fit`, as given, that all parties must have been told alike, one a line (SaidBy::kAll, kAllOfFiles).
+std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names);
+
+// Rows: whose they are, their files, classes and numbers, and what is done to them before a method sees them.
+
+inline constexpr const char* kTestTargets = "--test-targets";
+
+/// Persons: whose each row is, under that name, and what a person's rows count for.
+void declare_persons(OptionTable& table, DataOptions& data, const std::string& name);
+
+/// The files of training rows, and whose they are.
+void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets);
+
+/// The files of public rows; `also` goes on with the help's sentence.
+void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also);
+
+/// Classes, how many a row may have, and rows that are bad.
+void declare_labels(OptionTable& table, DataOptions& data);
+
+/// Declares both. The file of names is read while the command line is: a job reads it on rank 0 alone, and the other
+/// ranks get the list with the words (SaidWords). Reading throws BadInput as read_class_names. Returns --classes.
+Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
+                        const std::string& help);
+
+/// K where it is given, else the number of names.
+std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
+
+/// Declares the option that names a row's numbers to predict, in the place of its labels.
+Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help);
+
+/// Declares where numbers to predict lie.
+void declare_target_range(OptionTable& table, DataOptions& data);
+
+/// What is done to rows before a method sees them.
+void declare_rows(OptionTable& table, PreparationOptions& rows);
+
+}  // namespace dpreduce
