@@ -61,7 +61,7 @@ TEST(ResolvedFit, WhatRank0RefusesEndsAll) {
   Communicator& ranks = test_ranks();
   const TemporaryFolder folder;
   FitOptions mine = seeded_fit("mean", folder);
-  if (ranks.is_coordinator()) mine.privacy.limit_epsilon = 1.0;  // without its delta
+  if (ranks.is_coordinator()) mine.rows.pca = kDim + 1;  // more than there are
   const auto plan = [&] { resolved_for_job(mine, kDim, 0, std::numeric_limits<std::uint64_t>::max(), ranks); };
   if (ranks.is_coordinator()) {
     EXPECT_THROW(plan(), UsageError);
