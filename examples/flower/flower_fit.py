@@ -5,10 +5,10 @@ pyproject.toml beside it names both apps, and the server's files plan, roster, i
 Flower may run its client app in a new process for each message, and keys of masks live in the memory of the process that
 has joined. So the silo is a process of its own, which its owner starts beside the node, and which alone reads rows:
 
-    python3 flower_fit.py plan.json roster.toml north.key north.state x.npy y.npy
+    python3 flower_fit.py plan.json roster.toml north.key north.socket x.npy y.npy
 
 with person.npy behind them where the plan's unit is a person. The node's own configuration (flower-supernode
---node-config), which the server does not make, names that `state`. Plan and roster are the same text everywhere;
+--node-config), which the server does not make, names that `socket`. Plan and roster are the same text everywhere;
 docs/how-to/use-flower-nvflare.md says how they are agreed on.
 """
 import logging
@@ -55,16 +55,12 @@ def fit(grid, context):
     print(run)
 
 
-def socket_in(state):
-    return os.path.join(state, "socket")
-
-
-def serve(plan, roster, identity, state, x, y, person=None):
+def serve(plan, roster, identity, socket, x, y, person=None):
     """The silo's own process: it answers its node, until it is told to "stop"."""
-    silo = dpreduce.silos.Silo(read(plan), roster, identity, state)
-    if os.path.exists(socket_in(state)):
-        os.unlink(socket_in(state))  # of a process that was killed
-    with Listener(socket_in(state), "AF_UNIX") as listener:
+    silo = dpreduce.silos.Silo(read(plan), roster, identity)
+    if os.path.exists(socket):
+        os.unlink(socket)  # of a process that was killed
+    with Listener(socket, "AF_UNIX") as listener:
         while True:
             with listener.accept() as node:
                 what, message = node.recv_bytes(), node.recv_bytes()
@@ -90,7 +86,7 @@ def serve(plan, roster, identity, state, x, y, person=None):
 @client.query()
 def answer(message, context):
     what = message.content["what"]["do"]
-    with Client(socket_in(context.node_config["state"]), "AF_UNIX") as silo:
+    with Client(context.node_config["socket"], "AF_UNIX") as silo:
         silo.send_bytes(what.encode())
         silo.send_bytes(message.content["message"].to_numpy_ndarrays()[0].tobytes())
         how = silo.recv_bytes().decode()

@@ -20,7 +20,7 @@ def main():
     job = FedJob(name="dpreduce-silos", min_clients=len(SILOS))
     job.to(Fit(plan=f"{SERVER}/plan.json", roster=f"{SERVER}/roster.toml", identity=f"{SERVER}/hub.key",
                ledger=f"{SERVER}/ledger.jsonl", model=f"{SERVER}/model.safetensors"), "server")
-    files = " ".join(f"{SILO}/{file}" for file in ("plan.json", "roster.toml", "silo.key", "state", "x.npy", "y.npy"))
+    files = " ".join(f"{SILO}/{file}" for file in ("plan.json", "roster.toml", "silo.key", "x.npy", "y.npy"))
     for silo in SILOS:
         # Raw: what is asked has a word beside its numbers, and none of it is weights.
         job.to(ScriptRunner(script="nvflare_fit.py", script_args=files, framework=FrameworkType.RAW,

@@ -3,7 +3,7 @@
 job.py beside it writes the job: its controller is nvflare_fit.Fit, with the files plan, roster, identity, ledger and model
 as arguments. Each client runs, by the Client API,
 
-    python3 nvflare_fit.py plan.json roster.toml north.key state x.npy y.npy
+    python3 nvflare_fit.py plan.json roster.toml north.key x.npy y.npy
 
 with files of its own, and person.npy behind them where the plan's unit is a person. It is one process from the join to the
 last answer, as the Client API has it: keys of masks live in its memory alone. Plan and roster are the same text everywhere;
@@ -48,9 +48,9 @@ class Fit(ModelController):
         self.info(str(run))
 
 
-def answer_all(plan, roster, identity, state, x, y, person=None):
+def answer_all(plan, roster, identity, x, y, person=None):
     import nvflare.client as flare
-    silo = dpreduce.silos.Silo(read(plan), roster, identity, state)
+    silo = dpreduce.silos.Silo(read(plan), roster, identity)
     flare.init()
     while flare.is_running():
         asked = flare.receive()

@@ -99,8 +99,8 @@ MaskedCoordinator masked_coordinator(const TravelingPlan& plan, const std::strin
 }
 
 MaskedSilo masked_silo(const TravelingPlan& plan, const std::string& stated, const std::string& roster,
-                       const std::string& identity, const std::string& state) {
-  return {masked_plan(plan, stated, roster), Identity::load(identity, "--identity"), state};
+                       const std::string& identity) {
+  return {masked_plan(plan, stated, roster), Identity::load(identity, "--identity")};
 }
 
 using Words = py::array_t<std::uint64_t, py::array::c_style>;
@@ -235,8 +235,7 @@ void declare_travel(py::module_& module) {
           },
           py::arg("request"), py::arg("task"), py::arg("sum"));
   py::class_<MaskedSilo>(module, "MaskedSilo")
-      .def(py::init(&masked_silo), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"),
-           py::arg("state"))
+      .def(py::init(&masked_silo), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"))
       .def(
           "join",
           [](MaskedSilo& own, const py::bytes& invitation) {

@@ -99,19 +99,16 @@ class Coordinator:
 
 class Silo:
     """A silo's end, in one process that lives from the join to the last answer: keys of masks are in its memory alone, so that
-    no folder that is restored, and no other process, can mask two data sets alike. Made anew, it joins a new session. Its
-    state folder keeps its last answer, which is given again as it was.
+    no folder that is restored, and no other process, can mask two data sets alike. Made anew, it joins a new session.
 
     Its errors go to the log `dpreduce.silos`, in words that may show a row. What its methods raise is always the same Error, which
     says no more than that the silo has failed, since engines pass exceptions on to the server, with their class."""
 
-    def __init__(self, plan: Plan | str, roster: str | os.PathLike[str], identity: str | os.PathLike[str],
-                 state: str | os.PathLike[str]) -> None:
+    def __init__(self, plan: Plan | str, roster: str | os.PathLike[str], identity: str | os.PathLike[str]) -> None:
         """`plan`, the text that all parties have agreed on, and `roster` come from the silo's own files, never from the server.
-        `state` is a folder that only this silo uses. Throws UsageError and BadInput where they do not fit."""
+        Throws UsageError and BadInput where they do not fit."""
         self._plan = _plan_of(plan)
-        self._own = _library.core().MaskedSilo(self._plan._own, self._plan.to_json(), os.fspath(roster), os.fspath(identity),
-                                               os.fspath(state))
+        self._own = _library.core().MaskedSilo(self._plan._own, self._plan.to_json(), os.fspath(roster), os.fspath(identity))
 
     def join(self, invitation: bytes) -> bytes:
         """This silo's new key for the session, signed. The same whenever this Silo is asked for it. Throws Error unless the
@@ -133,7 +130,7 @@ class Silo:
         return self._quietly(masked)
 
     def end(self, message: bytes) -> None:
-        """Destroys what is kept of the session that an invitation or a request is of: nobody can take a mask off its answers
+        """Destroys this silo's key of the session that an invitation or a request is of: nobody can take a mask off its answers
         any more."""
         self._quietly(lambda: self._own.end(message))
 

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "aggregator/release/statistic_fingerprint.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 #include "common/randomness/noise_key.hpp"
-#include "common/randomness/private_file.hpp"
 #include "common/silos/masked_sum.hpp"
 #include "common/silos/payload.hpp"
 #include "fit/silo_plan.hpp"
@@ -26,12 +26,10 @@ constexpr std::string_view kInvitationDomain = "dpreduce masked invitation v1";
 constexpr std::string_view kJoinDomain = "dpreduce masked join v1";
 constexpr std::string_view kRequestDomain = "dpreduce masked request v1";
 constexpr std::string_view kSumDomain = "dpreduce masked sum v1";
-constexpr const char* kState = "the silo's state";
 constexpr std::size_t kDigestBytes = 32;
 constexpr std::size_t kSignatureBytes = 64;
 constexpr std::size_t kJoinBytes = 4 + kDigestBytes + kSignatureBytes;
-using SumCheck = std::array<std::uint64_t, 2>;
-constexpr std::size_t kCheckWords = SumCheck{}.size();
+constexpr std::size_t kCheckWords = FingerprintPart{}.size();
 
 using Session = std::array<std::uint8_t, 16>;
 
@@ -138,16 +136,11 @@ RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   return sha256(writer.take());
 }
 
-// sum_e c_e x_e mod 2^64, twice. It is linear where the masks are, so that what is summed of it follows from the sum of
-// the statistics, and tells nothing more of one silo's. Against mistakes, not against silos: the coefficients are no
-// secret. Words that differ by no multiple of 2^32 pass with probability 2^-64 at most.
-SumCheck sum_check(const RunId& run, const Statistic& statistic) {
+// Against mistakes, not against silos: the coefficients are no secret. What is summed of it follows from the sum of the
+// statistics, and tells nothing more of one silo's.
+FingerprintPart sum_check(const RunId& run, const Statistic& statistic) {
   RandomStream coefficients = NoiseKey::from_bytes(run).stream("masked sum's fingerprint", {});
-  SumCheck check{};
-  for (const auto word : statistic.words()) {
-    for (std::uint64_t& part : check) part += coefficients.next_u64() * static_cast<std::uint64_t>(word);
-  }
-  return check;
+  return fingerprint_part(statistic, coefficients);
 }
 
 }  // namespace
@@ -215,10 +208,10 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
       "the answers do not add up: each silo of the roster gives one answer to a request, all to the same one";
   if (sum.size() != words + kCheckWords) throw AggregationAborted(kNoSum);
   std::copy_n(sum.begin(), words, statistic.words().begin());
-  SumCheck came{};
+  FingerprintPart came{};
   std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kCheckWords, came.begin());
   const RunId run = run_of_request(read_request(request, plan_), plan_);
-  if (came != sum_check(run, statistic)) throw AggregationAborted(kNoSum);
+  if (fingerprint_of(came) != fingerprint_of(sum_check(run, statistic))) throw AggregationAborted(kNoSum);
   return PartialSum::sealed(statistic, true, task.ticket(plan_.plan), "all silos");
 }
 
@@ -243,11 +236,8 @@ struct MaskedSilo::Memory {
   std::map<Session, OwnSession> sessions;
 };
 
-MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path state)
-    : plan_(std::move(plan)),
-      identity_(std::move(identity)),
-      state_(std::move(state)),
-      memory_(std::make_unique<Memory>()) {
+MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity)
+    : plan_(std::move(plan)), identity_(std::move(identity)), memory_(std::make_unique<Memory>()) {
   const std::vector<Member>& members = plan_.roster.members;
   const auto own = std::find_if(members.begin() + 1, members.end(),
                                 [&](const Member& member) { return member.key == identity_.public_key(); });
@@ -255,45 +245,10 @@ MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path
     throw UsageError("identity: is that of no silo of the roster; its public key stands in the roster");
   }
   number_ = static_cast<std::uint32_t>(own - members.begin());
-  std::error_code error;
-  std::filesystem::create_directories(state_, error);
-  if (!std::filesystem::is_directory(state_)) {
-    throw BadInput(fmt::format("state {}: cannot be made a folder; give one of this silo's own", state_.string()));
-  }
 }
 
 MaskedSilo::MaskedSilo(MaskedSilo&&) noexcept = default;
 MaskedSilo::~MaskedSilo() = default;
-
-std::filesystem::path MaskedSilo::kept(std::span<const std::uint8_t> session) const {
-  return state_ / (to_hex(std::as_bytes(session)) + ".answer");
-}
-
-std::vector<std::uint64_t> MaskedSilo::kept_answer(std::span<const std::uint8_t> session, const RunId& run) const {
-  const std::filesystem::path path = kept(session);
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  const auto file = error ? std::nullopt : read_private_file(path, kState, static_cast<std::size_t>(size));
-  if (!file || file->size() < run.size() || !std::equal(run.begin(), run.end(), file->begin())) {
-    throw AggregationAborted(
-        "this process has not joined the session: keys of masks live in the memory of the process that joins, and end "
-        "with it; keep one process alive from the join to the last answer, or begin a new session and join it");
-  }
-  const std::span<const std::byte> bytes = *file;
-  PayloadReader reader(bytes.subspan(run.size()));
-  std::vector<std::uint64_t> words(reader.size_left() / sizeof(std::uint64_t));
-  for (std::uint64_t& word : words) word = reader.u64();
-  return words;
-}
-
-void MaskedSilo::keep_answer(std::span<const std::uint8_t> session, const RunId& run,
-                             std::span<const std::uint64_t> words) const {
-  PayloadWriter writer;
-  writer.bytes(run);
-  for (const std::uint64_t word : words) writer.u64(word);
-  destroy_private_file(kept(session), kState);
-  make_private_file(kept(session), kState, writer.take(), ExistingFile::kWins);
-}
 
 std::string MaskedSilo::join(const std::string& invitation) {
   Session session{};
@@ -316,7 +271,11 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   const RunId run = run_of_request(request, plan_);
   const std::lock_guard lock(memory_->mutex);
   Memory::OwnSession* const own = memory_->session(request.session);
-  if (own == nullptr) return kept_answer(request.session, run);
+  if (own == nullptr) {
+    throw AggregationAborted(
+        "this process has not joined the session: keys of masks live in the memory of the process that joins, and end "
+        "with it; keep one process alive from the join to the last answer, or begin a new session and join it");
+  }
   if (request.joins[number_ - 1].key != own->key.public_key()) {
     throw AggregationAborted("the request has another join in the place of this silo's");
   }
@@ -341,7 +300,7 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
   const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);
   std::vector<std::uint64_t> words(statistic.words().begin(), statistic.words().end());
-  const SumCheck check = sum_check(run, statistic);
+  const FingerprintPart check = sum_check(run, statistic);
   words.insert(words.end(), check.begin(), check.end());
   MaskStreams masks;
   const SumAttempt sum{.run = run, .round = request.step};
@@ -356,7 +315,6 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   } else {
     own->answered.emplace(request.step, Memory::Answered{run, digest});
   }
-  keep_answer(request.session, run, words);
   return words;
 }
 
@@ -369,7 +327,6 @@ void MaskedSilo::end(const std::string& message) {
   }
   const std::lock_guard lock(memory_->mutex);
   memory_->sessions.erase(session);
-  destroy_private_file(kept(session), kState);
 }
 
 }  // namespace dpreduce

@@ -1,8 +1,8 @@
 // Silos under an engine that is not MPI: Flower, NVFlare. Its server, the coordinator, trains a plan's session
 // (traveling_plan.hpp) on the sum over all silos, and sees of no silo more than a vector that looks random.
 //
-// Legend: silo u of the n of the roster, x_u the words of its statistic and two that check them; PRG a mask stream
-// (mask_stream.hpp); all in Z mod 2^64.
+// Legend: silo u of the n of the roster, x_u the words of its statistic and four that check them
+// (statistic_fingerprint.hpp); PRG a mask stream (mask_stream.hpp); all in Z mod 2^64.
 //
 //     invitation  coordinator -> u   the session, signed
 //     join        u -> coordinator   a public key s_u^PK of X25519 that is new in each session, signed by u's identity
@@ -18,8 +18,7 @@
 //
 // Keys live in the memory of the process that has joined, beside what it has answered under them: two answers under one
 // mask would give their difference, and whatever is on a disk can be restored to what it was before. A process that has
-// not joined, or is a fork of one that has, makes no answer. The silo's folder keeps its last one, as it was sent: a
-// process that is started again gives it again, and has no key.
+// not joined, or is a fork of one that has, makes no answer: one that is started again is lost to the session.
 //
 // Where units have several rows, silos tell each other no names. The plan says the most silos that have rows of one,
 // and each lets a unit count for its share of the bound (count_in_silo).
@@ -30,7 +29,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -76,9 +74,8 @@ class MaskedCoordinator {
 
 class MaskedSilo {
  public:
-  /// `state` is a folder that only this silo uses; it is made where it is not there. Throws UsageError unless the
-  /// identity is that of one of the roster's silos; as MaskedPlan, and BadInput where the folder cannot be made.
-  MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path state);
+  /// Throws UsageError unless the identity is that of one of the roster's silos; as MaskedPlan.
+  MaskedSilo(MaskedPlan plan, Identity identity);
   MaskedSilo(MaskedSilo&&) noexcept;
   ~MaskedSilo();
 
@@ -88,25 +85,20 @@ class MaskedSilo {
 
   /// y_u, for all rows of this silo. Throws AggregationAborted unless the coordinator has signed the request, it has
   /// this silo's join of the session and one of every other silo that is signed by it, and the step is one of the
-  /// plan's; where the step was answered with other bytes, or where this process has not joined and the folder does not
-  /// have this very answer. Throws as partial_sum. Threads may share the silo; one answers at a time.
+  /// plan's; where the step was answered with other bytes, or where this process has not joined. Throws as partial_sum.
+  /// Threads may share the silo; one answers at a time.
   std::vector<std::uint64_t> answer(const std::string& request, const RowsInMemory& rows, unsigned threads,
                                     const OnChunk& on_chunk);
 
-  /// Destroys what is kept of the session that a request or an invitation is of: nobody can take a mask off its
+  /// Destroys this silo's key of the session that a request or an invitation is of: nobody can take a mask off its
   /// answers any more. Throws AggregationAborted unless the coordinator has signed it.
   void end(const std::string& message);
 
  private:
   struct Memory;
-  std::filesystem::path kept(std::span<const std::uint8_t> session) const;
-  std::vector<std::uint64_t> kept_answer(std::span<const std::uint8_t> session, const RunId& run) const;
-  void keep_answer(std::span<const std::uint8_t> session, const RunId& run, std::span<const std::uint64_t> words) const;
-
   MaskedPlan plan_;
   Identity identity_;
   std::uint32_t number_ = 0;
-  std::filesystem::path state_;
   std::unique_ptr<Memory> memory_;
 };
 

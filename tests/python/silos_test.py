@@ -38,7 +38,7 @@ def parties(program, tmp_path):
     files = [{"roster": str(tmp_path / "roster.toml"), "identity": str(tmp_path / f"{name}.key"), "plan": str(tmp_path / "plan.json")}
              for name in NAMES]
     hub = {**files[0], "ledger": str(tmp_path / "ledger.jsonl"), "model": str(tmp_path / "model.safetensors")}
-    return hub, [{**own, "state": str(tmp_path / f"state-{name}"), "x": str(tmp_path / f"x-{name}.npy"), "y": str(tmp_path / f"y-{name}.npy")}
+    return hub, [{**own, "socket": str(tmp_path / f"{name}.socket"), "x": str(tmp_path / f"x-{name}.npy"), "y": str(tmp_path / f"y-{name}.npy")}
                  for own, name in zip(files[1:], NAMES[1:])]
 
 
@@ -75,7 +75,7 @@ def silo_of(own, **other):
 
 
 def new_silo(terms):
-    return dpreduce.silos.Silo(pathlib.Path(terms["plan"]).read_text(), terms["roster"], terms["identity"], terms["state"])
+    return dpreduce.silos.Silo(pathlib.Path(terms["plan"]).read_text(), terms["roster"], terms["identity"])
 
 
 def coordinator_of(hub, **other):
@@ -108,9 +108,7 @@ def test_silos_make_the_model_of_all_rows(method, options, parties, federation):
     assert coordinator.result().classifier.to_bytes() == expected
     assert coordinator.result().account["runs"] == 1
     for own in silos:
-        assert os.listdir(own["state"]) and os.stat(pathlib.Path(own["state"]) / os.listdir(own["state"])[0]).st_mode & 0o777 == 0o600
         silo_of(own).end(coordinator.invitation)
-        assert os.listdir(own["state"]) == []
 
 
 def test_answers_that_do_not_add_up_leave_the_session_as_it_was(parties, federation):
@@ -283,13 +281,11 @@ def test_a_silo_that_is_made_anew_has_no_key(parties, federation, tmp_path, capl
         new_silo(silos[0]).answer(request, x, y)
     assert "keys of masks live in the memory of the process that joins" in caplog.text
     once = silo_of(silos[0]).answer(request, x, y)
-    assert (new_silo(silos[0]).answer(request, x[1:], y[1:]) == once).all()  # what was sent, and no other
-    for file in pathlib.Path(silos[0]["state"]).iterdir():  # a folder as it was before
-        file.unlink()
     with fails_quietly():
         silo_of(silos[0]).answer(request, x[1:], y[1:])
     with fails_quietly():
-        new_silo(silos[0]).answer(request, x[1:], y[1:])
+        new_silo(silos[0]).answer(request, x, y)
+    assert (silo_of(silos[0]).answer(request, x, y) == once).all()  # what was sent, and no other
 
 
 def test_parties_with_another_plan_or_roster_find_out(parties, federation, tmp_path, caplog):
@@ -338,18 +334,18 @@ def flower_example(monkeypatch):
 @contextlib.contextmanager
 def served(flower, silos):
     """The silos' own processes, as threads; their nodes, which know no file of rows."""
-    names = ("plan", "roster", "identity", "state", "x", "y", "person")
+    names = ("plan", "roster", "identity", "socket", "x", "y", "person")
     threads = [threading.Thread(target=flower.serve, args=[own[name] for name in names if name in own]) for own in silos]
     for thread, own in zip(threads, silos):
         thread.start()
-        while not os.path.exists(flower.socket_in(own["state"])):
+        while not os.path.exists(own["socket"]):
             assert thread.is_alive()
             time.sleep(0.01)
     try:
-        yield {70 + place: {"state": own["state"]} for place, own in enumerate(silos)}
+        yield {70 + place: {"socket": own["socket"]} for place, own in enumerate(silos)}
     finally:
         for thread, own in zip(threads, silos):
-            with flower.Client(flower.socket_in(own["state"]), "AF_UNIX") as silo:
+            with flower.Client(own["socket"], "AF_UNIX") as silo:
                 silo.send_bytes(b"stop")
                 silo.send_bytes(b"")
             thread.join()
@@ -427,7 +423,7 @@ def test_flower(method, options, has_persons, parties, federation, monkeypatch):
         grid = Grid(nodes, flower.client.function)
         flower.server.function(grid, types.SimpleNamespace(run_config=hub))
     assert pathlib.Path(hub["model"]).read_bytes() == expected
-    assert grid.delivered_twice and all(os.listdir(own["state"]) == [] for own in silos)
+    assert grid.delivered_twice
 
 
 def test_a_failing_silo_ends_a_fit_in_flower(parties, federation, monkeypatch):
@@ -482,7 +478,7 @@ def test_nvflare(has_persons, parties, federation, monkeypatch):
 
     def run_client(own, queues):
         own_queues.asked, own_queues.answers = queues
-        nvflare.answer_all(*(own[name] for name in ("plan", "roster", "identity", "state", "x", "y", "person") if name in own))
+        nvflare.answer_all(*(own[name] for name in ("plan", "roster", "identity", "x", "y", "person") if name in own))
     ModelController.clients = [(queue.Queue(), queue.Queue()) for _ in silos]
     threads = [threading.Thread(target=run_client, args=pair) for pair in zip(silos, ModelController.clients)]
     for thread in threads:

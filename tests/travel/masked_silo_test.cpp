@@ -37,13 +37,12 @@ class MaskedSiloTest : public testing::Test {
   MaskedPlan plan(const std::string& text = kText) const {
     return {TravelingPlan::made(options_, FittedRows::kDim), text, roster_};
   }
-  std::filesystem::path state(std::size_t number) { return folder_ / ("state" + std::to_string(number)); }
   // Made once, as by a process that lives until the session ends.
   MaskedSilo& silo(std::size_t number, const std::string& text = kText) {
     const auto name = std::pair(number, text);
     const auto found = silos_.find(name);
     if (found != silos_.end()) return found->second;
-    return silos_.emplace(name, MaskedSilo(plan(text), identity(number), state(number))).first->second;
+    return silos_.emplace(name, MaskedSilo(plan(text), identity(number))).first->second;
   }
   // A session of the fit by these options, before its first step.
   void begin() {
@@ -131,7 +130,8 @@ TEST_P(MaskedFit, IsTheFitOfAllRows) {
     EXPECT_EQ(model, whole) << method;
     for (std::size_t number = 1; number <= roster_.silos(); ++number) {
       silo(number).end(request);
-      EXPECT_TRUE(std::filesystem::is_empty(state(number)));
+      EXPECT_THAT(refusal<AggregationAborted>([&] { answer(number, request); }),
+                  HasSubstr("has not joined the session"));
     }
   }
 }
@@ -206,44 +206,18 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
 }
 
 // Two answers under one mask would give the difference of the rows that they are of.
-TEST_F(MaskedSiloTest, AFolderThatIsRestoredMakesNoSecondAnswer) {
+TEST_F(MaskedSiloTest, OtherRowsGetNoSecondAnswerNorDoesAProcessThatIsStartedAgain) {
   begin_and_join();
   const std::string request = request_of(first_task());
-  const std::filesystem::path backup = folder_ / "backup";
-  const std::filesystem::path after = folder_ / "after";
-  const auto copy = [&](const std::filesystem::path& from, const std::filesystem::path& to) {
-    std::filesystem::remove_all(to);
-    std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
-  };
-  copy(state(1), backup);
   const std::vector<std::uint64_t> answered = answer(1, request);
-  copy(state(1), after);
   const auto with_other_rows = [&] { return silo(1).answer(request, rows_of(2), 1, [](double) {}); };
-
-  copy(backup, state(1));
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("was answered already"));
   EXPECT_EQ(answer(1, request), answered);
-  copy(backup, state(1));
   silos_.clear();  // the process ends, and is started again
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("has not joined the session"));
-  copy(after, state(1));
-  EXPECT_EQ(with_other_rows(), answered) << "what was sent, whatever the rows are now";
+  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
   silo(1).join(coordinator_->invitation());
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("another join in the place"));
-}
-
-TEST_F(MaskedSiloTest, ItsFolderHoldsTheLastAnswerAndNoKey) {
-  begin_and_join();
-  EXPECT_TRUE(std::filesystem::is_empty(state(1)));
-  TravelingTask task = first_task();
-  std::vector<std::uint64_t> answered;
-  for (task.step = 0; task.step < 2; ++task.step) answered = answer(1, request_of(task));
-  std::size_t files = 0;
-  for (const auto& file : std::filesystem::directory_iterator(state(1))) {
-    ++files;
-    EXPECT_EQ(file.file_size(), 32 + 8 * answered.size()) << "the request's digest, and words that were sent";
-  }
-  EXPECT_EQ(files, 1U);
 }
 
 TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
@@ -367,9 +341,8 @@ TEST_F(MaskedSiloTest, SilosCheckJoinsThemselves) {
 }
 
 TEST_F(MaskedSiloTest, PartiesMustBeOnTheRosterAndFitThePlan) {
-  EXPECT_THAT(refusal<UsageError>([&] { MaskedSilo(plan(), identity(0), folder_ / "s"); }), HasSubstr("no silo"));
+  EXPECT_THAT(refusal<UsageError>([&] { MaskedSilo(plan(), identity(0)); }), HasSubstr("no silo"));
   EXPECT_THAT(refusal<UsageError>([&] { MaskedCoordinator(plan(), identity(1)); }), HasSubstr("roster's coordinator"));
-  EXPECT_THAT(refusal<BadInput>([&] { MaskedSilo(plan(), identity(1), folder_ / "1.key"); }), HasSubstr("a folder"));
   roster_.dim = 7;
   EXPECT_THAT(refusal<BadInput>([&] { plan(); }), HasSubstr("6 features and 3 classes, the roster for 7 and 3"));
 }
