@@ -39,7 +39,7 @@
 #include "report/explanation.hpp"
 #include "report/ledger_text.hpp"
 #include "report/model_card.hpp"
-#include "report/page/page.hpp"
+#include "report/page.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce::python {
@@ -170,12 +170,21 @@ void save_card(const Classifier& classifier, const std::string& path, const std:
   write_file(path, overwrite, model_card(classifier, name, run, "report"));
 }
 
+// Headings and sentences of a report's promise.
+std::vector<std::pair<std::string, std::vector<std::string>>> explain(const std::string& report) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> explained;
+  for (const Words& words : words_of(parse_report(report, "report"))) {
+    explained.emplace_back(words.key, words.sentences);
+  }
+  return explained;
+}
+
 // A page on reports of fits, and on files as `dpreduce report` takes them.
 void save_page(const std::string& path, const std::vector<std::string>& reports, const std::vector<std::string>& files,
                bool for_public, bool overwrite) {
   std::vector<PageDocument> documents;
   for (const std::string& report : reports)
-    documents.push_back(fit_document(parse_report(report, "report").content, "report"));
+    documents.push_back(fit_document(parse_report(report, "report"), "report"));
   for (const std::string& file : files) documents.push_back(document_of_file(file));
   write_file(path, overwrite, page_of(documents, for_public ? Audience::kPublic : Audience::kOwner));
 }
@@ -349,8 +358,7 @@ PYBIND11_MODULE(_core, module) {
       py::arg("path"), py::arg("bytes"), py::arg("overwrite"));
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
   module.def("ledger_silos", &ledger_silos, py::arg("path"));
-  module.def(
-      "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
+  module.def("explain", &explain, py::arg("report"));
   module.def(
       "require_same_features",
       [](const std::vector<std::string>& names, const std::vector<std::string>& expected, const std::string& whose,

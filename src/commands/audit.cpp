@@ -24,10 +24,10 @@
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/data/row_files.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
@@ -38,6 +38,7 @@
 #include "methods/fit_table.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -272,38 +273,33 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
   return json;
 }
 
-void print_text(const nlohmann::json& json) {
-  const auto number = [](const nlohmann::json& value) { return value.get<double>(); };
-  const auto at_most = [&](const nlohmann::json& value) { return upper_figure(number(value), kBoundDigits); };
-  const auto at_least = [&](const nlohmann::json& value) { return lower_figure(number(value), kBoundDigits); };
-  const nlohmann::json& claimed = json["claimed"];
-  if (json.contains("canaries")) {
-    fmt::print("observed   one run of {}, {} canaries, {} of {} guesses right\n", json["method"].get<std::string>(),
-               json_text(json["canaries"]), json_text(json["correct"]), json_text(json["guesses"]));
-  } else {
-    fmt::print("observed   {} runs of {} on {} pairs of adjacent data sets\n", json_text(json["trials"]),
-               json["method"].get<std::string>(), json["pairs"].size());
-  }
-  const bool has_mu = claimed["mu"].is_number();
-  fmt::print("claimed    epsilon {:<10} at delta {} of one {}, mu {}\n", at_most(claimed["epsilon"]),
-             at_most(claimed["delta"]), json["unit"].get<std::string>(),
-             has_mu ? at_most(claimed["mu"]) : "none: rounds on samples");
-  fmt::print("proven     epsilon {:<10} whatever the mechanism\n", at_least(json["epsilon_lower"]));
-  if (has_mu && json["epsilon_lower_if_gaussian"].is_number()) {
-    fmt::print("           mu      {:<10} (epsilon {}) of a Gaussian one\n", at_least(json["mu_lower"]),
-               at_least(json["epsilon_lower_if_gaussian"]));
-  } else if (has_mu) {
-    fmt::print("           mu      {:<10} of one that is mu-GDP\n", at_least(json["mu_lower"]));
-  }
-  if (json.contains("releases")) {
-    for (const nlohmann::json& release : json["releases"]) {
-      fmt::print("release    {:<18} mu {:<10} proven of {} charged\n", release["name"].get<std::string>(),
-                 at_least(release["mu_lower"]), at_most(release["mu_claimed"]));
-    }
-  }
-  fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
-             json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
-             number(json["seconds"]));
+std::string verdict_text(const nlohmann::json& json) {
+  const JsonFields verdict(json, "verdict");
+  Facts facts{
+      {"observed", line_of(facts_of(verdict, {{"method", "", Written::kText},
+                                              {"trials", "runs"},
+                                              {"canaries"},
+                                              {"guesses"},
+                                              {"correct", "guesses right"}}))},
+      {"claimed", line_of(promise_facts(verdict.object("claimed")), kBoundDigits)},
+      {"", line_of(facts_of(verdict, {{"adjacency", "neighbors", Written::kText}, {"unit", "", Written::kText}}))},
+      {"proven", line_of(facts_of(verdict, {{"epsilon_lower", "epsilon at least", Written::kAtLeast},
+                                            {"mu_lower", "mu of a mechanism that is mu-GDP", Written::kAtLeast},
+                                            {"epsilon_lower_if_gaussian", "which is epsilon", Written::kAtLeast}}),
+                         kBoundDigits)},
+      {"verdict", verdict.flag("refuted") ? "the claim is REFUTED" : "the claim stands"},
+      {"", line_of(facts_of(verdict, {{"confidence"}, {"seconds"}}))}};
+  if (!verdict.object("claimed").has("mu")) facts[1].value.text += ", mu none: rounds on samples";
+  return text_of(facts) +
+         text_of(table_of("pairs of adjacent data sets", verdict.objects("pairs"),
+                          {{"name", "pair", Written::kText},
+                           {"epsilon_lower", "epsilon proven", Written::kAtLeast},
+                           {"mu_lower", "mu proven", Written::kAtLeast},
+                           {"mu_if_as_planned", "mu if as planned", Written::kAtMost}})) +
+         text_of(table_of("releases by themselves", verdict.objects("releases"),
+                          {{"name", "release", Written::kText},
+                           {"mu_lower", "mu proven", Written::kAtLeast},
+                           {"mu_claimed", "mu charged", Written::kAtMost}}));
 }
 
 [[noreturn]] void refute(const std::string& name, double proven, double claimed) {
@@ -330,11 +326,7 @@ nlohmann::json audited(const AuditOptions& options, const std::function<void(con
 void run(const AuditOptions& options, Communicator& ranks) {
   ranks.together([&] {
     audited(options, [&](const nlohmann::json& json) {
-      if (options.fit.output.format == OutputFormat::kJson) {
-        fmt::print("{}\n", json_text(json, 2));
-      } else {
-        print_text(json);
-      }
+      print_told(options.fit.output.format, json, [&] { return verdict_text(json); });
       std::fflush(stdout);
     });
   });

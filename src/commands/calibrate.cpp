@@ -13,12 +13,11 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/standard_output.hpp"
 #include "methods/fit_table.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -32,7 +31,6 @@ struct CalibrateOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
-constexpr int kCalibrationDigits = 15;
 
 // sigma of every step, rounded up, with what all steps together then guarantee.
 struct Calibration {
@@ -66,42 +64,36 @@ Calibration calibrated(const CalibrateOptions& options) {
 
 nlohmann::json result_of(const CalibrateOptions& options) {
   const auto [sigma, guarantee] = calibrated(options);
-  return {{"sigma", sigma},
-          {"sensitivity", options.sensitivity},
-          {"adjacency", to_string(options.adjacency)},
-          {"steps", options.steps},
-          {"sampling_rate", options.sampling_rate},
-          {"accountant", to_string(options.budget.accountant)},
-          {"epsilon", guarantee.epsilon},
-          {"delta", guarantee.delta},
-          {"mu", or_null(guarantee.mu)},
-          {"rho", or_null(guarantee.rho)}};
+  nlohmann::json json = to_json(guarantee);
+  json.update({{"sigma", sigma},
+               {"sensitivity", options.sensitivity},
+               {"adjacency", to_string(options.adjacency)},
+               {"steps", options.steps},
+               {"sampling_rate", options.sampling_rate},
+               {"accountant", to_string(options.budget.accountant)}});
+  return json;
 }
 
-void print_text(const CalibrateOptions& options) {
-  const auto [sigma, guarantee] = calibrated(options);
-  // Up as well: this noise is yet to be added.
-  fmt::print("sigma    {}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}{}\n",
-             upper_figure(sigma, kCalibrationDigits),
-             options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity,
-             options.adjacency == Adjacency::kReplaceOne ? " of one record, and an exchange of two" : "");
-  if (guarantee.mu) {
-    fmt::print("mu       {}   Gaussian DP\n", upper_figure(*guarantee.mu, kCalibrationDigits));
-    fmt::print("rho      {}   zero-concentrated DP\n", upper_figure(*guarantee.rho, kCalibrationDigits));
-  } else {
-    fmt::print("mu, rho  none: the loss of a step on a Poisson sample (rate {:g}) is not Gaussian\n",
-               options.sampling_rate);
+std::string calibration_text(const CalibrateOptions& options, const nlohmann::json& result) {
+  const std::string accountant(to_string(options.budget.accountant));
+  const bool is_gaussian = !result["mu"].is_null();
+  const bool is_exact = is_gaussian && (accountant == "gdp" || accountant == "pld");
+  // sigma is rounded up as well: this noise is yet to be added.
+  Facts facts = facts_of(
+      JsonFields(result, "result"),
+      {{"sigma", "", Written::kAtMost,
+        fmt::format("Gaussian noise on every coordinate{}, for L2 sensitivity {:g}{}",
+                    options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity,
+                    options.adjacency == Adjacency::kReplaceOne ? " of one record, and an exchange of two" : "")},
+       {"mu", "", Written::kAtMost, "Gaussian DP"},
+       {"rho", "", Written::kAtMost, "zero-concentrated DP"},
+       {"epsilon", "", Written::kAtMost, is_exact ? "exact for Gaussian noise" : "an upper bound by " + accountant},
+       {"delta", "", Written::kAtMost, "that epsilon is told at"}});
+  if (!is_gaussian) {
+    facts.push_back({"mu, rho", fmt::format("none: the loss of a step on a Poisson sample (rate {:g}) is not Gaussian",
+                                            options.sampling_rate)});
   }
-  const Accountant accountant = options.budget.accountant;
-  const bool exact = guarantee.mu && (accountant == Accountant::kGdp || accountant == Accountant::kPld);
-  fmt::print("epsilon  {}   at delta {}, {}\n", upper_figure(guarantee.epsilon, kCalibrationDigits),
-             upper_figure(guarantee.delta),
-             exact ? "exact for Gaussian noise" : fmt::format("an upper bound by {}", to_string(accountant)));
-}
-
-void run(const CalibrateOptions& options) {
-  if (options.format == OutputFormat::kText) return print_text(options);
-  fmt::print("{}\n", json_text(result_of(options), 2));
+  return text_of(facts, kAccountedDigits);
 }
 
 }  // namespace
@@ -130,8 +122,7 @@ CommandEntry calibrate_command() {
       "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json\n"
       "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
-  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(*options)); };
+  tell<CalibrateOptions>(command, [options](const ParsedCommand&) { return *options; }, result_of, calibration_text);
   return command;
 }
 

@@ -15,7 +15,7 @@
 #include "common/base/output_file.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/parties.hpp"
-#include "report/page/page.hpp"
+#include "report/page.hpp"
 
 namespace dpreduce {
 
@@ -107,7 +107,7 @@ void open_outputs_of(FitAccount& account, const OutputOptions& output, const std
 
 std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise) {
   const std::string name = options.output.report.empty() ? "report" : options.output.report;
-  std::vector<PageDocument> documents{fit_document(report, std::filesystem::path(name).filename())};
+  std::vector<PageDocument> documents{fit_document(reported_run(report, name), name)};
   if (has_noise) documents.push_back(ledger_document(options.privacy.ledger));
   return page_of(documents);
 }

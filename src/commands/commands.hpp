@@ -1,9 +1,17 @@
 // The commands, one file each: all_commands.inc lists them.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <type_traits>
+
+#include <nlohmann/json.hpp>
+
 #include "commands/command_line/command_entry.hpp"
+#include "common/base/json_text.hpp"
 #include "common/ranks/communicator.hpp"
 #include "methods/fit_options.hpp"
+#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -29,5 +37,20 @@ struct FitCommand {
   void (*run)(const FitOptions& options, Communicator& ranks) = fit_and_write;
   void operator()(Communicator& ranks) const { run(options, ranks); }
 };
+
+/// Makes a command of the coordinator's tell its result as JSON, to programs that call it too, or as text. `asked`
+/// makes validated options, which have the format.
+template <typename Options>
+void tell(CommandEntry& command, std::function<Options(const ParsedCommand&)> asked,
+          nlohmann::json (*result)(const std::type_identity_t<Options>&),
+          std::string (*text)(const std::type_identity_t<Options>&, const nlohmann::json&)) {
+  command.chosen = [asked, result, text](const ParsedCommand& parsed) {
+    return by_coordinator([options = asked(parsed), result, text] {
+      const nlohmann::json told = result(options);
+      print_told(options.format, told, [&] { return text(options, told); });
+    });
+  };
+  command.result = [asked, result](const ParsedCommand& parsed) { return readable_json_text(result(asked(parsed))); };
+}
 
 }  // namespace dpreduce

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,12 +17,10 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/standard_output.hpp"
 #include "methods/fit_table.hpp"
-#include "report/accounted_guarantee.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -122,61 +121,52 @@ std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
   return run;
 }
 
-AccountedGuarantee composed(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run) {
+nlohmann::json result_of(const ComposeOptions& options) {
+  const std::vector<RepeatedMechanism> run = run_of(options);
   const Neighbors neighbors{options.adjacency, options.group};
   const ComposedEpsilon epsilon = compose_epsilon(run, options.delta, neighbors);
   const std::vector<RepeatedMechanism> scaled = run_for(run, neighbors);
-  AccountedGuarantee guarantee;
-  guarantee.delta = options.delta;
-  guarantee.epsilon = epsilon.best();
-  guarantee.mu = gdp_of_run(scaled);
-  guarantee.rho = zcdp_of_run(scaled);
-  if (guarantee.mu) guarantee.sigma = std::nextafter(1.0 / *guarantee.mu, 0.0);
-  guarantee.gdp = epsilon.gdp;
-  guarantee.zcdp_simple = epsilon.zcdp_simple;
-  guarantee.zcdp_tight = epsilon.zcdp_tight;
-  guarantee.rdp = epsilon.rdp;
-  if (std::isfinite(epsilon.pld)) {
-    guarantee.pld = epsilon.pld;
-    guarantee.pld_lower = epsilon.pld_lower;
-  }
-  guarantee.no_search = "the run's losses are too large for the grid";
-  guarantee.no_gdp = guarantee.mu ? fmt::format("mu is beyond {:g}", kLargestMu)
-                                  : "the exact conversion is for Gaussian noise alone, on all records";
-  guarantee.no_zcdp = guarantee.rho ? fmt::format("rho is beyond {:g}", kLargestRho)
-                                    : "a Gaussian on samples is not zCDP at a useful rho";
-  guarantee.why = kWhy;
-  return guarantee;
-}
-
-nlohmann::json result_of(const ComposeOptions& options) {
-  const std::vector<RepeatedMechanism> run = run_of(options);
-  nlohmann::json json = to_json(composed(options, run));
-  json["adjacency"] = to_string(options.adjacency);
-  json["group"] = options.group;
-  json["mechanisms"] = nlohmann::json::array();
+  const std::optional<double> mu = gdp_of_run(scaled);
+  const std::optional<double> rho = zcdp_of_run(scaled);
+  const bool has_pld = std::isfinite(epsilon.pld);
+  const std::string no_search = "the run's losses are too large for the grid";
+  const std::string no_gdp = mu ? fmt::format("mu is beyond {:g}", kLargestMu)
+                                : "the exact conversion is for Gaussian noise alone, on all records";
+  const std::string no_zcdp =
+      rho ? fmt::format("rho is beyond {:g}", kLargestRho) : "a Gaussian on samples is not zCDP at a useful rho";
+  nlohmann::json result{{"delta", options.delta},
+                        {"epsilon", epsilon.best()},
+                        {"adjacency", to_string(options.adjacency)},
+                        {"group", options.group},
+                        {"why", kWhy},
+                        {"not_computed", nlohmann::json::object()}};
+  put_figure(result, "mu", mu, no_gdp);
+  put_figure(result, "rho", rho, no_zcdp);
+  put_figure(result, "sigma", mu ? std::optional(std::nextafter(1.0 / *mu, 0.0)) : std::nullopt, no_gdp);
+  put_figure(result, "epsilon_gdp", epsilon.gdp, no_gdp);
+  put_figure(result, "epsilon_zcdp_simple", epsilon.zcdp_simple, no_zcdp);
+  put_figure(result, "epsilon_zcdp_tight", epsilon.zcdp_tight, no_zcdp);
+  put_figure(result, "epsilon_rdp", epsilon.rdp, no_search);
+  put_figure(result, "epsilon_pld", has_pld ? std::optional(epsilon.pld) : std::nullopt, no_search);
+  put_figure(result, "epsilon_pld_lower", has_pld ? std::optional(epsilon.pld_lower) : std::nullopt, no_search);
   for (const RepeatedMechanism& part : run) {
-    json["mechanisms"].push_back({{"mechanism", describe(part.mechanism)}, {"count", part.count}});
+    result["mechanisms"].push_back({{"mechanism", describe(part.mechanism)}, {"count", part.count}});
   }
-  return json;
+  return result;
 }
 
-void print_run(const ComposeOptions& options) {
-  const std::vector<RepeatedMechanism> run = run_of(options);
-  const AccountedGuarantee guarantee = composed(options, run);
-  for (const RepeatedMechanism& part : run) {
-    fmt::print("mechanism            {}{}\n", describe(part.mechanism),
-               part.count > 1 ? fmt::format(", {} times", part.count) : "");
+std::string composition_text(const ComposeOptions& options, const nlohmann::json& result) {
+  const JsonFields fields(result, "result");
+  Facts facts;
+  for (const JsonFields& part : fields.objects("mechanisms")) {
+    const std::uint64_t count = part.count("count");
+    facts.push_back({"mechanism", part.text("mechanism") + (count > 1 ? fmt::format(", {} times", count) : "")});
   }
-  fmt::print("neighbors            {}, {} record{}\n", to_string(options.adjacency), options.group,
-             options.group > 1 ? "s" : "");
-  fmt::print("epsilon              {:<18} the least upper bound below\n", upper_figure(*guarantee.epsilon, 15));
-  print_text(guarantee);
-}
-
-void print_composition(const ComposeOptions& options) {
-  if (options.format == OutputFormat::kText) return print_run(options);
-  fmt::print("{}\n", json_text(result_of(options), 2));
+  facts.push_back({"neighbors", fmt::format("{}, {} record{}", to_string(options.adjacency), options.group,
+                                            options.group > 1 ? "s" : "")});
+  facts.push_back({"epsilon", at_most(fields.number("epsilon")), "the least upper bound below"});
+  for (Fact& fact : accounted_facts(result)) facts.push_back(std::move(fact));
+  return text_of(facts, kAccountedDigits);
 }
 
 }  // namespace
@@ -205,8 +195,8 @@ CommandEntry compose_command() {
       "  dpreduce privacy compose --gaussian 10:50 --gaussian 4 --delta 1e-6\n"
       "  dpreduce privacy compose --subsampled 1.1:0.01:1000 --exponential 0.1:5 --delta 1e-6 --format json\n"
       "  dpreduce privacy compose --gaussian 20 --adjacency replace-one --group 3 --delta 1e-6";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(print_composition, validated(*options)); };
-  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(validated(*options))); };
+  tell<ComposeOptions>(
+      command, [options](const ParsedCommand&) { return validated(*options); }, result_of, composition_text);
   return command;
 }
 

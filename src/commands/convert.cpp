@@ -16,11 +16,9 @@
 #include "common/accounting/rdp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
-#include "common/base/standard_output.hpp"
 #include "methods/fit_table.hpp"
-#include "report/accounted_guarantee.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,50 +62,49 @@ double stated_mu(const ConvertOptions& options) {
 }
 
 // rdp and pld for the noise multiplier 1 / mu, rounded down.
-void add_searched(AccountedGuarantee& guarantee, double mu) {
+void put_searched(nlohmann::json& result, double mu, double delta) {
   const double noise_multiplier = std::nextafter(1.0 / mu, 0.0);
-  if (noise_multiplier < kSmallestNoiseMultiplier || noise_multiplier > kLargestNoiseMultiplier ||
-      guarantee.delta < kSmallestPldDelta) {
-    guarantee.no_search = fmt::format("computed for sigma / sensitivity from {} to {} and delta from {} only",
-                                      kSmallestNoiseMultiplier, kLargestNoiseMultiplier, kSmallestPldDelta);
-    return;
+  std::optional<double> rdp;
+  std::optional<PrivacyLossBounds> pld;
+  if (noise_multiplier >= kSmallestNoiseMultiplier && noise_multiplier <= kLargestNoiseMultiplier &&
+      delta >= kSmallestPldDelta) {
+    const RepeatedMechanism run{GaussianMechanism{noise_multiplier}, 1};
+    rdp = rdp_epsilon({&run, 1}, delta).epsilon;
+    pld = pld_epsilon({&run, 1}, delta);
   }
-  const RepeatedMechanism run{GaussianMechanism{noise_multiplier}, 1};
-  guarantee.rdp = rdp_epsilon({&run, 1}, guarantee.delta).epsilon;
-  const PrivacyLossBounds bounds = pld_epsilon({&run, 1}, guarantee.delta);
-  guarantee.pld = bounds.upper;
-  guarantee.pld_lower = bounds.lower;
-}
-
-AccountedGuarantee converted(const ConvertOptions& options) {
-  AccountedGuarantee guarantee;
-  const double mu = stated_mu(options);
-  const double delta = options.budget.delta.value_or(kDeltaToTell);
-  guarantee.gdp = gdp_epsilon(mu, delta);
-  guarantee.delta = delta;
-  guarantee.mu = mu;
-  guarantee.rho = options.budget.rho ? *options.budget.rho : zcdp_from_mu(mu);
-  guarantee.sigma = options.sigma ? *options.sigma : sigma_for_mu(mu, options.sensitivity);
-  guarantee.zcdp_simple = epsilon_from_zcdp_simple(*guarantee.rho, delta);
-  guarantee.zcdp_tight = epsilon_from_zcdp_tight(*guarantee.rho, delta);
-  add_searched(guarantee, mu);
-  guarantee.epsilon = options.budget.epsilon ? options.budget.epsilon
-                      : options.budget.rho   ? guarantee.zcdp_tight
-                                             : guarantee.gdp;
-  guarantee.why = kWhyPure;
-  if (options.budget.rho) guarantee.why += kWhyOfRho;
-  return guarantee;
+  const std::string why_not = fmt::format("computed for sigma / sensitivity from {} to {} and delta from {} only",
+                                          kSmallestNoiseMultiplier, kLargestNoiseMultiplier, kSmallestPldDelta);
+  put_figure(result, "epsilon_rdp", rdp, why_not);
+  put_figure(result, "epsilon_pld", pld ? std::optional(pld->upper) : std::nullopt, why_not);
+  put_figure(result, "epsilon_pld_lower", pld ? std::optional(pld->lower) : std::nullopt, why_not);
 }
 
 nlohmann::json result_of(const ConvertOptions& options) {
-  nlohmann::json json = to_json(converted(options));
-  json["sensitivity"] = options.sensitivity;
-  return json;
+  const StatedBudget& budget = options.budget;
+  const double mu = stated_mu(options);
+  const double delta = budget.delta.value_or(kDeltaToTell);
+  const double rho = budget.rho ? *budget.rho : zcdp_from_mu(mu);
+  const double gdp = gdp_epsilon(mu, delta);
+  const double zcdp = epsilon_from_zcdp_tight(rho, delta);
+  nlohmann::json result{{"sensitivity", options.sensitivity},
+                        {"delta", delta},
+                        {"epsilon", budget.epsilon ? *budget.epsilon
+                                    : budget.rho   ? zcdp
+                                                   : gdp},
+                        {"mu", mu},
+                        {"rho", rho},
+                        {"sigma", options.sigma ? *options.sigma : sigma_for_mu(mu, options.sensitivity)},
+                        {"epsilon_gdp", gdp},
+                        {"epsilon_zcdp_tight", zcdp},
+                        {"epsilon_zcdp_simple", epsilon_from_zcdp_simple(rho, delta)},
+                        {"why", std::string(kWhyPure) + (budget.rho ? kWhyOfRho : "")},
+                        {"not_computed", nlohmann::json::object()}};
+  put_searched(result, mu, delta);
+  return result;
 }
 
-void run(const ConvertOptions& options) {
-  if (options.format == OutputFormat::kText) return print_text(converted(options));
-  fmt::print("{}\n", json_text(result_of(options), 2));
+std::string conversion_text(const ConvertOptions&, const nlohmann::json& result) {
+  return text_of(accounted_facts(result), kAccountedDigits);
 }
 
 }  // namespace
@@ -134,8 +131,8 @@ CommandEntry convert_command() {
       "  dpreduce privacy convert --epsilon 1 --delta 1e-6\n"
       "  dpreduce privacy convert --rho 0.1 --delta 1e-6 --format json\n"
       "  dpreduce privacy convert --sigma 5 --sensitivity 1.414213562 --delta 1e-6";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
-  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(validated(*options))); };
+  tell<ConvertOptions>(
+      command, [options](const ParsedCommand&) { return validated(*options); }, result_of, conversion_text);
   return command;
 }
 

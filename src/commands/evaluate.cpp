@@ -6,7 +6,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,12 +15,12 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/public_names.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
@@ -32,6 +31,7 @@
 #include "forecast/machine_memory.hpp"
 #include "forecast/run_cost.hpp"
 #include "methods/fit_table.hpp"
+#include "report/told_figures.hpp"
 
 namespace dpreduce {
 namespace {
@@ -96,50 +96,25 @@ std::vector<double> training_shares(const EvaluateOptions& options, Communicator
   return {counts.begin(), counts.end()};
 }
 
-void line(const std::string& name, std::optional<double> value) {
-  if (value) fmt::print("{:<22} {:.3f}\n", name, *value);
-}
-
-void print_text(const LabelSetFigures& figures) {
-  const nlohmann::json json = to_json(figures);
-  const std::string at_k = figures.top ? fmt::format(" at {}", figures.top->k) : std::string();
-  for (const auto& [name, key] :
-       {std::pair<std::string, const char*>{"mean average precision", "mean_average_precision"},
-        {"hit rate", "hit_rate"},
-        {"precision" + at_k, "precision_at_k"},
-        {"recall" + at_k, "recall_at_k"},
-        {"micro F1", "micro_f1"},
-        {"macro F1", "macro_f1"},
-        {"F1 at score", "threshold"}}) {
-    if (json.contains(key) && json[key].is_number()) line(name, json[key].get<double>());
-  }
-  const std::size_t left_out = json["classes_without_positives"].size();
-  if (left_out > 0) fmt::print("{} classes without a test row are left out of the means over classes\n", left_out);
-  fmt::print("per-class figures are in the JSON report\n");
-}
-
-void print_text(const ClassCounts& counts, const std::vector<double>& shares,
-                const std::vector<std::string>& class_names) {
-  line("accuracy", accuracy(counts));
-  line("balanced accuracy", balanced_accuracy(counts));
-  if (!shares.empty()) line("minority accuracy", minority_accuracy(counts, shares));
+// Figures of the report, those of at most so many classes.
+std::string figures_text(const nlohmann::json& json) {
   constexpr std::size_t kMostClassesToList = 20;
-  if (counts.classes() > kMostClassesToList) {
-    fmt::print("{} classes: per-class figures{} in the JSON report\n", counts.classes(),
-               counts.has_matrix() ? " and the confusion matrix are" : " are");
-    return;
+  const JsonFields report(json, "report");
+  const std::vector<std::string> class_names = report.texts("class_names");
+  Facts facts = exact_figures(report);
+  for (Fact& score : facts_of(report, {{"threshold", "F1 at score"}})) facts.push_back(std::move(score));
+  if (const std::size_t left_out = report.numbers("classes_without_positives").size(); left_out > 0) {
+    facts.push_back({"left out", fmt::format("{} classes without a test row, of the means over classes", left_out)});
   }
+  if (report.has("per_target_r2")) facts.push_back({"targets", "figures of each are in the JSON report"});
+  const Table classes = class_figures(report, class_names, true, kMostClassesToList);
+  std::string text = text_of(facts) + text_of(classes);
+  if (!report.has("confusion_matrix")) return text;
   std::vector<std::string> names;
-  for (std::size_t c = 0; c < counts.classes(); ++c) names.push_back(name_of_class(class_names, c));
-  std::size_t width = std::string_view("class").size();
-  for (const std::string& name : names) width = std::max(width, name.size());
-  fmt::print("\n{:>{}}  recall   rows by predicted class, in the order of the lines\n", "class", width);
-  for (std::size_t c = 0; c < counts.classes(); ++c) {
-    const std::optional<double> share = recall(counts, c);
-    fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.3f}", *share) : "-");
-    for (std::size_t p = 0; p < counts.classes(); ++p) fmt::print(" {:>6}", counts.count(c, p));
-    fmt::print("\n");
-  }
+  for (std::size_t c = 0; c < json["confusion_matrix"].size(); ++c) names.push_back(name_of_class(class_names, c));
+  if (names.size() > kMostClassesToList)
+    return text + "more classes, and the confusion matrix, are in the JSON report\n";
+  return text + text_of(confusion_table(report, "confusion_matrix", names, true));
 }
 
 // The report of `ranks` ranks, as JSON.
@@ -195,13 +170,6 @@ void require_room(const Classifier& classifier, WorkerRows& rows, Communicator& 
   });
 }
 
-void print_text(const TargetFigures& figures) {
-  const nlohmann::json json = to_json(figures);
-  line("R^2", json["r2"].is_null() ? std::nullopt : std::optional(json["r2"].get<double>()));
-  if (json["rmse"].is_number()) fmt::print("{:<22} {:.6g}\n", "RMSE", json["rmse"].get<double>());
-  if (figures.targets() > 1) fmt::print("figures of each target are in the JSON report\n");
-}
-
 void run(const EvaluateOptions& options, Communicator& ranks) {
   const OutputOptions& output = options.run.output;
   std::optional<Classifier> classifier;
@@ -236,15 +204,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       file.write(json_text(report, 2) + "\n");
       file.commit();
     }
-    if (output.format == OutputFormat::kJson) {
-      fmt::print("{}\n", json_text(report, 2));
-    } else if (counts != nullptr) {
-      print_text(*counts, shares, classifier->parts().class_names);
-    } else if (const auto* const numbers = std::get_if<TargetFigures>(&figures)) {
-      print_text(*numbers);
-    } else {
-      print_text(std::get<LabelSetFigures>(figures));
-    }
+    print_told(output.format, report, [&] { return figures_text(report); });
   });
 }
 

@@ -39,6 +39,7 @@
 #include "refit/kept_statistics.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
+#include "report/run_facts.hpp"
 #include "report/run_metrics.hpp"
 #include "run/timings.hpp"
 
@@ -72,11 +73,17 @@ bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
 }
 
+// A private evaluation makes none.
+bool makes_model(const FitOptions& options) {
+  return options.evaluation.models.empty();
+}
+
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
   // Throws BadInput where a model that is to be kept has come of another run: one that goes on makes its own again,
   // byte for byte.
   void write_model(const FitOptions& options, std::span<const std::byte> bytes, bool goes_on) {
+    if (!model) return;  // of a private evaluation
     const bool is_foreign =
         goes_on && !options.output.overwrite && is_file(options.output.out) && !holds_bytes(options.output.out, bytes);
     if (is_foreign) {
@@ -84,12 +91,15 @@ struct Outputs {
           fmt::format("{}: is there already, and is the model of another run; give another name, or --overwrite",
                       options.output.out));
     }
-    model.write(bytes);
-    model.commit();
+    model->write(bytes);
+    model->commit();
   }
 
-  Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
-    model.reserve(options.statistics.empty() ? model_bytes(options, plan) : statistics_bytes(plan));
+  Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) {
+    if (makes_model(options)) {
+      model.emplace(options.output.out, existing);
+      model->reserve(options.statistics.empty() ? model_bytes(options, plan) : statistics_bytes(plan));
+    }
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
     if (!options.output.timings.empty()) timings.emplace(options.output.timings, existing, Readers::kOwnerOnly);
@@ -98,7 +108,7 @@ struct Outputs {
       metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kDeltaToTell));
     }
   }
-  AtomicFile model;  // or, of `dpreduce release`, statistics
+  std::optional<AtomicFile> model;  // or, of `dpreduce release`, statistics
   std::optional<AtomicFile> report;
   std::optional<AtomicFile> html;
   std::optional<AtomicFile> timings;
@@ -109,8 +119,9 @@ struct Outputs {
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
-  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
-                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
+  const std::array outputs{NamedPath{"--out", makes_model(options) ? options.output.out : ""},
+                           NamedPath{"--report", options.output.report}, NamedPath{"--html", options.output.html},
+                           NamedPath{"--metrics", options.output.metrics},
                            NamedPath{"--timings", options.output.timings}};
   require_not_read(outputs, open.training);
   if (!open.training.is_none()) {  // the coordinator of silos has none
@@ -192,13 +203,14 @@ class FitSteps {
   void tell_cost() const {
     if (!ranks_.is_coordinator()) return;
     const WorkerRows& rows = open_.training;
-    print_dry_run(
+    const nlohmann::json dry_run = dry_run_json(
         options(), plan(),
         {.ranks = ranks_.size(),
          .threads = open_.threads,
          .memory_bytes = memory_of_rank(options(), plan(), rows.range().count, ranks_.size()) + rows.held_bytes(),
          .available_bytes = available_memory(),
          .words = words_of_rank(options(), plan(), ranks_.size())});
+    print_told(options().output.format, dry_run, [&] { return dry_run_text(dry_run); });
   }
 
   // Outputs are opened before anything is spent, but for those of a run that may go on: it replaces what its first
@@ -257,14 +269,16 @@ class FitSteps {
   }
 
   FittedRun train_on_rows(std::optional<FitAccount> account) {
-    if (plan().noise) figures_.emplace(*plan().noise, has_readers(options().output));
+    if (plan().noise && makes_model(options())) figures_.emplace(*plan().noise, has_readers(options().output));
     const bool shows = ranks_.is_coordinator() && !options().output.quiet;
     progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, plan());
     return train(open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
                  {.threads = open_.threads,
                   .timings = std::move(timings_),
                   .progress = progress_->of_passes(),
-                  .observer = shown_to(figures_, outputs_, keeps_statistics() ? &keeper_ : nullptr, told_),
+                  .observer = makes_model(options())
+                                  ? shown_to(figures_, outputs_, keeps_statistics() ? &keeper_ : nullptr, told_)
+                                  : told_.watcher(),
                   .warn = warn_on_error_stream,
                   .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
   }
@@ -288,7 +302,8 @@ class FitSteps {
         outputs_->html->write(page_of_run(report, options(), plan().noise.has_value()));
         outputs_->html->commit();
       }
-      if (!options().output.quiet) print_fit(run, report);
+      if (options().output.quiet) return;
+      print_told(options().output.format, report, [&] { return run_text(run, report); });
     });
   }
 
@@ -328,6 +343,7 @@ class FitSteps {
   }
 
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) {
+    if (!makes_model(options())) return private_report(run, told_.figures(), ranks_.size());
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
     if (open_.evaluated) report["test"] = told_json(run, told_.figures());
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
@@ -379,6 +395,15 @@ std::string methods_footer() {
 
 void fit_and_write(const FitOptions& options, Communicator& ranks) {
   FitSteps(options, ranks).run();
+}
+
+void evaluate_and_write(const FitOptions& asked, Communicator& ranks) {
+  FitOptions options;
+  ranks.together([&] {
+    require_silos(asked, ranks);
+    options = validated(evaluation_of(asked));
+  });
+  fit_and_write(options, ranks);
 }
 
 CommandEntry fit_command() {

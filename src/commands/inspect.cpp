@@ -18,7 +18,6 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/public_names.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/data/row_files.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
@@ -276,14 +275,12 @@ std::string readable(const nlohmann::json& value) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-void print_figures(nlohmann::json json, OutputFormat format) {
-  if (format == OutputFormat::kJson) {
-    fmt::print("{}\n", json_text(json, 2));
-    return;
+std::string inspection_text(const nlohmann::json& json) {
+  Facts facts;
+  for (const auto& [name, value] : json.items()) {
+    if (name != "notice") facts.push_back({name, readable(value)});
   }
-  fmt::print("{}\n", json["notice"].get<std::string>());
-  json.erase("notice");
-  for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, readable(value));
+  return json["notice"].get<std::string>() + "\n" + text_of(facts);
 }
 
 void run(const InspectOptions& options, Communicator& ranks) {
@@ -298,7 +295,7 @@ void run(const InspectOptions& options, Communicator& ranks) {
     json["feature_shift_beta"] = shifts.to_json();
     json["class_mean_cosines"] = cosine_summary(means, rows.dim(), pass.class_rows);
   }
-  if (ranks.is_coordinator()) print_figures(std::move(json), options.format);
+  if (ranks.is_coordinator()) print_told(options.format, json, [&] { return inspection_text(json); });
 }
 
 }  // namespace

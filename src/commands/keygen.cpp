@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/silos/parties.hpp"
 
 namespace dpreduce {
@@ -23,13 +21,13 @@ void run(const KeygenOptions& options) {
   const Identity identity = Identity::generate();
   identity.save_new(options.out, "--out");
   const std::string key = to_hex(identity.public_key());
-  if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n",
-               readable_json_text(nlohmann::json{{"name", options.name}, {"key", key}, {"private", options.out}}, 2));
-    return;
-  }
-  fmt::print("# {}: keep it, it is the silo's alone; the lines below go into every party's roster\n", options.out);
-  fmt::print("name = \"{}\"\nkey = \"{}\"\n", options.name, key);
+  const nlohmann::json told{{"name", options.name}, {"key", key}, {"private", options.out}};
+  print_told(options.format, told, [&] {
+    return fmt::format(
+        "# {}: keep it, it is the silo's alone; the lines below go into every party's roster\nname = \"{}\"\nkey = "
+        "\"{}\"\n",
+        options.out, options.name, key);
+  });
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/run_file.hpp"
 #include "report/ledger_text.hpp"
@@ -64,8 +62,8 @@ struct LedgerOptions {
 void show(const LedgerOptions& options) {
   require_file(options.ledger);
   const LedgerState state = Ledger::read(options.ledger);
-  if (options.format == OutputFormat::kText) return print_ledger(state, options.delta, options.adjacency);
-  fmt::print("{}\n", json_text(json_of_ledger(state, options.delta, options.adjacency), 2));
+  print_told(options.format, json_of_ledger(state, options.delta, options.adjacency),
+             [&] { return ledger_text(state, options.delta, options.adjacency); });
 }
 
 void verify(const LedgerOptions& options) {
@@ -89,8 +87,9 @@ void release(const LedgerOptions& options) {
     const Reservation remains = open != nullptr ? open->remains : Reservation{};
     if (!ledger.end(run, RunOutcome::kReleased)) continue;
     was_open = true;
-    fmt::print("{}: run {} is given up; what it had reserved and not charged is given back:\n", options.ledger, run);
-    print_remains(remains);
+    const std::string given_back =
+        fmt::format("{}: run {} is given up; what it had reserved and not charged is given back:", options.ledger, run);
+    fmt::print("{}", text_of(remains_table(given_back, remains)));
   }
   if (!was_open && !file) {
     throw UsageError("ledger release " + options.run + ": " + options.ledger +

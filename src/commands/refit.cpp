@@ -12,10 +12,10 @@
 #include "commands/command_line/refit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/paths.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/model/classifier_file.hpp"
 #include "forecast/machine_memory.hpp"
@@ -53,28 +53,17 @@ std::vector<float> rows_of(const std::vector<std::string>& files, const KeptStat
   return rows;
 }
 
-void print_text(const RefitCommandOptions& options, const Refit& made, const nlohmann::json& intervals) {
-  if (!made.path.empty()) {
-    fmt::print("{:>12} {:>16} {:>16}\n", "ridge", "noise in a score", "loss of a score");
-    for (const RidgePoint& point : made.path) {
-      fmt::print("{:>12.4g} {:>16.4g} {:>16.4g}{}\n", point.ridge, point.noise, point.loss,
-                 point.ridge == made.ridge ? "  chosen" : "");
-    }
-  }
-  if (made.ridge) fmt::print("ridge      {:g}\n", *made.ridge);
-  if (!intervals.is_null()) {
-    fmt::print("intervals  {}\n", intervals["why"].get<std::string>());
-    if (intervals.contains("prediction_noise")) {
-      fmt::print("           predictions: noise of {:.3g} in a score, to first order\n",
-                 intervals["prediction_noise"].get<double>());
-    }
-    if (intervals.contains("note")) fmt::print("           {}\n", intervals["note"].get<std::string>());
-    if (intervals.contains("population_assumes")) {
-      fmt::print("           population: {}\n", intervals["population_assumes"].get<std::string>());
-    }
-    fmt::print("           {}\n", options.intervals);
-  }
-  fmt::print("model      {}\n", options.out);
+std::string refit_text(const nlohmann::json& told, const nlohmann::json& intervals) {
+  const JsonFields refit(told, "refit");
+  return text_of(table_of("path of ridges; the one with the least loss is chosen", refit.objects("path"),
+                          {{"ridge"}, {"noise", "noise in a score"}, {"loss", "loss of a score"}})) +
+         text_of(facts_of(refit, {{"ridge"}})) +
+         text_of(facts_of(JsonFields(intervals, "intervals"),
+                          {{"why", "intervals", Written::kText},
+                           {"prediction_noise", "noise of scores", Written::kFigure, "to first order"},
+                           {"note", "", Written::kText},
+                           {"population_assumes", "population", Written::kText}})) +
+         text_of(facts_of(refit, {{"intervals", "written to", Written::kText}, {"model", "", Written::kText}}));
 }
 
 void run(const RefitCommandOptions& options) {
@@ -85,7 +74,7 @@ void run(const RefitCommandOptions& options) {
   const KeptStatistics statistics = load_statistics(options.statistics);
   const RefitOptions asked = options_of(options.asked, statistics);
   const Refit made = refit(statistics, asked);
-  nlohmann::json intervals;
+  nlohmann::json intervals = nlohmann::json::object();
   if (file) {
     if (!made.ridge) throw UsageError("--intervals goes with --method ls --shared-gram");
     const std::vector<float> rows = rows_of(options.intervals_x, statistics);
@@ -95,11 +84,10 @@ void run(const RefitCommandOptions& options) {
   model.write(to_bytes(made.classifier));
   model.commit();
   if (file) file->commit();
-  if (options.format == OutputFormat::kText) return print_text(options, made, intervals);
   nlohmann::json told = refit_json(made);
   told["model"] = options.out;
   if (file) told["intervals"] = options.intervals;
-  fmt::print("{}\n", json_text(told, 2));
+  print_told(options.format, told, [&] { return refit_text(told, intervals); });
 }
 
 }  // namespace

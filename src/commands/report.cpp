@@ -10,7 +10,7 @@
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
-#include "report/page/page.hpp"
+#include "report/page.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,12 +13,10 @@
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
 #include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/row_files.hpp"
@@ -152,27 +150,15 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
   return y ? std::vector{path("x.npy"), path("y.npy")} : std::vector{path("x.npy")};
 }
 
-void print(const SanitizeOptions& options, const Guarantee& guarantee, double sigma,
-           const std::vector<std::string>& files) {
-  const bool is_private = !options.seed.has_value();
-  if (options.format == OutputFormat::kJson) {
-    nlohmann::json json{{"private", is_private},
-                        {"privacy", to_json(guarantee)},
-                        {"protects", kProtected},
-                        {"does_not_protect", not_protected(options)},
-                        {"sigma", sigma},
-                        {"files", files},
-                        {"clip_norm", options.clip_norm}};
-    if (!is_private) json["note"] = "seeded noise can be computed by anyone: these rows are NOT private";
-    fmt::print("{}\n", json_text(json, 2));
-    return;
-  }
-  fmt::print("privacy    epsilon {} at delta {} (mu {}){}\n", upper_figure(guarantee.epsilon),
-             upper_figure(guarantee.delta), upper_figure(*guarantee.mu), is_private ? "" : "; seeded, so NOT private");
-  fmt::print("protects   {}\n", kProtected);
-  fmt::print("not        {}\n", not_protected(options));
-  fmt::print("noise      sigma {} on every feature, at clip norm {:g}\n", lower_figure(sigma), options.clip_norm);
-  for (const std::string& file : files) fmt::print("{}\n", file);
+std::string sanitized_text(const nlohmann::json& json) {
+  const JsonFields told(json, "rows");
+  return text_of(Facts{{"privacy", line_of(promise_facts(told.object("privacy")))}}) +
+         text_of(facts_of(told, {{"note", "", Written::kText},
+                                 {"protects", "", Written::kText},
+                                 {"does_not_protect", "not", Written::kText},
+                                 {"sigma", "noise", Written::kAtLeast, "standard deviation on every feature"},
+                                 {"clip_norm", "clip norm"}})) +
+         fmt::format("{}\n", fmt::join(told.texts("files"), "\n"));
 }
 
 void run(const SanitizeOptions& options) {
@@ -184,7 +170,16 @@ void run(const SanitizeOptions& options) {
   const std::unique_ptr<ChargedRun> account = account_of(options, plan, rows.dim());
   const std::vector<std::string> files = write_rows(options, rows, planned, account.get());
   if (account) account->finish();
-  print(options, guarantee_of(options.budget, plan.mu), planned.block("features").sigma / lattice.scale(), files);
+  const double sigma = planned.block("features").sigma / lattice.scale();
+  nlohmann::json told{{"private", !options.seed.has_value()},
+                      {"privacy", to_json(guarantee_of(options.budget, plan.mu))},
+                      {"protects", kProtected},
+                      {"does_not_protect", not_protected(options)},
+                      {"sigma", sigma},
+                      {"files", files},
+                      {"clip_norm", options.clip_norm}};
+  if (options.seed) told["note"] = "seeded noise can be computed by anyone: these rows are NOT private";
+  print_told(options.format, told, [&] { return sanitized_text(told); });
 }
 
 }  // namespace

@@ -12,10 +12,9 @@
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
-#include "common/base/standard_output.hpp"
+#include "common/base/json_fields.hpp"
 #include "methods/fit_table.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -61,29 +60,17 @@ SplitOptions validated(SplitOptions options) {
   return options;
 }
 
-constexpr int kSplitDigits = 15;
-
-struct Split {
-  Guarantee guarantee;
-  std::vector<NoiseOfBlock> noise;  // in the order of the blocks
-};
-
-Split split_of(const SplitOptions& options) {
+nlohmann::json result_of(const SplitOptions& options) {
   const double mu = budget_from(options.budget).mu(options.budget.accountant);
   std::vector<WeightedBlock> blocks;
   for (const NamedBlock& named : options.blocks) blocks.push_back(named.block);
-  std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
-  return {guarantee_of(options.budget, mu), std::move(noise)};
-}
-
-nlohmann::json result_of(const SplitOptions& options) {
-  const auto [guarantee, noise] = split_of(options);
-  nlohmann::json json = to_json(guarantee);
+  const std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
+  nlohmann::json json = to_json(guarantee_of(options.budget, mu));
   json["blocks"] = nlohmann::json::array();
   for (std::size_t block = 0; block < noise.size(); ++block) {
     json["blocks"].push_back({{"name", options.blocks[block].name},
-                              {"sensitivity", options.blocks[block].block.sensitivity},
-                              {"loss_weight", options.blocks[block].block.loss_weight},
+                              {"sensitivity", blocks[block].sensitivity},
+                              {"loss_weight", blocks[block].loss_weight},
                               {"sigma", noise[block].sigma},
                               {"variance", noise[block].variance},
                               {"share_of_mu2", noise[block].share_of_mu2}});
@@ -91,23 +78,16 @@ nlohmann::json result_of(const SplitOptions& options) {
   return json;
 }
 
-void print_text(const SplitOptions& options) {
-  const auto [guarantee, noise] = split_of(options);
-  fmt::print("budget   mu {}, rho {}; epsilon {} at delta {}\n", upper_figure(*guarantee.mu, kSplitDigits),
-             upper_figure(*guarantee.rho, kSplitDigits), upper_figure(guarantee.epsilon, kSplitDigits),
-             upper_figure(guarantee.delta));
-  for (std::size_t block = 0; block < noise.size(); ++block) {
-    // Up as well: this noise is yet to be added.
-    fmt::print("{}: sigma {}, variance {}, {:.6g} % of mu^2\n", options.blocks[block].name,
-               upper_figure(noise[block].sigma, kSplitDigits), upper_figure(noise[block].variance, kSplitDigits),
-               100.0 * noise[block].share_of_mu2);
-  }
-}
-
-void run(const SplitOptions& options) {
-  if (options.format == OutputFormat::kText) return print_text(options);
-  // A name may hold bytes that are not UTF-8.
-  fmt::print("{}\n", readable_json_text(result_of(options), 2));
+std::string split_text(const SplitOptions&, const nlohmann::json& result) {
+  const JsonFields fields(result, "result");
+  // Noise is rounded up as well: it is yet to be added.
+  return text_of(promise_facts(fields), kAccountedDigits) +
+         text_of(table_of("noise of each block:", fields.objects("blocks"),
+                          {{"name", "block", Written::kText},
+                           {"sigma", "", Written::kAtMost},
+                           {"variance", "", Written::kAtMost},
+                           {"share_of_mu2", "share of mu^2"}}),
+                 kAccountedDigits);
 }
 
 }  // namespace
@@ -135,8 +115,8 @@ CommandEntry split_command() {
       "Examples:\n"
       "  dpreduce privacy split --block sum:1:768 --block count:1:1 --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy split --block gram:1:589824 --block labels:1:7680 --mu 0.5 --format json";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
-  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(validated(*options))); };
+  tell<SplitOptions>(
+      command, [options](const ParsedCommand&) { return validated(*options); }, result_of, split_text);
   return command;
 }
 

@@ -1,12 +1,11 @@
 #include "report/explanation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -54,6 +53,8 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
 // Whom the guarantee protects, and what it takes for true of the data.
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
+  if (g.rows_per_person == 0)
+    return {"the unit is one person, held to as many rows together as the report of each run says"};
   std::vector<std::string> sentences{fmt::format(
       "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
       unit_bound_text(g.rows_per_person))};
@@ -80,8 +81,10 @@ std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
 }
 
 std::vector<std::string> reasons_of_none(const ReportedRun& run) {
-  if (run.is_of_model && run.forfeits.empty()) return {"none: it was trained without noise, or with a seed"};
-  if (!run.is_of_model && !run.has_noise()) return {"none: there is no noise"};
+  if (run.of == ReportedOf::kModel && run.forfeits.empty()) {
+    return {"none: it was trained without noise, or with a seed"};
+  }
+  if (run.of == ReportedOf::kReport && !run.has_noise()) return {"none: there is no noise"};
   std::vector<std::string> reasons;
   for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
   return reasons;
@@ -100,11 +103,14 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
         fmt::format("{}epsilon {} at delta {}{}", mu, upper_figure(g.epsilon), upper_figure(g.delta),
                     g.accountant ? fmt::format(", by the {} accountant", to_string(*g.accountant)) : ""));
   }
-  if (g.unit == PrivacyUnit::kPerson) {
-    for (std::string& sentence : unit_sentences(g)) sentences.push_back(std::move(sentence));
-  }
+  if (g.unit == PrivacyUnit::kPerson) std::ranges::move(unit_sentences(g), std::back_inserter(sentences));
   sentences.push_back(neighbors_sentence(g));
-  if (run.is_evaluation) {
+  if (run.of == ReportedOf::kLedger) {
+    sentences.emplace_back(
+        "it is what all runs on the ledger have spent together, if all were about the same records or persons; what "
+        "open "
+        "runs may still charge comes on top (dpreduce ledger show)");
+  } else if (run.is_evaluation) {
     sentences.emplace_back("it is about the test rows alone");
     for (const std::string& model : run.models) {
       sentences.push_back(fmt::format("of its own training rows {} promises: {}",
@@ -202,7 +208,7 @@ std::string not_for_sentence(const ReportedRun& run) {
 }
 
 // Tells what one block of a release was noised with, in all its rounds.
-std::string noise_sentence(const ReportedRun& run, std::span<const ReportedBlock> rounds) {
+std::string noise_sentence(const ReportedRun& run, const std::vector<ReportedBlock>& rounds) {
   const ReportedBlock& block = rounds.front();
   const bool is_one = rounds.size() == 1;
   return fmt::format(
@@ -232,7 +238,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
   if (!run.has_noise()) return {"a model of exact sums of the training rows"};
   std::vector<std::string> sentences;
-  for (const std::span<const ReportedBlock> rounds : rounds_of(run.blocks)) {
+  for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
     sentences.push_back(noise_sentence(run, rounds));
   }
   for (const ReportedSelection& selection : run.selections) {
@@ -250,7 +256,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
 
 std::vector<std::string> figure_sentences(const ToldFigures& told) {
   std::vector<std::string> sentences;
-  for (const auto& [name, text] : told_lines(told)) sentences.push_back(name + ": " + text);
+  for (const Fact& fact : facts_of(told)) sentences.push_back(fact.name + ": " + fact.value.text);
   sentences.push_back(
       fmt::format("each interval by itself holds the truth about rows like these with probability {:g}: it knows the "
                   "noise, and that the rows are a sample",
@@ -289,19 +295,36 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       "what is true of the population, which a model may reveal about a person who is not in the data"};
   if (run.figures) sentences.erase(sentences.begin());  // they have noise
   for (const PublicByWord word : run.public_by_word) {
-    if (word == PublicByWord::kModel) {
-      sentences.emplace_back(
-          "the model that was evaluated, which is public by the word of who ran it (--public-model): if it was made of "
-          "these rows, nothing here holds for them");
-      continue;
-    }
     sentences.push_back(
-        fmt::format("{}, which are public by the word of who ran it: nothing protects what stands in them",
-                    word == PublicByWord::kPublicX ? "public rows (--public-x)" : "validation rows (--validation-x)"));
+        word == PublicByWord::kModel
+            ? "the model that was evaluated, which is public by the word of who ran it (--public-model): if it was "
+              "made "
+              "of these rows, nothing here holds for them"
+            : fmt::format(
+                  "{}, which are public by the word of who ran it: nothing protects what stands in them",
+                  word == PublicByWord::kPublicX ? "public rows (--public-x)" : "validation rows (--validation-x)"));
   }
   if (run.is_chosen_by_validation)
     sentences.push_back("validation rows: the setting was chosen by exact figures about them");
   return sentences;
+}
+
+std::string advice_sentence(const ReportedRun& run) {
+  if (run.is_evaluation) {
+    return fmt::format("keep figures and report as you keep the data; evaluate {} for a release",
+                       run.is_seeded() ? "without --seed" : "a private model, or a public one with --public-model,");
+  }
+  const bool lacks_noise = run.is_seeded() || (!run.has_noise() && run.forfeits.empty());
+  return fmt::format("keep model and report as you keep the data; fit {} for a release",
+                     lacks_noise ? "without --seed and --non-private" : "with what is public");
+}
+
+std::string rest_sentence(const ReportedRun& run) {
+  return fmt::format(
+      "what was released, against whom the promise holds and what it does not cover: the report of {} says so "
+      "(dpreduce "
+      "privacy explain report.json)",
+      run.of == ReportedOf::kModel ? "the fit" : "each run");
 }
 
 }  // namespace
@@ -323,73 +346,53 @@ double found_at_most(const ReportedGuarantee& guarantee, double false_alarms) {
   return guarantee.mu ? std::min(power, gdp_attack_power(*guarantee.mu, false_alarms)) : power;
 }
 
-std::vector<ExplainedSection> words_of(const ReportedRun& run) {
-  const std::optional<Consequences> consequences =
-      run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt;
-  std::vector<ExplainedSection> sections{{"guarantee", guarantee_sentences(run)}};
-  if (consequences) sections.emplace_back("attacker", attacker_sentences(*run.guarantee, *consequences));
-  if (!run.is_of_model) sections.emplace_back("released", released_sentences(run));
-  if (run.figures) sections.emplace_back("figures", figure_sentences(*run.figures));
+std::vector<Words> words_of(const ReportedRun& run) {
+  const bool is_whole = run.of == ReportedOf::kReport;
+  std::vector<Words> sections;
+  const auto add = [&](const char* key, const char* heading, std::vector<std::string> sentences) {
+    sections.push_back({heading, std::move(sentences), key});
+  };
+  add("guarantee", "The guarantee", guarantee_sentences(run));
   if (!run.guarantee) {
-    const bool lacks_noise = run.is_seeded() || (!run.has_noise() && run.forfeits.empty());
-    const char* const other_fit =
-        lacks_noise ? "fit without --seed and --non-private for a release" : "fit with what is public for a release";
-    sections.emplace_back(
-        "advice", std::vector<std::string>{fmt::format(
-                      "keep {} as you keep the data; {}", run.is_evaluation ? "figures and report" : "model and report",
-                      !run.is_evaluation ? other_fit
-                      : run.is_seeded()  ? "evaluate without --seed for a release"
-                                         : "evaluate a private model, or a public one with --public-model, for a "
-                                           "release")});
+    if (is_whole) add("released", "What was released", released_sentences(run));
+    if (run.figures) add("figures", "Test figures", figure_sentences(*run.figures));
+    add("advice", "What to do", {advice_sentence(run)});
     return sections;
   }
-  if (!run.is_of_model) {
-    sections.emplace_back("holds_for", holds_for_sentences(run));
-    sections.emplace_back("not_for", std::vector{not_for_sentence(run)});
-    sections.emplace_back("not_covered", uncovered_sentences(run));
+  const Consequences consequences = consequences_of(*run.guarantee);
+  add("attacker", "What an attacker can tell", attacker_sentences(*run.guarantee, consequences));
+  if (is_whole) {
+    add("holds_for", "It holds against", holds_for_sentences(run));
+    add("not_for", "It does not hold against", {not_for_sentence(run)});
+    add("released", "What was released", released_sentences(run));
+    if (run.figures) add("figures", "Test figures", figure_sentences(*run.figures));
+    add("not_covered", "What it does not cover", uncovered_sentences(run));
   }
-  sections.emplace_back("groups", group_sentences(run, *consequences));
-  sections.emplace_back("delta", delta_sentences(*run.guarantee));
-  if (run.is_of_model) {
-    sections.emplace_back("report", std::vector<std::string>{
-                                        "what was released, against whom the promise holds and what it does not cover: "
-                                        "the report of the fit says so (dpreduce privacy explain report.json)"});
-  }
+  add("groups", run.is_of_persons() ? "Several persons together" : "Several records of one person",
+      group_sentences(run, consequences));
+  add("delta", "Delta", delta_sentences(*run.guarantee));
+  if (!is_whole) add("report", "The rest", {rest_sentence(run)});
   return sections;
 }
 
-std::vector<std::string> sentences_of(const std::vector<ExplainedSection>& words, std::string_view key) {
-  const auto section = std::ranges::find(words, key, &ExplainedSection::first);
-  return section == words.end() ? std::vector<std::string>{} : section->second;
+std::vector<std::string> sentences_of(const std::vector<Words>& words, std::string_view key) {
+  const auto section = std::ranges::find(words, key, &Words::key);
+  return section == words.end() ? std::vector<std::string>{} : section->sentences;
 }
 
-std::vector<ExplainedSection> headed_words_of(ReportedRun run) {
+std::vector<Words> public_words_of(ReportedRun run) {
   run.is_tested_on_training_rows = false;
-  const std::array<std::pair<const char*, const char*>, 9> headings{
-      {{"guarantee", "The guarantee"},
-       {"attacker", "What an attacker can tell"},
-       {"holds_for", "It holds against"},
-       {"not_for", "It does not hold against"},
-       {"released", "What was released"},
-       {"not_covered", "What it does not cover"},
-       {"groups", run.is_of_persons() ? "Several persons together" : "Several records of one person"},
-       {"delta", "Delta"},
-       {"advice", "What to do"}}};
-  const std::vector<ExplainedSection> words = words_of(run);
-  std::vector<ExplainedSection> headed;
-  for (const auto& [key, heading] : headings) {
-    if (auto sentences = sentences_of(words, key); !sentences.empty())
-      headed.emplace_back(heading, std::move(sentences));
-  }
-  return headed;
+  std::vector<Words> words = words_of(run);
+  std::erase_if(words, [](const Words& one) { return one.key == "figures"; });
+  return words;
 }
 
 nlohmann::json explanation_of(const ReportedRun& run) {
-  nlohmann::json json{{"private", run.is_private}, {"dry_run", run.is_dry_run}, {"method", run.method},
-                      {"epsilon", nullptr},        {"delta", nullptr},          {"mu", nullptr},
-                      {"adjacency", nullptr},      {"accountant", nullptr},     {"unit", nullptr},
-                      {"attack", nullptr},         {"warning", nullptr}};
-  json["groups"] = nlohmann::json::array();
+  nlohmann::json json{{"private", run.is_private}, {"dry_run", run.is_dry_run}, {"method", run.method}};
+  for (const char* absent : {"epsilon", "delta", "mu", "adjacency", "accountant", "unit", "attack", "warning"}) {
+    json[absent] = nullptr;
+  }
+  for (const char* list : {"groups", "releases"}) json[list] = nlohmann::json::array();
   if (!run.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(run.forfeits);
   if (run.guarantee) {
     const ReportedGuarantee& g = *run.guarantee;
@@ -409,7 +412,6 @@ nlohmann::json explanation_of(const ReportedRun& run) {
       json["groups"].push_back({{fmt::format("{}s", to_string(g.unit)), records}, {"epsilon", or_null(epsilon)}});
     }
   }
-  json["releases"] = nlohmann::json::array();
   for (const ReportedBlock& block : run.blocks) {
     json["releases"].push_back({{"name", block.name},
                                 {"release", block.release},
@@ -419,7 +421,7 @@ nlohmann::json explanation_of(const ReportedRun& run) {
                                 {"sampling_rate", block.sampling_rate},
                                 {"noise_multiplier", block.sigma / block.sensitivity}});
   }
-  for (const auto& [heading, sentences] : words_of(run)) json["words"][heading] = sentences;
+  for (const Words& words : words_of(run)) json["words"][words.key] = words.sentences;
   return json;
 }
 

@@ -3,13 +3,13 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/base/privacy_terms.hpp"
 #include "report/reported_run.hpp"
+#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -20,19 +20,16 @@ nlohmann::json explanation_of(const ReportedRun& run);
 /// What else about the same records adds to the loss.
 std::string other_releases_sentence(const ReportedRun& run);
 
-/// A heading and its sentences.
-using ExplainedSection = std::pair<std::string, std::vector<std::string>>;
-
 /// The sentences of each section, "words" of explanation_of, in the order in which they are printed. Of a model file
 /// those that follow from its promise, and where the others stand.
-std::vector<ExplainedSection> words_of(const ReportedRun& run);
+std::vector<Words> words_of(const ReportedRun& run);
 
-/// Those of one section; none where there is no such section.
-std::vector<std::string> sentences_of(const std::vector<ExplainedSection>& words, std::string_view key);
+/// Sentences of one section; none where there is no such section.
+std::vector<std::string> sentences_of(const std::vector<Words>& words, std::string_view key);
 
-/// The same under headings and in the order of pages and cards, where test figures say themselves whether their rows
-/// are training rows: readers of what is public do not see those.
-std::vector<ExplainedSection> headed_words_of(ReportedRun run);
+/// The same for pages and cards, where test figures stand by themselves and say whether their rows are training rows:
+/// readers of what is public do not see those.
+std::vector<Words> public_words_of(ReportedRun run);
 
 /// The largest share of those who are in that an attacker finds who calls this share of those who are not in present;
 /// 0 <= false_alarms <= 1. By mu where the guarantee has it, else by epsilon and delta.

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_text.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
@@ -136,37 +135,6 @@ nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& priva
   if (const std::vector<std::string> before = releaser.runs_before(); !before.empty()) json["goes_on_from"] = before;
   return json;
 }
-
-namespace {
-
-// Figures about the test rows, where they have any.
-void print_test(const nlohmann::json& report) {
-  if (const std::optional<ToldFigures> told = told_figures(JsonFields(report, "report"))) {
-    for (const ToldFigure& figure : told->lists.front().figures) {
-      fmt::print("test       {} {}\n", figure.name, text_of(figure));
-    }
-    return;
-  }
-  const nlohmann::json& test = report["test"];
-  if (test.contains("r2")) {
-    if (test["r2"].is_null()) return;
-    fmt::print("test       R^2 {:.3f}, RMSE {:.6g} (about the test rows, outside the guarantee)\n",
-               test["r2"].get<double>(), test["rmse"].get<double>());
-  } else if (test.contains("hit_rate")) {
-    const auto figure = [&](const char* key) {
-      return test[key].is_number() ? fmt::format("{:.3f}", test[key].get<double>()) : std::string("-");
-    };
-    fmt::print("test       mean average precision {}, hit rate {} (about the test rows, outside the guarantee)\n",
-               figure("mean_average_precision"), figure("hit_rate"));
-  } else if (test["accuracy"].is_number()) {
-    const bool has_minority = test.contains("minority_accuracy") && test["minority_accuracy"].is_number();
-    fmt::print("test       accuracy {:.3f}, balanced accuracy {:.3f}{} (about the test rows, outside the guarantee)\n",
-               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>(),
-               has_minority ? fmt::format(", minority accuracy {:.3f}", test["minority_accuracy"].get<double>()) : "");
-  }
-}
-
-}  // namespace
 
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads) {
   const FitOptions& options = run.fit->options();
@@ -297,59 +265,6 @@ std::string ledger_balance(const FittedRun& run) {
   const PrivacyOptions& privacy = run.fit->options().privacy;
   return balance_text(run.releaser->ledger(), privacy.adjacency, run.fit->plan().limit,
                       privacy.budget.delta.value_or(kDeltaToTell));
-}
-
-std::string heads_text(const FittedRun& run) {
-  return fmt::format("{}; before the run {}", text_of(run.releaser->ledger().head()), text_of(run.ledger_before));
-}
-
-void print_fit(const FittedRun& run, const nlohmann::json& report) {
-  const FitOptions& options = run.fit->options();
-  const FitPlan& plan = run.fit->plan();
-  if (options.output.format == OutputFormat::kJson) {
-    fmt::print("{}\n", json_text(report, 2));
-    return;
-  }
-  if (plan.guarantee) {
-    const Guarantee& g = *plan.guarantee;
-    fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
-               plan.is_private ? "" : fmt::format("; {}, so NOT private", words_of(plan.forfeits)));
-    print_unit(options);
-    if (!plan.lost.empty()) {
-      fmt::print("           {} release{} of runs before were charged and never shown; the promise counts them\n",
-                 plan.lost.size(), plan.lost.size() == 1 ? "" : "s");
-    }
-    if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
-    fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
-    fmt::print("           {}\n", heads_text(run));
-  } else {
-    fmt::print("privacy    none: this run is NOT private\n");
-  }
-  if (report.contains("choice")) {
-    fmt::print("choice     {}, by {}\n", report["choice"]["setting"].get<std::string>(),
-               report["choice"]["by"].get<std::string>());
-  }
-  if (report.contains("imbalance")) {
-    fmt::print("imbalance  ratio {}, seed {}: an experiment on a long tail of the rows\n", options.data.imbalance_ratio,
-               report["imbalance"]["seed"].get<std::uint64_t>());
-  }
-  if (report.contains("adaptive")) {
-    fmt::print("method     {}\n", method_text_of(report["adaptive"]["method"].get<std::string>(),
-                                                 report["adaptive"]["chosen"].get<std::string>()));
-  }
-  if (report.contains("columns")) {
-    fmt::print("columns    {}\n", report["columns"] == "scaled" ? "of different sizes: each is scaled by its range"
-                                                                : "of one size as far as noise lets see: as they are");
-  }
-  fmt::print("{} {}\n", options.statistics.empty() ? "model     " : "statistics", options.output.out);
-  if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
-  if (!options.output.html.empty()) fmt::print("page       {}\n", options.output.html);
-  if (report.contains("test")) print_test(report);
-  std::string phases;
-  for (const auto& [phase, seconds] : run.timings.phases()) {
-    phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds);
-  }
-  fmt::print("seconds    {}\n", phases);
 }
 
 }  // namespace dpreduce

@@ -38,13 +38,6 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
 /// are figures of, and "spectra".
 void add_figures(nlohmann::json& report, ReleaseFigures& figures);
 
-/// Where the ledger stands now and stood before the run: who keeps heads elsewhere sees by the second when an older
-/// copy of the ledger has taken its place. Precondition: the run has noise. At the coordinator.
-std::string heads_text(const FittedRun& run);
-
-/// The same, in a few lines, or as JSON with --format json.
-void print_fit(const FittedRun& run, const nlohmann::json& report);
-
 /// Reason in a report why a run with noise is not private. Precondition: there are forfeits.
 std::string note_of(const Forfeits& forfeits);
 

@@ -1,12 +1,9 @@
 #include "report/ledger_text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
-#include <span>
-#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
@@ -17,89 +14,57 @@
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/plan/spending.hpp"
-#include "report/reported_run.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
-
-std::string of_sample(double sampling_rate) {
-  return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
-}
-
-// "gradient" of "gradient/3"; empty where the label is of no round.
-std::string_view name_of_round(std::string_view label) {
-  const std::size_t slash = label.rfind('/');
-  if (slash == std::string_view::npos || slash + 1 == label.size()) return {};
-  const bool is_number =
-      std::ranges::all_of(label.substr(slash + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return is_number ? label.substr(0, slash) : std::string_view{};
-}
-
-// Whether the charges are rounds of one release, alike in all but their number.
-bool are_rounds_of_one(const LedgerEntry& one, const LedgerEntry& other) {
-  const std::string first = label_of(one);
-  const std::string second = label_of(other);
-  if (name_of_round(first).empty() || name_of_round(first) != name_of_round(second)) return false;
-  LedgerEntry renamed = other;
-  renamed.release_id = one.release_id;
-  return renamed == one;
-}
-
-std::string rounds_text(std::span<const LedgerCharge> rounds) {
-  const std::string first = label_of(rounds.front().entry);
-  if (rounds.size() == 1) return first;
-  const std::string last = label_of(rounds.back().entry);
-  return fmt::format("{} to {}", first, last.substr(last.rfind('/') + 1));
-}
-
-void print_rounds(std::span<const LedgerCharge> rounds) {
-  const LedgerEntry& entry = rounds.front().entry;
-  if (entry.selection) {
-    const SelectionTerms& terms = *entry.selection;
-    fmt::print("    {}: selection by {}: {} of {} candidates{}, epsilon {}\n", label_of(entry),
-               to_string(terms.mechanism), terms.chosen, terms.candidates,
-               terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups),
-               upper_figure(terms.epsilon));
-  } else {
-    fmt::print("    {}: mu {}{}{}\n", rounds_text(rounds), upper_figure(entry.mu), rounds.size() > 1 ? " each" : "",
-               of_sample(entry.sampling_rate));
-  }
-  if (entry.terms.silos) fmt::print("        {}\n", silos_text(*entry.terms.silos));
-  for (const LedgerBlock& block : entry.blocks) {
-    fmt::print("        {:<14} {:>12} coordinates, {}\n", block.name, block.elements,
-               noise_text(block.sigma, block.sensitivity));
-  }
-}
 
 std::string spent_by_run(const Spending& spent, bool tells_distribution, double delta) {
   if (spent.is_gaussian() || tells_distribution) return spent_text(spent, delta);
   return "rho " + upper_figure(rho_of(spent));
 }
 
-std::string adjacency_text(const RunTerms& terms) {
-  const std::string adjacency(to_string(terms.adjacency));
-  return terms.unit == PrivacyUnit::kRecord ? adjacency : fmt::format("{} of {}", adjacency, name_of(terms.unit));
+// "2026-01-01T00:00:00Z  run aa  gd  epsilon 1 at delta 1e-06, add-remove".
+std::string heading_of(const ChargesOfRun& run, bool tells_distribution, double delta) {
+  const RunTerms& terms = run.charges.front().entry.terms;
+  std::string spent = words_of(terms.forfeits) + ": NOT private, not counted";
+  if (terms.is_private) {
+    spent = fmt::format("{}, {}{}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
+                        to_string(terms.adjacency),
+                        terms.unit == PrivacyUnit::kRecord ? "" : fmt::format(" of {}", name_of(terms.unit)));
+  }
+  for (const PublicByWord word : terms.public_by_word) spent += fmt::format(", {} public by word", to_string(word));
+  return fmt::format("{}  run {}  {}  {}", run.charges.front().utc_time, run.run,
+                     method_text_of(terms.asked, terms.method), spent);
 }
 
-void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
-  const LedgerCharge& first = run.charges.front();
-  const RunTerms& terms = first.entry.terms;
-  const std::string spent =
-      terms.is_private
-          ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
-                        adjacency_text(terms))
-          : fmt::format("{}: NOT private, not counted", words_of(terms.forfeits));
-  std::string words;
-  for (const PublicByWord word : terms.public_by_word) words += fmt::format(", {} public by word", to_string(word));
-  fmt::print("{}  run {}  {}  {}{}\n", first.utc_time, run.run, method_text_of(terms.asked, terms.method), spent,
-             words);
-  const std::span<const LedgerCharge> charges = run.charges;
-  for (std::size_t begin = 0; begin < charges.size();) {
-    std::size_t end = begin + 1;
-    while (end < charges.size() && are_rounds_of_one(charges[begin].entry, charges[end].entry)) ++end;
-    print_rounds(charges.subspan(begin, end - begin));
-    begin = end;
+std::string text_of(const ChargesOfRun& run, bool tells_distribution, double delta) {
+  std::vector<ReportedBlock> blocks;
+  Facts others;
+  for (const LedgerCharge& charge : run.charges) {
+    const LedgerEntry& entry = charge.entry;
+    const std::string label = entry.release_id.substr(entry.release_id.find('/') + 1);
+    for (const LedgerBlock& block : entry.blocks) {
+      blocks.push_back({.name = block.name,
+                        .release = label,
+                        .coordinates = block.elements,
+                        .sensitivity = block.sensitivity,
+                        .sigma = block.sigma,
+                        .sampling_rate = entry.sampling_rate});
+    }
+    if (entry.selection) {
+      const SelectionTerms& terms = *entry.selection;
+      others.push_back(
+          {"  " + label,
+           fmt::format("selection by {}: {} of {} candidates{}, epsilon {}", to_string(terms.mechanism), terms.chosen,
+                       terms.candidates, terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups),
+                       upper_figure(terms.epsilon))});
+    }
+    const std::string silos = entry.terms.silos ? silos_text(*entry.terms.silos) : "";
+    if (!silos.empty() && (others.empty() || others.back().value.text != silos))
+      others.push_back({"  " + label, silos});
   }
+  return heading_of(run, tells_distribution, delta) + "\n" + text_of(releases_table("", blocks)) + text_of(others);
 }
 
 }  // namespace
@@ -123,22 +88,6 @@ std::string silos_text(const LedgerSilos& silos) {
       silos.silo, silos.threshold - silos.colluding, silos.colluding, who);
 }
 
-std::string label_of(const LedgerEntry& entry) {
-  const std::size_t slash = entry.release_id.find('/');
-  return slash == std::string::npos ? entry.release_id : entry.release_id.substr(slash + 1);
-}
-
-void print_remains(const Reservation& remains) {
-  if (remains.is_empty()) fmt::print("    nothing\n");
-  for (const ReservedRelease& release : remains.releases) {
-    fmt::print("    {:<14} {:>12} {} of mu {}{}\n", release.name, release.rounds,
-               release.rounds == 1 ? "round" : "rounds", upper_figure(release.mu), of_sample(release.sampling_rate));
-  }
-  for (const PlannedSelection& selection : remains.selections) {
-    fmt::print("    {:<14} selection of epsilon {}\n", selection.name, upper_figure(selection.terms.epsilon));
-  }
-}
-
 std::vector<double> deltas_of_runs(const LedgerState& state) {
   std::set<double> deltas;
   const auto add = [&](const RunTerms& terms) {
@@ -154,35 +103,54 @@ double delta_to_tell(const LedgerState& state) {
   return deltas.empty() ? kDeltaToTell : deltas.front();
 }
 
-void print_ledger(const LedgerState& state, std::optional<double> asked, std::optional<Adjacency> asked_adjacency) {
+Table remains_table(std::string caption, const Reservation& remains) {
+  Table table{.caption = std::move(caption), .columns = {"release", "times", "mu", "sampling rate", "epsilon"}};
+  for (const ReservedRelease& release : remains.releases) {
+    table.add({release.name, figure(release.rounds), at_most(release.mu), figure(release.sampling_rate), "-"});
+  }
+  for (const PlannedSelection& selection : remains.selections) {
+    table.add({selection.name, figure(1), "-", "-", at_most(selection.terms.epsilon)});
+  }
+  if (remains.is_empty()) table.add({"nothing", "-", "-", "-", "-"});
+  return table;
+}
+
+std::string ledger_text(const LedgerState& state, std::optional<double> asked,
+                        std::optional<Adjacency> asked_adjacency) {
   const double delta = asked.value_or(delta_to_tell(state));
   const Adjacency adjacency = asked_adjacency.value_or(strictest_adjacency(state));
+  std::string text;
   if (const std::vector<double> deltas = deltas_of_runs(state); !asked && deltas.size() > 1) {
-    fmt::print("runs state {} deltas, from {} to {}; epsilons are told at the least (--delta tells them at another)\n",
-               deltas.size(), upper_figure(deltas.front()), upper_figure(deltas.back()));
+    text = fmt::format(
+        "runs state {} deltas, from {} to {}; epsilons are told at the least (--delta tells them at another)\n",
+        deltas.size(), upper_figure(deltas.front()), upper_figure(deltas.back()));
   }
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   for (std::size_t run = 0; run < runs.size(); ++run) {
-    print_run(runs[run], run + kMostDistributions >= runs.size(), delta);
+    text += text_of(runs[run], run + kMostDistributions >= runs.size(), delta);
   }
   const std::vector<LedgerCharge>& charges = state.charges();
-  fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
+  text += fmt::format("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
   if (!charges.empty()) {
     const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
     const Spending spent = spending_of(charges, adjacency);
-    fmt::print("; if all were about the same {} ({}): {} together ({})", are_persons ? "persons" : "records",
-               to_string(adjacency), spent_text(spent, delta),
-               spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
+    text += fmt::format("; if all were about the same {} ({}): {} together ({})", are_persons ? "persons" : "records",
+                        to_string(adjacency), spent_text(spent, delta),
+                        spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
-  fmt::print("\n");
-  if (state.open_runs().empty()) return;
-  fmt::print("open runs, and what they may still charge (alive, or ended early: resume those, or ledger release):\n");
+  if (!state.open_runs().empty()) {
+    text += "\nopen runs, and what they may still charge (alive, or ended early: resume those, or ledger release):";
+  }
   for (const auto& [run_id, run] : state.open_runs()) {
-    fmt::print(
-        "{}  run {}  {}{}\n", run.since, run_id, method_text_of(run.remains.terms.asked, run.remains.terms.method),
-        run.remains.terms.is_private ? "" : fmt::format("  ({}: NOT private)", words_of(run.remains.terms.forfeits)));
-    print_remains(run.remains);
+    const RunTerms& terms = run.remains.terms;
+    text +=
+        "\n" + text_of(remains_table(
+                   fmt::format("{}  run {}  {}{}", run.since, run_id, method_text_of(terms.asked, terms.method),
+                               terms.is_private ? "" : fmt::format("  ({}: NOT private)", words_of(terms.forfeits))),
+                   run.remains));
+    text.pop_back();
   }
+  return text + "\n";
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
+#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -45,16 +46,13 @@ nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> de
 /// against whom its charge holds.
 std::string silos_text(const LedgerSilos& silos);
 
-/// "gradient/1" of the release id "<run id>/gradient/1".
-std::string label_of(const LedgerEntry& entry);
+/// What ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them have
+/// spent together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what open
+/// runs may still charge.
+std::string ledger_text(const LedgerState& state, std::optional<double> delta = std::nullopt,
+                        std::optional<Adjacency> adjacency = std::nullopt);
 
-/// Prints what ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them
-/// have spent together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what
-/// open runs may still charge.
-void print_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
-                  std::optional<Adjacency> adjacency = std::nullopt);
-
-/// Prints what a run has reserved and not charged.
-void print_remains(const Reservation& remains);
+/// Releases and selections that a run has reserved and not charged.
+Table remains_table(std::string caption, const Reservation& remains);
 
 }  // namespace dpreduce

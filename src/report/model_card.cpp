@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,7 @@
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "report/explanation.hpp"
-#include "report/markdown.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,48 +27,20 @@ namespace {
 // Classes beyond these are counted, not named; figures are of the classes with the lowest ones.
 constexpr std::size_t kMostClassesInCard = 100;
 
-// Figures of each class, by the report's names and those of readers.
-constexpr std::pair<const char*, const char*> kClassFigures[] = {{"per_class", "recall"},
-                                                                 {"per_class_average_precision", "average precision"},
-                                                                 {"per_class_precision", "precision"},
-                                                                 {"per_class_f1", "F1"}};
-
-// Figures of a report's "test" that front matter has, by the names that its readers know.
-constexpr std::pair<const char*, const char*> kMetrics[] = {{"accuracy", "accuracy"},
-                                                            {"balanced_accuracy", "balanced_accuracy"},
-                                                            {"minority_accuracy", "minority_accuracy"},
-                                                            {"hit_rate", "hit_rate"},
-                                                            {"mean_average_precision", "mean_average_precision"},
-                                                            {"micro_f1", "f1"},
-                                                            {"macro_f1", "macro_f1"},
-                                                            {"r2", "r2"},
-                                                            {"rmse", "rmse"}};
-
 // A string as YAML and JSON both write it.
 std::string quoted(const std::string& text) {
   return readable_json_text(nlohmann::json(text));
 }
 
-// "sampling_rate" as "sampling rate".
-std::string as_words(std::string name) {
-  for (char& c : name) c = c == '_' ? ' ' : c;
-  return name;
-}
-
-// The numbers of the report's test figures, in the order of kMetrics.
+// Figures about test rows, by the names that readers of front matter know.
 using TestNumbers = std::vector<std::pair<std::string, nlohmann::json>>;
 
-// With noise in the place of exact ones, where the report has such.
 TestNumbers test_numbers(const JsonFields& report) {
-  const std::optional<JsonFields> told = told_part_of(report);
-  const JsonFields test = told ? told->object("metrics") : report.object("test");
-  TestNumbers figures;
-  for (const auto& [name, metric] : kMetrics) {
-    if (!test.has(name)) continue;
-    const nlohmann::json& figure = told ? test.object(name).number("value") : test.number(name);
-    if (!figure.is_null()) figures.emplace_back(metric, figure);
+  TestNumbers numbers = numbers_alone(report);
+  for (auto& [name, number] : numbers) {
+    if (name == "micro_f1") name = "f1";
   }
-  return figures;
+  return numbers;
 }
 
 bool has_numbers(const ClassifierParts& parts) {
@@ -110,13 +81,7 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
   return text + "---\n\n";
 }
 
-std::string model_section(const ClassifierParts& parts, const std::string& method) {
-  const Preprocessing& rows = parts.preprocessing;
-  std::string text = "## Model\n\n" + table_head({"", ""});
-  text += table_row({"method", method});
-  const char* const outputs = rows.targets.count > 0 ? "targets" : "classes";
-  text += table_row({outputs, fmt::format("{}", parts.classes)});
-  text += table_row({"features of a row", fmt::format("{}", rows.input_dim)});
+std::string steps_text(const Preprocessing& rows) {
   std::vector<std::string> steps;
   if (rows.pool > 1) steps.push_back(fmt::format("average {} features", rows.pool));
   if (!rows.columns.center.empty()) steps.emplace_back("scale each column by its range, and clip to [-1, 1]");
@@ -125,18 +90,26 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
   if (rows.center_factor != 1.0) steps.push_back(fmt::format("multiply by {}, clip again", rows.center_factor));
   if (!rows.projection.empty()) steps.push_back(fmt::format("project to {}", rows.projected_dim()));
   if (!rows.selected.empty()) steps.push_back(fmt::format("select {}", rows.selected.size()));
-  text += table_row({"preparation of a row", fmt::format("{}", fmt::join(steps, ", "))});
-  if (rows.targets.count > 0) {
-    text +=
-        table_row({"ranges of targets", fmt::format("center {:.6g}, scale {:.6g}", fmt::join(rows.targets.center, ", "),
-                                                    fmt::join(rows.targets.scale, ", "))});
-    return text +
-           "\nIt takes features from the same encoder as in training, in the same order, and predicts numbers.\n\n";
+  return fmt::format("{}", fmt::join(steps, ", "));
+}
+
+std::string model_section(const ClassifierParts& parts, const std::string& method) {
+  const Preprocessing& rows = parts.preprocessing;
+  Facts facts{{"method", method},
+              {has_numbers(parts) ? "targets" : "classes", figure(parts.classes)},
+              {"features of a row", figure(rows.input_dim)},
+              {"preparation of a row", steps_text(rows)}};
+  if (has_numbers(parts)) {
+    facts.push_back(
+        {"ranges of targets", fmt::format("center {:.6g}, scale {:.6g}", fmt::join(rows.targets.center, ", "),
+                                          fmt::join(rows.targets.scale, ", "))});
+  } else {
+    facts.push_back({"probabilities", parts.link ? to_string(*parts.link) : "none: scores only rank classes"});
+    if (parts.threshold) facts.push_back({"threshold of a class", fmt::format("{}", *parts.threshold)});
   }
-  text += table_row(
-      {"probabilities", !parts.link ? "none: scores only rank classes" : std::string(to_string(*parts.link))});
-  if (parts.threshold) text += table_row({"threshold of a class", fmt::format("{}", *parts.threshold)});
-  text += "\nIt takes features from the same encoder as in training, in the same order.\n\n";
+  std::string text =
+      fmt::format("## Model\n\n{}\nIt takes features from the same encoder as in training, in the same order{}.\n\n",
+                  markdown_of(facts), has_numbers(parts) ? ", and predicts numbers" : "");
   if (parts.class_names.empty()) return text;
   const std::size_t shown = std::min(parts.class_names.size(), kMostClassesInCard);
   text += "Classes, from 0:\n\n";
@@ -150,18 +123,14 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
 std::string accountant_sentence(const ReportedRun& run) {
   if (run.guarantee->delta == 0.0) return "the run is private choices alone, whose epsilons add up";
   if (!run.guarantee->accountant) return "the report names the accountant, a model file does not";
-  switch (*run.guarantee->accountant) {
-    case Accountant::kGdp:
-      return "releases add up in Gaussian DP: the squares of their mu, exactly";
-    case Accountant::kZcdp:
-      return "releases add up in zero-concentrated DP, and its epsilon is the one at the best order";
-    case Accountant::kRdp:
-      return "releases add up in Renyi DP, and epsilon is the one at the best order";
-    case Accountant::kPld:
-      return "releases add up as distributions of privacy loss, and epsilon is an upper bound of theirs";
-  }
-  DPREDUCE_ASSERT(false);
-  return {};
+  constexpr std::pair<Accountant, const char*> kSentences[] = {
+      {Accountant::kGdp, "in Gaussian DP: the squares of their mu, exactly"},
+      {Accountant::kZcdp, "in zero-concentrated DP, and its epsilon is the one at the best order"},
+      {Accountant::kRdp, "in Renyi DP, and epsilon is the one at the best order"},
+      {Accountant::kPld, "as distributions of privacy loss, and epsilon is an upper bound of theirs"}};
+  const auto own =
+      std::ranges::find(kSentences, *run.guarantee->accountant, &std::pair<Accountant, const char*>::first);
+  return fmt::format("releases add up {}", own->second);
 }
 
 // How the run's releases add up, and what others add to them.
@@ -223,13 +192,15 @@ std::string unit_text(const PrivacyStatement& privacy) {
                                   : "");
 }
 
-std::string figures_table(const PrivacyStatement& privacy) {
-  std::string text = table_head({"", ""});
+Facts facts_of(const PrivacyStatement& privacy) {
+  Facts facts;
   for (const auto& [name, figure] :
        {std::pair{"epsilon", privacy.epsilon}, {"delta", privacy.delta}, {"mu", privacy.mu}, {"rho", privacy.rho}}) {
-    if (figure) text += table_row({name, upper_figure(*figure)});
+    if (figure) facts.push_back({name, at_most(*figure)});
   }
-  return text + table_row({"adjacency", privacy.adjacency}) + table_row({"unit", unit_text(privacy)}) + "\n";
+  facts.push_back({"adjacency", privacy.adjacency});
+  facts.push_back({"unit", unit_text(privacy)});
+  return facts;
 }
 
 std::string promise_section(const ClassifierParts& parts, const std::optional<ReportedRun>& run) {
@@ -238,19 +209,19 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
     text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
     for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
   } else {
-    text += figures_table(*parts.privacy);
+    text += markdown_of(facts_of(*parts.privacy)) + "\n";
   }
   if (!run) {
     return text +
            "This is what the model file says. The report of its fit says what it means, and what was released.\n\n";
   }
-  for (const auto& [heading, sentences] : headed_words_of(*run)) {
-    text += fmt::format("### {}\n\n", heading);
-    text += bullets(sentences) + "\n";
+  std::vector<Words> sections = public_words_of(*run);
+  if (run->guarantee) {
+    sections.push_back({"How releases add up", composition_sentences(*run)});
+    sections.push_back({"Floating point and times", arithmetic_sentences(*run)});
   }
+  for (const Words& words : sections) text += fmt::format("### {}\n\n{}\n", words.heading, bullets(words.sentences));
   if (!run->guarantee) return text;
-  text += "### How releases add up\n\n" + bullets(composition_sentences(*run)) + "\n";
-  text += "### Floating point and times\n\n" + bullets(arithmetic_sentences(*run)) + "\n";
   return text +
          fmt::format(
              "### Test of the promise\n\n"
@@ -261,76 +232,29 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
 }
 
 std::string told_section(const ReportedRun& run) {
-  std::string text = "## Test figures\n\n" + told_table(*run.figures);
+  const std::string text = fmt::format(
+      "## Test figures\n\n{}: each figure has noise, and an interval that by itself holds the truth about rows like "
+      "these "
+      "with probability {:g}.\n\n{}",
+      run.figures->is_private ? "**Private**" : "**Not private**", run.figures->level,
+      markdown_of(table_of(*run.figures)));
   if (!run.is_evaluation || !run.guarantee) return text + "\n";
   return text + fmt::format("\nThe test rows' own promise: epsilon {} at delta {}, {}, unit {}.\n\n",
                             upper_figure(run.guarantee->epsilon), upper_figure(run.guarantee->delta),
                             to_string(run.guarantee->adjacency), to_string(run.unit));
 }
 
-std::string figure_text(const nlohmann::json& figure) {
-  return figure.is_number() ? fmt::format("{:.3f}", figure.get<double>()) : "none";
-}
-
-// Lists of one figure a class.
-struct ClassFigures {
-  std::vector<std::string> names;
-  std::vector<std::vector<nlohmann::json>> values;  // of each name, by class
-};
-
-ClassFigures class_figures(const JsonFields& test) {
-  ClassFigures figures;
-  for (const auto& [key, name] : kClassFigures) {
-    if (!test.has(key)) continue;
-    figures.names.emplace_back(name);
-    figures.values.push_back(test.numbers(key));
-    if (figures.values.back().size() != figures.values.front().size()) test.refuse(key, "has not one figure a class");
-  }
-  return figures;
-}
-
-// Classes of the table, in their order.
-std::vector<std::size_t> classes_to_list(const std::vector<nlohmann::json>& figures) {
-  std::vector<std::size_t> classes(figures.size());
-  for (std::size_t c = 0; c < classes.size(); ++c) classes[c] = c;
-  if (classes.size() <= kMostClassesInCard) return classes;
-  const auto rank = [&](std::size_t c) { return figures[c].is_number() ? figures[c].get<double>() : 2.0; };
-  std::ranges::stable_sort(classes, {}, rank);
-  classes.resize(kMostClassesInCard);
-  std::ranges::sort(classes);
-  return classes;
-}
-
-std::string class_table(const JsonFields& test, const std::vector<std::string>& names) {
-  const ClassFigures figures = class_figures(test);
-  if (figures.names.empty()) return {};
-  const std::vector<std::size_t> classes = classes_to_list(figures.values.front());
-  std::string text = "### By class\n\n";
-  if (classes.size() < figures.values.front().size()) {
-    text += fmt::format("The {} of {} classes with the lowest {}:\n\n", classes.size(), figures.values.front().size(),
-                        figures.names.front());
-  }
-  std::vector<std::string> head{"class"};
-  head.insert(head.end(), figures.names.begin(), figures.names.end());
-  text += table_head(head);
-  for (const std::size_t c : classes) {
-    std::vector<std::string> cells{c < names.size() ? as_text(names[c]) : fmt::format("{}", c)};
-    for (const auto& values : figures.values) cells.push_back(figure_text(values[c]));
-    text += table_row(cells);
-  }
-  return text + "\n";
-}
-
-std::string test_section(const TestNumbers& figures, bool are_training_rows) {
-  if (figures.empty()) return {};
-  std::string text =
-      fmt::format("## Test figures\n\n**Outside of the guarantee**: they are exact figures about {}.\n\n",
-                  are_training_rows ? "rows that the model was trained on: take them out before others read this"
-                                    : "the test rows");
-  text += table_head({"", ""});
-  for (const auto& [metric, figure] : figures)
-    text += table_row({as_words(metric), fmt::format("{:.3f}", figure.get<double>())});
-  return text + "\n";
+std::string test_section_of(const JsonFields& test, const std::vector<std::string>& class_names,
+                            bool are_training_rows) {
+  const Facts facts = exact_figures(test);
+  const Table classes = class_figures(test, class_names, false, kMostClassesInCard);
+  if (facts.empty() && classes.rows.empty()) return {};
+  const std::string text = fmt::format(
+      "## Test figures\n\n**Outside of the guarantee**: they are exact figures about {}.\n\n{}\n",
+      are_training_rows ? "rows that the model was trained on: take them out before others read this" : "the test rows",
+      markdown_of(facts));
+  if (are_training_rows || classes.rows.empty()) return text;
+  return text + fmt::format("### By class\n\n{}\n\n{}\n", classes.caption, markdown_of(classes));
 }
 
 // `made`: what predictions are, "labels" or "numbers".
@@ -360,34 +284,27 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
                                path, what));
   };
   if (run.is_dry_run) refuse("it is the plan of a dry run");
-  if (run.method != parts.method) refuse(fmt::format("its method is {}, the model's {}", run.method, parts.method));
-  const JsonFields report(run.content, path);
-  for (const auto& [name, size] : {std::pair{has_numbers(parts) ? "targets" : "classes", parts.classes},
-                                   std::pair{"input_dim", parts.preprocessing.input_dim}}) {
-    if (!report.has(name) || report.number(name) == size) continue;
-    refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report.number(name)), size));
-  }
-  if (parts.privacy.has_value() != run.is_private) refuse("one of the two is private, and the other is not");
-  if (!run.guarantee) return;
   const auto compare = [&](const char* name, const nlohmann::json& of_report, const nlohmann::json& of_model) {
-    if (of_report == of_model) return;
-    refuse(fmt::format("its {} is {}, the model's {}", name, json_text(of_report), json_text(of_model)));
+    if (of_report.is_null() || of_model.is_null() || of_report == of_model) return;
+    refuse(fmt::format("{} {} in the report, {} in the model", name, json_text(of_report), json_text(of_model)));
   };
+  const JsonFields report(run.content, path);
+  const char* const outputs = has_numbers(parts) ? "targets" : "classes";
+  compare("method", run.method, parts.method);
+  compare(outputs, report.number(outputs), parts.classes);
+  compare("input_dim", report.number("input_dim"), parts.preprocessing.input_dim);
+  compare("private", run.is_private, parts.privacy.has_value());
+  if (!run.guarantee) return;
   const ReportedGuarantee& promise = *run.guarantee;
   const PrivacyStatement& privacy = *parts.privacy;
-  using Term = std::optional<double>;
-  for (const auto& [name, of_report, of_model] :
-       {std::tuple<const char*, Term, Term>{"epsilon", promise.epsilon, privacy.epsilon},
-        {"delta", promise.delta, privacy.delta},
-        {"mu", promise.mu, privacy.mu}}) {
-    if (of_report && of_model) compare(name, *of_report, *of_model);
-  }
+  const PersonStatement person = privacy.person.value_or(PersonStatement{});
+  compare("epsilon", promise.epsilon, or_null(privacy.epsilon));
+  compare("delta", promise.delta, or_null(privacy.delta));
+  compare("mu", or_null(promise.mu), or_null(privacy.mu));
   compare("adjacency", to_string(promise.adjacency), privacy.adjacency);
   compare("unit", to_string(promise.unit), to_string(privacy.person ? PrivacyUnit::kPerson : PrivacyUnit::kRecord));
-  if (!privacy.person) return;
-  const auto count = [](const std::optional<std::uint64_t>& silos) { return silos ? nlohmann::json(*silos) : nullptr; };
-  compare("rows_per_person", promise.rows_per_person, privacy.person->rows);
-  compare("silos_per_person", count(promise.silos_per_person), count(privacy.person->silos));
+  compare("rows_per_person", privacy.person ? promise.rows_per_person : 0, privacy.person ? person.rows : 0);
+  compare("silos_per_person", promise.silos_per_person.value_or(0), person.silos.value_or(0));
 }
 
 void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path) {
@@ -418,14 +335,12 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   text += fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ",
                       has_numbers(parts) ? "regression" : "classifier");
-  text += model_section(parts, run ? run->method_text() : parts.method);
-  text += promise_section(parts, run);
-  if (run && !run->blocks.empty()) text += "## Noised releases\n\n" + releases_table(run->blocks) + "\n";
-  const bool are_training_rows = run && run->is_tested_on_training_rows;
-  text += has_noise ? told_section(*tested) : test_section(figures, are_training_rows);
-  if (!has_noise && !are_training_rows) {
-    text += class_table(JsonFields(content, report_path).object("test"), parts.class_names);
-  }
+  text += model_section(parts, run ? run->method_text() : parts.method) + promise_section(parts, run);
+  if (run && !run->blocks.empty())
+    text += "## Noised releases\n\n" + markdown_of(releases_table("", run->blocks)) + "\n";
+  text += has_noise ? told_section(*tested)
+                    : test_section_of(JsonFields(content, report_path).object("test"), parts.class_names,
+                                      run && run->is_tested_on_training_rows);
   return text + loading_section(name, has_numbers(parts) ? "numbers" : "labels");
 }
 

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string_view>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/selection_charge.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "fit/release_figures.hpp"
@@ -20,7 +16,6 @@
 #include "methods/training_method.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
-#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
@@ -32,13 +27,6 @@ constexpr std::string_view kClassMeans = "class_means";
 
 bool has_class_means(const FitPlan& plan) {
   return !plan.requests.empty() && plan.requests.back().name == kClassMeans;
-}
-
-// sigma of the class sums in feature units, over the clip norm: how many rows of norm C one coordinate's noise is.
-double noise_in_rows(const FitPlan& plan) {
-  const PlannedBlock& sums = plan.noise->release(kClassMeans).block("class_sums");
-  const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
-  return sums.sigma / (lattice.scale() * lattice.clip_norm);
 }
 
 nlohmann::json block_json(const PlannedBlock& block, const std::string& release, double sampling_rate) {
@@ -119,32 +107,6 @@ double rounded_up(double value) {
   return std::ceil(value / unit * (1.0 - 1e-12)) * unit;
 }
 
-std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget) {
-  if (guarantee.is_pure()) {
-    return fmt::format("epsilon {}, pure (delta 0); mu {}, rho {}; epsilon {} at delta {}",
-                       upper_figure(guarantee.epsilon), upper_figure(*guarantee.mu), upper_figure(*guarantee.rho),
-                       upper_figure(guarantee.bounded_range->epsilon), upper_figure(guarantee.bounded_range->delta));
-  }
-  const std::string figures =
-      guarantee.mu ? fmt::format("mu {}, rho {}", upper_figure(*guarantee.mu), upper_figure(*guarantee.rho))
-                   : fmt::format("by {}", to_string(budget.accountant));
-  return fmt::format("epsilon {} at delta {} ({})", upper_figure(guarantee.epsilon), upper_figure(guarantee.delta),
-                     figures);
-}
-
-void print_unit(const FitOptions& options) {
-  const DataOptions& data = options.data;
-  if (data.weight_bound)
-    fmt::print("weights    as stated; a row of weight {:g} counts for a whole row\n", *data.weight_bound);
-  if (!data.has_units()) return;
-  std::string silos;
-  if (const auto most = options.silos.silos_per_person) {
-    silos = fmt::format(", in at most {} silo{}", *most, *most == 1 ? "" : "s");
-  }
-  fmt::print("unit       one person with any number of rows{}, which {}\n", silos,
-             unit_bound_text(data.bounded_rows()));
-}
-
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {
   if (!plan.guarantee || !plan.guarantee->is_pure() || !options.privacy.budget.epsilon || !options.privacy.budget.delta)
     return {};
@@ -173,7 +135,9 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
   nlohmann::json errors = nlohmann::json::array();
   if (!plan.noise) return errors;
   if (has_class_means(plan)) {
-    const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.dim));
+    const PlannedBlock& sums = plan.noise->release(kClassMeans).block("class_sums");
+    const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
+    const double length = sums.sigma / (lattice.scale() * lattice.clip_norm) * std::sqrt(static_cast<double>(plan.dim));
     for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
   }
   for (const PlannedRelease& release : plan.noise->releases) {
@@ -192,36 +156,6 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
 
 namespace {
 
-// The most that this changes is the unit of expected errors.
-std::string changed_row(const FitOptions& options) {
-  const bool is_exchanged = options.privacy.adjacency == Adjacency::kReplaceOne;
-  return fmt::format("one row{}{}", is_exchanged ? " that is exchanged for another" : "",
-                     options.data.weighs_rows() ? ", counted in full," : "");
-}
-
-void print_expected_errors(const FitPlan& plan, const std::string& row_changed) {
-  if (has_class_means(plan)) {
-    fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));
-  }
-  std::string last;  // block
-  for (const auto& row : expected_error_json(plan)) {
-    if (row.contains("rows_per_class")) {
-      fmt::print("           a class of {:>6} rows: its mean is off by {:.3g} C\n", row["rows_per_class"].get<double>(),
-                 row["error"].get<double>());
-      continue;
-    }
-    const std::string block = row["release"].get<std::string>() + " " + row["name"].get<std::string>();
-    if (block != last) {
-      fmt::print("expected   {}: a mean over {:.0f} rows is off by {:.3g} of what {} changes at most",
-                 row["name"].get<std::string>(), row["rows"].get<double>(), row["error"].get<double>(), row_changed);
-    } else {
-      fmt::print(", over {:.0f} by {:.3g}{}", row["rows"].get<double>(), row["error"].get<double>(),
-                 row["rows"] == *std::rbegin(kRowsToTell) ? "\n" : "");
-    }
-    last = block;
-  }
-}
-
 // What --expected-rows says of the run: which way it will go, and what a count of right rows would be worth.
 nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan) {
   const double rows = *options.method.expected_rows;
@@ -236,67 +170,10 @@ nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan
   return json;
 }
 
-void print_expected_rows(const nlohmann::json& expected) {
-  fmt::print("rows       of about {:g}: method {}", expected["rows"].get<double>(),
-             expected["method"].get<std::string>());
-  if (expected.contains("class_means")) {
-    const nlohmann::json& means = expected["class_means"];
-    fmt::print(
-        ", by class means in {:.0f} % of runs where rows spread evenly over directions, in {:.0f} % where they do "
-        "not; signal over noise {:.2g}",
-        100 * means["rows_spread_evenly"].get<double>(), 100 * means["rows_do_not"].get<double>(),
-        expected["signal"].get<double>());
-  }
-  fmt::print("\n");
-  if (expected.contains("accuracy_noise")) {
-    fmt::print(
-        "           an accuracy over as many rows, released for the same budget, would have noise of {:.2g} points\n",
-        100 * expected["accuracy_noise"].get<double>());
-  }
-}
-
-void print_plan(const FitOptions& options, const FitPlan& plan) {
-  fmt::print("dry run: no row is read, nothing is spent\n");
-  fmt::print("method     {}\n", method_text_of(options.method.asked, options.method.name));
-  if (const std::string note = note_on_columns(options, plan); !note.empty()) fmt::print("columns    {}\n", note);
-  if (!plan.noise) {
-    fmt::print("noise      none: NOT private\n");
-    return;
-  }
-  const Guarantee& g = *plan.guarantee;
-  fmt::print("budget     {}, {}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency));
-  print_unit(options);
-  if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
-  for (const PlannedRelease& release : plan.noise->releases) {
-    for (const PlannedBlock& block : release.blocks) {
-      fmt::print(
-          "noise      {:<14} {:>10} coordinates, {}, mu {}{}{}{}\n", block.name, block.elements,
-          noise_text(block.sigma, block.sensitivity), upper_figure(block.mu),
-          release.is_sampled() ? fmt::format(" of a row that is drawn (probability {:g})", release.sampling_rate) : "",
-          release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
-          block.noise == BlockNoise::kSymmetric ? " (sqrt(1/2) of that off the diagonal)" : "");
-    }
-  }
-  for (const PlannedSelection& selection : plan.noise->selections) {
-    const SelectionTerms& terms = selection.terms;
-    fmt::print("selection  {:<14} {}of {} candidates by {}, epsilon {}, mu {}\n", selection.name,
-               terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
-               plan.public_selection ? "summed cosines" : "correct rows", upper_figure(terms.epsilon),
-               upper_figure(selection_mu(terms.epsilon)));
-  }
-  print_expected_errors(plan, changed_row(options));
-  if (options.method.expected_rows) print_expected_rows(expected_rows_json(options, plan));
-}
-
 constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner alone, not for release";
-constexpr double kMib = 1 << 20;
-
-double wire_bytes_of_rank(const RunEstimate& cost) {
-  return cost.ranks > 1 ? 8.0 * cost.words : 0.0;
-}
 
 nlohmann::json cost_json(const RunEstimate& cost) {
-  const double wire_bytes = wire_bytes_of_rank(cost);
+  const double wire_bytes = cost.ranks > 1 ? 8.0 * cost.words : 0.0;
   nlohmann::json json{{"for_release", false},
                       {"note", kNoteOnCost},
                       {"ranks", cost.ranks},
@@ -309,39 +186,21 @@ nlohmann::json cost_json(const RunEstimate& cost) {
   return json;
 }
 
-void print_cost(const RunEstimate& cost) {
-  const double wire_bytes = wire_bytes_of_rank(cost);
-  fmt::print("cost       {}\n", kNoteOnCost);
-  fmt::print("cost       memory {:.0f} MiB a rank{}\n", rounded_up(static_cast<double>(cost.memory_bytes) / kMib),
-             cost.available_bytes
-                 ? fmt::format(", of {:.0f} MiB on this machine", static_cast<double>(*cost.available_bytes) / kMib)
-                 : "");
-  fmt::print("cost       wire {:.3g} MB a rank, {:.3g} MB in all\n", wire_bytes / 1e6,
-             wire_bytes * (cost.ranks - 1) / 1e6);
-  fmt::print("cost       on {} {} of {} {}\n", cost.ranks, cost.ranks == 1 ? "rank" : "ranks", cost.threads,
-             cost.threads == 1 ? "thread" : "threads");
-}
-
 }  // namespace
 
-void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
-  if (options.output.format == OutputFormat::kJson) {
-    nlohmann::json json{{"dry_run", true},
-                        {"method", options.method.name},
-                        {"private", plan.is_private},
-                        {"privacy", privacy_json(plan, options)},
-                        {"expected_error", expected_error_json(plan)},
-                        {"memory_bytes_per_rank", plan.memory_bytes},
-                        {"cost", cost_json(cost)},
-                        {"version", version()}};
-    if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
-    if (const std::string note = note_on_columns(options, plan); !note.empty()) json["columns"] = note;
-    if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
-    fmt::print("{}\n", json_text(json, 2));
-    return;
-  }
-  print_plan(options, plan);
-  print_cost(cost);
+nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
+  nlohmann::json json{{"dry_run", true},
+                      {"method", options.method.name},
+                      {"private", plan.is_private},
+                      {"privacy", privacy_json(plan, options)},
+                      {"expected_error", expected_error_json(plan)},
+                      {"memory_bytes_per_rank", plan.memory_bytes},
+                      {"cost", cost_json(cost)},
+                      {"version", version()}};
+  if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
+  if (const std::string note = note_on_columns(options, plan); !note.empty()) json["columns"] = note;
+  if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
+  return json;
 }
 
 }  // namespace dpreduce

@@ -32,9 +32,6 @@ nlohmann::json expected_error_json(const FitPlan& plan);
 /// at all, and says so.
 std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 
-/// The guarantee in one line, without the adjacency.
-std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget);
-
 /// Note on what becomes of columns where no option is about them: that the run asks for their sizes, or, of few
 /// columns, that the method lets them be; empty where that is all the same.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
@@ -56,14 +53,10 @@ struct RunEstimate {
 /// Precondition: value >= 0, finite.
 double rounded_up(double value);
 
-/// What --dry-run prints: the plan, and what it costs. JSON has "cost": {"for_release": false, "note", "ranks",
-/// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends
-/// its part of every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator. What
-/// depends on the number of rows is rounded up to two digits,
-/// so that it does not tell the number itself.
-void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
-
-/// Prints a line that names the unit of privacy, where it is not a row, and what silos promised or counted.
-void print_unit(const FitOptions& options);
+/// What --dry-run --format json prints: the plan, and "cost": {"for_release": false, "note", "ranks", "threads",
+/// "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends its part of
+/// every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator. What depends on
+/// the number of rows is rounded up to two digits, so that it does not tell the number itself.
+nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 }  // namespace dpreduce

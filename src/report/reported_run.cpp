@@ -1,6 +1,7 @@
 #include "report/reported_run.hpp"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -13,8 +14,12 @@
 #include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/number_text.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "common/plan/spending.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
+#include "report/ledger_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -22,7 +27,7 @@ namespace {
 // How far the figures of one report may be from each other: each was rounded by itself.
 constexpr double kRounding = 1e-9;
 constexpr int kDeepest = 32;
-constexpr const char* kAdvice = "; give a file that fit or evaluate --private wrote with --report";
+constexpr const char* kAdvice = "; give a report of fit or evaluate --private";
 
 constexpr double kSmallestFigure = std::numeric_limits<double>::min();
 constexpr double kLargestFigure = std::numeric_limits<double>::max();
@@ -190,16 +195,18 @@ Forfeits forfeits_of(const JsonFields& privacy, const ReportedRun& run) {
 
 }  // namespace
 
-std::vector<std::span<const ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks) {
+std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks) {
+  constexpr std::ptrdiff_t kMostBlocks = 16;  // of one round
   const auto terms = [](const ReportedBlock& block) {
-    return std::tie(block.name, block.sigma, block.sensitivity, block.coordinates, block.sampling_rate);
+    return std::tuple(block.name, block.release.substr(0, block.release.rfind('/')), block.sigma, block.sensitivity,
+                      block.coordinates, block.sampling_rate);
   };
-  std::vector<std::span<const ReportedBlock>> rounds;
-  for (auto first = blocks.begin(); first != blocks.end();) {
-    const auto end =
-        std::find_if(first, blocks.end(), [&](const auto& block) { return terms(block) != terms(*first); });
-    rounds.emplace_back(first, end);
-    first = end;
+  std::vector<std::vector<ReportedBlock>> rounds;
+  for (const ReportedBlock& block : blocks) {
+    const auto first = rounds.end() - std::min(std::ssize(rounds), kMostBlocks);
+    const auto same =
+        std::find_if(first, rounds.end(), [&](const auto& one) { return terms(one.front()) == terms(block); });
+    (same == rounds.end() ? rounds.emplace_back() : *same).push_back(block);
   }
   return rounds;
 }
@@ -234,7 +241,8 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
 
 ReportedRun parse_report(std::string_view text, const std::string& path) {
   std::optional<nlohmann::json> content = parse_json_up_to(kDeepest, text);
-  if (!content || content->is_discarded()) throw BadInput(fmt::format("{}: not a JSON file{}", path, kAdvice));
+  if (!content) throw BadInput(fmt::format("{}: values stand more than {} deep in one another", path, kDeepest));
+  if (content->is_discarded()) throw BadInput(fmt::format("{}: not a JSON file{}", path, kAdvice));
   return reported_run(std::move(*content), path);
 }
 
@@ -253,7 +261,7 @@ std::string method_text_of(const std::string& asked, const std::string& method) 
 
 ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   const ClassifierParts& parts = model.parts();
-  ReportedRun run{.method = parts.method, .is_private = parts.privacy.has_value(), .is_of_model = true};
+  ReportedRun run{.method = parts.method, .is_private = parts.privacy.has_value(), .of = ReportedOf::kModel};
   run.forfeits = parts.forfeits;
   if (!parts.privacy) return run;
   const PrivacyStatement& privacy = *parts.privacy;
@@ -269,6 +277,24 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
     run.guarantee->rows_per_person = privacy.person->rows;
     run.guarantee->silos_per_person = privacy.person->silos;
   }
+  return run;
+}
+
+ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
+  const Adjacency adjacency = strictest_adjacency(state);
+  const Spending spent = spending_of(state.charges(), adjacency);
+  const double delta = delta_to_tell(state);
+  const double epsilon = mu_of(spent) > 0.0 ? epsilon_of(spent, delta) : 0.0;
+  if (epsilon == 0.0) throw BadInput(path + ": no private run has charged anything yet; there is nothing to explain");
+  if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any epsilon bounds");
+  ReportedRun run{.method = "ledger", .is_private = true, .of = ReportedOf::kLedger};
+  run.unit = state.charges().front().entry.terms.unit;
+  run.guarantee = ReportedGuarantee{.epsilon = epsilon,
+                                    .delta = delta,
+                                    .mu = spent.is_gaussian() ? std::optional(spent.mu) : std::nullopt,
+                                    .adjacency = adjacency,
+                                    .unit = run.unit,
+                                    .rows_per_person = 0};
   return run;
 }
 

@@ -34,9 +34,9 @@ struct ReportedBlock {
   bool is_symmetric = false;   ///< the upper triangle of a Gram matrix
 };
 
-/// The blocks in their order, those together that follow one another and are alike in all but the number of their
-/// round.
-std::vector<std::span<const ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks);
+/// The blocks in the order of their first rounds, those of one release together that are alike in all but the number of
+/// their round.
+std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks);
 
 struct ReportedSelection {
   std::string name;  ///< printable ASCII, other bytes escaped
@@ -53,7 +53,7 @@ struct ReportedGuarantee {
   Adjacency adjacency = Adjacency::kAddRemove;
   std::optional<Accountant> accountant{};  ///< a model file does not name it
   PrivacyUnit unit = PrivacyUnit::kRecord;
-  std::uint64_t rows_per_person = 1;                ///< B, where the unit is a person
+  std::uint64_t rows_per_person = 1;                ///< B, where the unit is a person; 0 where a ledger does not say
   std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
 };
 
@@ -74,15 +74,18 @@ struct ReportedSilos {
 /// `asked` is empty.
 std::string method_text_of(const std::string& asked, const std::string& method);
 
+/// What a run is told by. A model file holds the promise of its fit and no more, and a ledger that of all its runs.
+enum class ReportedOf { kReport, kModel, kLedger };
+
 struct ReportedRun {
   nlohmann::json content{};  ///< the report itself; figures beside the promise are read of it where they are shown
   std::string method{};      ///< printable ASCII, other bytes escaped
   std::string asked{};       ///< what --method named, where `method` was chosen for it; else empty
   bool is_private = false;
-  Forfeits forfeits{};                           ///< why a run with noise is not private
-  bool is_dry_run = false;                       ///< a plan: nothing was released
-  bool is_evaluation = false;                    ///< of a model that is there already: nothing was trained
-  bool is_of_model = false;                      ///< what a model file says of its fit: the promise, and no more
+  Forfeits forfeits{};         ///< why a run with noise is not private
+  bool is_dry_run = false;     ///< a plan: nothing was released
+  bool is_evaluation = false;  ///< of a model that is there already: nothing was trained
+  ReportedOf of = ReportedOf::kReport;
   PrivacyUnit unit = PrivacyUnit::kRecord;       ///< whom it protects, or would
   std::optional<ReportedGuarantee> guarantee{};  ///< of private runs only
   std::vector<ReportedBlock> blocks{};
@@ -121,5 +124,9 @@ ReportedRun read_report(const std::string& path);
 
 /// What a model says of its fit. Throws BadInput, naming `path`, where it promises something and states no epsilon.
 ReportedRun run_of_model(const Classifier& model, const std::string& path);
+
+/// All runs of a ledger together, as if they were about the same records. Throws BadInput, naming `path`, where no
+/// private run has charged anything, or no epsilon bounds what they spent.
+ReportedRun run_of_ledger(const LedgerState& state, const std::string& path);
 
 }  // namespace dpreduce

@@ -1,10 +1,15 @@
 #include "report/told_figures.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "common/base/json_text.hpp"
 #include "common/base/public_names.hpp"
 #include "common/plan/evaluation_terms.hpp"
 
@@ -13,41 +18,56 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-struct Kind {
+// A kind of figure, by its member of a report.
+struct FigureKind {
   const char* member;
   const char* name;
-  bool is_share = true;
+  Written written = Written::kShare;
   double least = 0.0;
   double most = 1.0;
 };
 
-// Kinds of which there is one figure for each class, group or target.
-struct KindOfEach {
-  Kind kind;
-  const char* of = "class";  // a member of each figure; names of them are in "class_names" of the report
-};
+constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
+                                 {"accuracy_b", "accuracy of second"},
+                                 {"difference", "second less first", Written::kScore, -1.0},
+                                 {"largest_gap", "largest gap of groups", Written::kScore},
+                                 {"balanced_accuracy", "balanced accuracy"},
+                                 {"minority_accuracy", "minority accuracy"},
+                                 {"top_k", "top k"},
+                                 {"auc", "AUC"},
+                                 {"mean_average_precision", "mean average precision"},
+                                 {"hit_rate", "hit rate"},
+                                 {"precision_at_k", "precision at k"},
+                                 {"recall_at_k", "recall at k"},
+                                 {"micro_f1", "micro F1"},
+                                 {"macro_f1", "macro F1"},
+                                 {"log_loss", "log loss", Written::kScore},
+                                 {"calibration_error", "calibration error", Written::kScore},
+                                 {"brier", "Brier score", Written::kScore, 0.0, 2.0},
+                                 {"r2", "R^2", Written::kScore, kLeastR2},
+                                 {"rmse", "RMSE", Written::kFigure, 0.0, kLargest}};
 
-constexpr Kind kAlone[] = {{"accuracy", "accuracy"},
-                           {"accuracy_b", "accuracy of second"},
-                           {"difference", "second less first", false, -1.0},
-                           {"largest_gap", "largest gap of groups", false},
-                           {"balanced_accuracy", "balanced accuracy"},
-                           {"top_k", "top k"},
-                           {"auc", "AUC"},
-                           {"micro_f1", "micro F1"},
-                           {"log_loss", "log loss", false},
-                           {"calibration_error", "calibration error", false},
-                           {"brier", "Brier score", false, 0.0, 2.0},
-                           {"r2", "R^2", false, kLeastR2},
-                           {"rmse", "RMSE", false, 0.0, kLargest}};
+// Kinds of which there is one figure with noise for each class, group or target; names of them are in "class_names" of
+// the report.
+struct KindOfEach {
+  FigureKind kind;
+  const char* of = "class";  // a member of each figure
+};
 constexpr KindOfEach kOfEach[] = {{{"by_group", "accuracy"}, "group"},
                                   {{"recall", "recall"}},
                                   {{"precision", "precision"}},
                                   {{"f1", "F1"}},
-                                  {{"r2_by_target", "R^2", false, kLeastR2}, "target"},
-                                  {{"rmse_by_target", "RMSE", false, 0.0, kLargest}, "target"}};
+                                  {{"r2_by_target", "R^2", Written::kScore, kLeastR2}, "target"},
+                                  {{"rmse_by_target", "RMSE", Written::kFigure, 0.0, kLargest}, "target"}};
 
-ToldFigure figure_of(const JsonFields& figure, const Kind& kind, std::string name) {
+// Exact ones of each class.
+constexpr FigureKind kOfClass[] = {{"per_class", "recall"},
+                                   {"per_class_average_precision", "average precision"},
+                                   {"per_class_precision", "precision"},
+                                   {"per_class_f1", "F1"},
+                                   {"per_class_support", "test rows", Written::kFigure}};
+
+ToldFigure figure_of(const JsonFields& figure, const FigureKind& kind, std::string name) {
   const double most = figure.has("largest") ? figure.number_within("largest", 0.0, kLargest) : kind.most;
   ToldFigure told{.name = std::move(name),
                   .value = std::nullopt,
@@ -56,10 +76,9 @@ ToldFigure figure_of(const JsonFields& figure, const Kind& kind, std::string nam
                   .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
                   .least = kind.least,
                   .most = most,
-                  .is_share = kind.is_share,
-                  .has_unit = kind.most == kLargest};
+                  .written = kind.written};
   if (figure.has("value")) told.value = figure.number_within("value", kind.least, most);
-  if (told.has_unit) told.most = told.high > 0.0 ? told.high : 1.0;
+  if (kind.most == kLargest) told.most = told.high > 0.0 ? told.high : 1.0;
   return told;
 }
 
@@ -75,8 +94,36 @@ ToldList list_of(const JsonFields& report, const JsonFields& metrics, const Kind
   return list;
 }
 
-std::string number_text(const ToldFigure& figure, double number) {
-  return figure.has_unit ? fmt::format("{:.6g}", number) : fmt::format("{:.3f}", number);
+// Axis of all intervals that are shares, in steps of 5 %.
+struct Scale {
+  double least = 0.0;
+  double most = 1.0;
+};
+
+std::optional<Scale> scale_of_shares(const ToldList& list) {
+  Scale scale{1.0, 0.0};
+  for (const ToldFigure& told : list.figures) {
+    if (told.written != Written::kShare) continue;
+    scale = {std::min(scale.least, std::floor(told.low * 20.0) / 20.0),
+             std::max(scale.most, std::ceil(told.high * 20.0) / 20.0)};
+  }
+  return scale.least < scale.most ? std::optional(scale) : std::nullopt;
+}
+
+// The interval as a bar, its value as a mark on it.
+Cell interval_drawn(const ToldFigure& told, const Scale& scale) {
+  const auto place = [&](double value) { return 100.0 * (value - scale.least) / (scale.most - scale.least); };
+  const std::string mark = told.value
+                               ? fmt::format("<rect class=\"mark\" x=\"{:.2f}\" y=\"2\" width=\"1\" height=\"8\"/>",
+                                             std::clamp(place(*told.value) - 0.5, 0.0, 99.0))
+                               : "";
+  Cell cell("");
+  cell.drawing = fmt::format(
+      "<svg class=\"interval\" viewBox=\"0 0 100 12\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
+      "class=\"all\" width=\"100\" y=\"5.5\" height=\"1\"/><rect class=\"held\" x=\"{:.2f}\" y=\"4\" width=\"{:.2f}\" "
+      "height=\"4\"/>{}</svg>",
+      place(told.low), std::max(place(told.high) - place(told.low), 0.5), mark);
+  return cell;
 }
 
 }  // namespace
@@ -92,7 +139,7 @@ std::optional<ToldFigures> told_figures(const JsonFields& report) {
   if (!part) return std::nullopt;
   const JsonFields metrics = part->object("metrics");
   ToldFigures told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
-  for (const Kind& kind : kAlone) {
+  for (const FigureKind& kind : kAlone) {
     if (!metrics.has(kind.member)) continue;
     told.lists.front().figures.push_back(figure_of(metrics.object(kind.member), kind, kind.name));
   }
@@ -102,27 +149,133 @@ std::optional<ToldFigures> told_figures(const JsonFields& report) {
   return told;
 }
 
-std::vector<std::string> words_of(const ToldFigure& figure) {
-  return {figure.value ? number_text(figure, *figure.value) : "too little data", number_text(figure, figure.low),
-          number_text(figure, figure.high), fmt::format("{:.2g}", figure.noise)};
-}
-
 std::string text_of(const ToldFigure& figure) {
   if (!figure.value) return "too little data for this budget";
-  const std::vector<std::string> words = words_of(figure);
-  return fmt::format("{}, from {} to {}, noise {}", words[0], words[1], words[2], words[3]);
+  const auto written = [&](double number) { return text_of(Cell(number, figure.written)); };
+  return fmt::format("{}, from {} to {}, noise {}", written(*figure.value), written(figure.low), written(figure.high),
+                     text_of(at_most(figure.noise)));
 }
 
-std::vector<std::pair<std::string, std::string>> told_lines(const ToldFigures& told) {
-  std::vector<std::pair<std::string, std::string>> lines;
+Facts facts_of(const ToldFigures& told) {
+  Facts facts;
   for (const ToldList& list : told.lists) {
     if (list.figures.size() > kMostToldByOne) {
-      lines.emplace_back(list.kind, fmt::format("{} figures, in the JSON report", list.figures.size()));
+      facts.push_back({list.kind, fmt::format("{} figures, in the JSON report", list.figures.size())});
       continue;
     }
-    for (const ToldFigure& figure : list.figures) lines.emplace_back(figure.name, text_of(figure));
+    for (const ToldFigure& figure : list.figures) facts.push_back({figure.name, text_of(figure)});
   }
-  return lines;
+  return facts;
+}
+
+Table table_of(const ToldList& list) {
+  const std::optional<Scale> shares = scale_of_shares(list);
+  Table table{
+      .caption = list.kind.empty() ? "Figures, each with its interval" : list.kind + ", each with its interval",
+      .columns = {"figure", "value", "from", "to",
+                  shares ? fmt::format("drawn, {:g} % to {:g} %", 100 * shares->least, 100 * shares->most) : "drawn",
+                  "noise"},
+      .summary = list.figures.size() > kMostToldByOne ? "All figures of " + list.kind : ""};
+  for (const ToldFigure& told : list.figures) {
+    const bool is_share = told.written == Written::kShare;
+    const Cell value = told.value ? Cell(*told.value, told.written) : Cell("too little data");
+    table.add({told.name, value, Cell(told.low, told.written), Cell(told.high, told.written),
+               interval_drawn(told, is_share && shares ? *shares : Scale{told.least, told.most}), at_most(told.noise)});
+  }
+  return table;
+}
+
+Table table_of(const ToldFigures& told) {
+  Table all{.caption = {}, .columns = {"figure", "value", "from", "to", "noise"}};
+  for (const ToldList& list : told.lists) {
+    if (list.figures.size() > kMostToldByOne) {
+      all.add({fmt::format("{} of {}, in the report", list.kind, list.figures.size()), "", "", "", ""});
+      continue;
+    }
+    for (std::vector<Cell>& row : table_of(list).rows) {
+      row.erase(row.begin() + 4);  // the drawing
+      all.add(std::move(row));
+    }
+  }
+  return all;
+}
+
+Facts exact_figures(const JsonFields& test) {
+  std::vector<Column> columns;
+  for (const FigureKind& kind : kAlone) {
+    std::string name = kind.name;
+    if (name == "top k") continue;  // the k of those below
+    if (name.ends_with(" at k") && test.has("top_k")) name.replace(name.size() - 1, 1, json_text(test.number("top_k")));
+    columns.push_back({kind.member, std::move(name), kind.written});
+  }
+  return facts_of(test, columns);
+}
+
+std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report) {
+  const std::optional<JsonFields> told = told_part_of(report);
+  const JsonFields figures = told ? told->object("metrics") : report.object("test");
+  std::vector<std::pair<std::string, nlohmann::json>> numbers;
+  for (const FigureKind& kind : kAlone) {
+    if (!figures.has(kind.member)) continue;
+    const nlohmann::json& number = told ? figures.object(kind.member).number("value") : figures.number(kind.member);
+    if (!number.is_null()) numbers.emplace_back(kind.member, number);
+  }
+  return numbers;
+}
+
+Table class_figures(const JsonFields& test, const std::vector<std::string>& class_names, bool has_counts,
+                    std::size_t most) {
+  Table table{.caption = "Figures of each class", .columns = {"class"}};
+  std::vector<std::vector<Cell>> lists;
+  std::vector<std::size_t> classes;
+  for (const FigureKind& kind : kOfClass) {
+    if (!test.has(kind.member) || (!has_counts && kind.written == Written::kFigure)) continue;
+    table.columns.emplace_back(kind.name);
+    lists.emplace_back();
+    for (const nlohmann::json& number : test.numbers(kind.member)) lists.back().emplace_back(number, kind.written);
+    const std::size_t count = class_names.empty() ? lists.front().size() : class_names.size();
+    if (lists.back().size() != count) test.refuse(kind.member, fmt::format("must hold {} figures", count));
+    classes.resize(count);
+  }
+  std::iota(classes.begin(), classes.end(), std::size_t{0});
+  if (classes.size() > most) {
+    table.caption = fmt::format("The {} of {} classes with the lowest {}:", most, classes.size(), table.columns[1]);
+    std::ranges::stable_sort(classes, {}, [&](std::size_t c) {
+      const nlohmann::json& number = lists.front()[c].number;
+      return number.is_number() ? number.get<double>() : kLargest;
+    });
+    classes.resize(most);
+    std::ranges::sort(classes);
+  }
+  for (const std::size_t c : classes) {
+    std::vector<Cell> cells{name_of_class(class_names, c)};
+    for (const std::vector<Cell>& list : lists) cells.push_back(list[c]);
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+Table confusion_table(const JsonFields& owner, const std::string& member, const std::vector<std::string>& names,
+                      bool are_exact) {
+  const nlohmann::json& rows = owner.json().at(member);
+  const auto is_count = [&](const nlohmann::json& count) {
+    return are_exact ? count.is_number_integer() && count >= 0 : count.is_number();
+  };
+  bool is_square = rows.is_array() && rows.size() == names.size();
+  for (const nlohmann::json& row : rows) {
+    is_square = is_square && row.is_array() && row.size() == names.size() && std::ranges::all_of(row, is_count);
+  }
+  if (!is_square) owner.refuse(member, fmt::format("must be {0} x {0} counts", names.size()));
+  Table table{.caption = "Test rows of each true class, by predicted class", .columns = {"true class"}};
+  for (const std::string& predicted : names) table.columns.push_back("as " + predicted);
+  for (std::size_t label = 0; label < names.size(); ++label) {
+    std::vector<Cell> cells{names[label]};
+    for (const nlohmann::json& count : rows[label]) {
+      cells.push_back(figure(std::max<std::int64_t>(0, std::llround(count.get<double>()))));
+    }
+    table.add(std::move(cells));
+  }
+  return table;
 }
 
 }  // namespace dpreduce

@@ -1,12 +1,15 @@
-// Figures about test rows that were released with noise, as reports have them: each with its interval.
+// Figures about test rows, of each one kind listed once: exact ones as a report has them, and those that were released
+// with noise, each with its interval.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/json_fields.hpp"
+#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -15,11 +18,10 @@ struct ToldFigure {
   std::optional<double> value;  ///< none where the interval leaves out next to nothing
   double low;
   double high;
-  double noise;        ///< standard deviation by noise alone
-  double least = 0.0;  ///< what the figure may be
-  double most = 1.0;
-  bool is_share = true;   ///< of what a model gets right; else a loss, or a difference
-  bool has_unit = false;  ///< that of the targets, so that it may be of any size
+  double noise;                       ///< standard deviation by noise alone
+  double least = 0.0;                 ///< what the figure may be
+  double most = 1.0;                  ///< of a figure in units of targets, which may be of any size, its high end
+  Written written = Written::kShare;  ///< else a loss or a difference, or in units of targets
 };
 
 /// Figures of the same kind, of each class, group or target; or those that stand alone.
@@ -45,14 +47,31 @@ std::optional<JsonFields> told_part_of(const JsonFields& report);
 /// as the program writes it.
 std::optional<ToldFigures> told_figures(const JsonFields& report);
 
-/// Value, ends of the interval and noise as words: "0.993", "0.980", "1.000", "0.007"; "too little data" in the place
-/// of no value.
-std::vector<std::string> words_of(const ToldFigure& figure);
-
 /// "0.993, from 0.980 to 1.000, noise 0.007".
 std::string text_of(const ToldFigure& figure);
 
 /// Each figure by its name, in such words; of long lists their length.
-std::vector<std::pair<std::string, std::string>> told_lines(const ToldFigures& told);
+Facts facts_of(const ToldFigures& told);
+
+/// The same as tables on cards: a table of all, and of long lists their length.
+Table table_of(const ToldFigures& told);
+
+/// A table of one list, with the intervals drawn. Pages keep long ones folded.
+Table table_of(const ToldList& list);
+
+/// The figures that stand alone, exact ones of `test`, a report's.
+Facts exact_figures(const JsonFields& test);
+
+/// Numbers of the report that stand alone, with noise in the place of exact ones where it has such: by their members.
+std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report);
+
+/// Exact figures of each class, a column for each list that is there; test rows of each where `has_counts`. Of more
+/// than `most` classes those with the lowest figures. Throws BadInput where a list has not one figure a class.
+Table class_figures(const JsonFields& test, const std::vector<std::string>& class_names, bool has_counts,
+                    std::size_t most);
+
+/// Numbers of test rows by true and predicted class, as `member` of `owner` has them.
+Table confusion_table(const JsonFields& owner, const std::string& member, const std::vector<std::string>& names,
+                      bool are_exact);
 
 }  // namespace dpreduce

@@ -51,7 +51,7 @@ TEST_F(AuditCommandTest, ChoicesAmongPublicRowsArePure) {
   EXPECT_LE(report["epsilon_lower"], 1.0);
   EXPECT_LE(report["mu_lower"], report["claimed"]["mu"]);
   EXPECT_TRUE(report["epsilon_lower_if_gaussian"].is_null());
-  EXPECT_THAT(run(options).out, HasSubstr("of one that is mu-GDP"));
+  EXPECT_THAT(run(options).out, HasSubstr("mu of a mechanism that is mu-GDP"));
 }
 
 TEST_F(AuditCommandTest, TakesPrototypesAndWhatTheyAreComparedWith) {

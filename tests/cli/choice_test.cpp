@@ -41,7 +41,7 @@ TEST_F(ChoiceTest, ByTrainingRowsItIsChargedAndStatedEverywhere) {
   EXPECT_THAT(text("privacy explain report.json"),
               HasSubstr("choice: which of 7 candidates, drawn by the exponential"));
   EXPECT_THAT(text("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose --dry-run"),
-              HasSubstr("selection  choice"));
+              HasSubstr("choice      exponential"));
 }
 
 TEST_F(ChoiceTest, ByPublicRowsItIsTheBestOfThemAndFree) {

@@ -27,8 +27,9 @@ class PersonUnitTest : public ProgramTest {
 TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   const std::string persons = "--train-person p.npy --rows-per-person 2 ";
   const std::string unit = "one person with any number of rows";
-  EXPECT_THAT(fit(persons + "--dry-run"), HasSubstr(unit));
-  EXPECT_THAT(fit(persons + "--report r.json --html r.html --out m.safetensors"), HasSubstr(unit));
+  const std::string printed = "unit person, rows per person 2";
+  EXPECT_THAT(fit(persons + "--dry-run"), HasSubstr(printed));
+  EXPECT_THAT(fit(persons + "--report r.json --html r.html --out m.safetensors"), HasSubstr(printed));
   const json report = document("r.json");
   EXPECT_EQ(report["privacy"]["unit"], "person");
   EXPECT_EQ(report["privacy"]["rows_per_person"], 2);
@@ -46,10 +47,10 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
               AllOf(HasSubstr("add-remove of one person with any number of rows"),
                     HasSubstr("if all were about the same persons (add-remove)")));
   EXPECT_THAT(bytes("r.html"),
-              AllOf(HasSubstr("a person, with any number of rows"), HasSubstr("<dt>Several persons together</dt>"),
+              AllOf(HasSubstr("<dt>unit</dt><dd><bdi>person</bdi>"), HasSubstr("<dt>Several persons together</dt>"),
                     Not(HasSubstr("Several records"))));
   EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
-  EXPECT_THAT(bytes("both.html"), HasSubstr("a person, with any number of rows"));
+  EXPECT_THAT(bytes("both.html"), HasSubstr("<dt>unit</dt><dd><bdi>person</bdi>"));
   output_of("export m.safetensors --report r.json --card card.md");
   const std::string row = "| unit | one person, with any number of rows, which count for at most 2 rows together |";
   EXPECT_THAT(bytes("card.md"),
@@ -66,7 +67,7 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   fit("--report rows.json --out n.safetensors --ledger rows.jsonl");
   EXPECT_THAT(bytes("n.safetensors"), Not(HasSubstr("person")));
   expect_refused("export m.safetensors --report rows.json --card other.md", 3,
-                 "is of another model: its unit is \"record\", the model's \"person\"");
+                 "is of another model: unit \"record\" in the report, \"person\" in the model");
 }
 
 TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
@@ -100,7 +101,7 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
     }
   }
   EXPECT_THAT(fit("--dry-run --method gd --train-person p.npy"),
-              HasSubstr("of what one row, counted in full, changes"));
+              HasSubstr("of what one row, counted in full, changes at most"));
   EXPECT_THAT(fit("--dry-run --method gd --adjacency replace-one"),
               HasSubstr("of what one row that is exchanged for another changes at most"));
 }
@@ -123,7 +124,7 @@ TEST_F(PersonUnitTest, OfWhatIsSpentIsToldByMetrics) {
 
 TEST_F(PersonUnitTest, NamesTheSilosThatWerePromised) {
   EXPECT_THAT(fit("--method fedavg --rounds 2 --train-person p.npy --rows-per-person 2 --silos-per-person 1 --dry-run"),
-              HasSubstr("one person with any number of rows, in at most 1 silo, which count for at most 2 rows"));
+              HasSubstr("unit person, rows per person 2, silos per person 1"));
 }
 
 // What the pages on persons say of the order of rows.

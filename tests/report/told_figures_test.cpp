@@ -64,11 +64,12 @@ TEST(ToldFigures, AreThoseOfTheReportByTheirNames) {
     const bool is_share = kind->second != "second less first" && kind->second != "largest gap of groups" &&
                           kind->second != "log loss" && kind->second != "calibration error" &&
                           kind->second != "Brier score" && kind->second != "R^2" && kind->second != "RMSE";
-    EXPECT_EQ(one.is_share, is_share) << one.name;
+    EXPECT_EQ(one.written == Written::kShare, is_share) << one.name;
   }
-  EXPECT_EQ(
-      told_lines(told_of({{"accuracy", figure(3)}})),
-      (std::vector<std::pair<std::string, std::string>>{{"accuracy", "0.150, from 0.130 to 0.180, noise 0.0013"}}));
+  const Facts facts = facts_of(told_of({{"accuracy", figure(3)}}));
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts.front().name, "accuracy");
+  EXPECT_EQ(facts.front().value.text, "0.150, from 0.130 to 0.180, noise 0.0013");
 }
 
 TEST(ToldFigures, OfEachClassGroupAndTargetHaveItsName) {
@@ -120,11 +121,11 @@ TEST(ToldFigures, MayBeWhatTheirKindMayBe) {
 TEST(ToldFigures, WithoutAValueSayThatDataAreTooFewAndLongListsTheirLength) {
   json nothing = figure(0);
   nothing["value"] = nullptr;
-  EXPECT_EQ(told_lines(told_of({{"accuracy", nothing}})).front().second, "too little data for this budget");
+  EXPECT_EQ(facts_of(told_of({{"accuracy", nothing}})).front().value.text, "too little data for this budget");
   json recall = json::array();
   for (int c = 0; c < 21; ++c) recall.push_back(with_members(figure(c, 0.0), {{"class", c}}));
   const json report{{"private", true}, {"level", 0.9}, {"metrics", {{"recall", recall}}}};
-  EXPECT_EQ(told_lines(*told_figures(JsonFields(report, "r.json"))).front().second, "21 figures, in the JSON report");
+  EXPECT_EQ(facts_of(*told_figures(JsonFields(report, "r.json"))).front().value.text, "21 figures, in the JSON report");
 }
 
 }  // namespace dpreduce::told_figures_test

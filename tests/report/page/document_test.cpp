@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "report/page/page.hpp"
+#include "report/page.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace dpreduce {
@@ -24,7 +24,7 @@ std::string refusal_of_file(const std::string& text) {
 TEST(DocumentOfFile, IsToldByContents) {
   EXPECT_THAT(refusal_of_file(R"({"method":"ls","privacy":{}})"), testing::HasSubstr("'private' is missing"));
   EXPECT_THAT(refusal_of_file("{\n\"runs\": [], \"methods\": [], \"epsilons\": []}"),
-              testing::HasSubstr("this is neither"));
+              testing::HasSubstr("give a report of fit or evaluate --private"));
   EXPECT_THAT(refusal_of_file("{\"schema\":2,\"kind\":\"ledger\"}\n{\"schema\":2}"),
               testing::HasSubstr("some.file:1: not a ledger line"));
 }

@@ -1,4 +1,4 @@
-#include "report/page/html.hpp"
+#include "report/html.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,23 +37,22 @@ TEST(Embedded, IsTheSameJsonWithoutACharacterOfMarkup) {
 }
 
 TEST(Figure, HoldsTheExactNumberBesideTheRoundedOne) {
-  EXPECT_EQ(figure(json(0.1234567890123)), "<data value=\"0.1234567890123\">0.123</data>");
-  EXPECT_EQ(figure(json(42)), "<data value=\"42\">42</data>");
-  EXPECT_EQ(figure(json()), "–");
-  EXPECT_THROW(figure(json("1")), std::logic_error);
+  EXPECT_EQ(html_of(figure(0.1234567890123)), "<data value=\"0.1234567890123\">0.123</data>");
+  EXPECT_EQ(html_of(figure(42)), "<data value=\"42\">42</data>");
+  EXPECT_EQ(html_of(figure(json())), "–");
+  EXPECT_THROW(html_of(figure("1")), std::logic_error);
 }
 
 TEST(Percent, ShowsOneDecimal) {
-  EXPECT_EQ(percent(json(0.9666666666666667)), "<data value=\"0.9666666666666667\">96.7 %</data>");
-  EXPECT_EQ(percent(json()), "–");
+  EXPECT_EQ(html_of(percent(0.9666666666666667)), "<data value=\"0.9666666666666667\">96.7 %</data>");
+  EXPECT_EQ(html_of(percent(json())), "–");
 }
 
 TEST(Table, HasACaptionHeadingsAndCanBeScrolledByKeyboard) {
-  Table table("Figures & more", {"class", "recall"});
-  EXPECT_TRUE(table.is_empty());
-  table.add({name("<b>"), percent(json(0.5))});
-  EXPECT_FALSE(table.is_empty());
-  const std::string html = table.html();
+  Table table{.caption = "Figures & more", .columns = {"class", "recall"}};
+  EXPECT_EQ(html_of(table), "");
+  table.add({"<b>", percent(0.5)});
+  const std::string html = html_of(table);
   EXPECT_THAT(html, HasSubstr("<caption>Figures &amp; more</caption>"));
   EXPECT_THAT(html, HasSubstr("<th scope=\"col\">class</th><th scope=\"col\" class=\"number\">recall</th>"));
   EXPECT_THAT(html, HasSubstr("<th scope=\"row\"><bdi>&lt;b&gt;</bdi></th>"));
@@ -63,12 +62,12 @@ TEST(Table, HasACaptionHeadingsAndCanBeScrolledByKeyboard) {
 }
 
 TEST(ChartHtml, HoldsWhatToDrawAndATableThatIsOpenWithoutScripts) {
-  Table values("Values", {"x", "y"});
-  values.add({"1", figure(json(2))});
-  const std::string html = chart_html({.title = "A <title>",
-                                       .caption = "Read it so",
-                                       .spec = {{"chart", "lines"}, {"series", json::array({"</script>"})}},
-                                       .values = std::move(values)});
+  Table values{.caption = "Values", .columns = {"x", "y"}};
+  values.add({"1", figure(2)});
+  const std::string html = html_of(Chart{.title = "A <title>",
+                                         .caption = "Read it so",
+                                         .spec = {{"chart", "lines"}, {"series", json::array({"</script>"})}},
+                                         .values = std::move(values)});
   EXPECT_THAT(html, HasSubstr("<figure data-chart=\"lines\">"));
   EXPECT_THAT(html, HasSubstr("<details open>"));
   EXPECT_THAT(html, HasSubstr("<data value=\"2\">"));

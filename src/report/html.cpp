@@ -1,0 +1,166 @@
+#include "report/html.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kNothing = "–";
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+constexpr std::pair<char, const char*> kReferences[] = {
+    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+
+// The same text, bytes that are no UTF-8 replaced.
+std::string as_utf8(std::string_view text) {
+  const std::string quoted = readable_json_text(nlohmann::json(text));
+  return parse_json(quoted).get<std::string>();
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : as_utf8(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const auto reference = std::ranges::find(kReferences, c, &std::pair<char, const char*>::first);
+    if (reference != std::end(kReferences)) {
+      result += reference->second;
+    } else if ((byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F) {
+      result += kReplacement;
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string embedded(const nlohmann::json& json) {
+  std::string result;
+  for (const char c : ascii_json_text(json)) {
+    if (c == '<' || c == '>' || c == '&') {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string html_of_name(std::string_view text) {
+  return "<bdi>" + escaped(text) + "</bdi>";
+}
+
+std::string html_of(const Cell& cell) {
+  if (!cell.drawing.empty()) return cell.drawing;
+  if (cell.written == Written::kText) return cell.text == kNothing ? cell.text : html_of_name(cell.text);
+  if (cell.number.is_null()) return kNothing;
+  DPREDUCE_ASSERT(cell.number.is_number());
+  const bool is_rounded = cell.written == Written::kAtMost || cell.written == Written::kAtLeast;
+  const bool is_whole = cell.number.is_number_integer() && cell.written != Written::kShare;
+  const auto number = cell.number.get<double>();
+  return fmt::format("<data value=\"{}\">{}</data>", json_text(cell.number),
+                     cell.written == Written::kShare ? fmt::format("{:.1f} %", 100.0 * number)
+                     : is_rounded || is_whole        ? text_of(cell)
+                                                     : fmt::format("{:.3g}", number));
+}
+
+namespace {
+
+std::string folded(std::string_view summary, const std::string& body) {
+  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escaped(summary), body);
+}
+
+std::string html_of(const Words& words) {
+  std::string html;
+  for (std::string sentence : words.sentences) {
+    if (words.heading.empty()) {
+      sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+      html += "<p>" + escaped(sentence) + (sentence.back() == '.' ? "" : ".") + "</p>\n";
+    } else {
+      html += "<li>" + escaped(sentence) + "</li>\n";
+    }
+  }
+  if (words.heading.empty()) return html;
+  return fmt::format("<dl class=\"words\">\n<dt>{}</dt>\n<dd><ul>\n{}</ul>\n</dd>\n</dl>\n", escaped(words.heading),
+                     html);
+}
+
+std::string html_of(const Facts& facts) {
+  if (facts.empty()) return {};
+  std::string html = "<dl class=\"facts\">\n";
+  for (const Fact& fact : facts) {
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(fact.name), html_of(fact.value));
+  }
+  return html + "</dl>\n";
+}
+
+std::string html_of(const Alarm& alarm) {
+  return "<p class=\"alarm\">" + escaped(alarm.text) + "</p>\n";
+}
+
+}  // namespace
+
+std::string html_of(const Table& table) {
+  if (table.rows.empty()) return {};
+  const auto is_number = [](const Cell& cell) { return cell.written != Written::kText || cell.text == kNothing; };
+  std::string heads;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const bool are_numbers =
+        column > 0 && std::ranges::all_of(table.rows, [&](const auto& row) { return is_number(row[column]); });
+    heads += fmt::format("<th scope=\"col\"{}>{}</th>", are_numbers ? " class=\"number\"" : "",
+                         escaped(table.columns[column]));
+  }
+  std::string body;
+  for (const auto& row : table.rows) {
+    body += "<tr><th scope=\"row\">" + html_of(row.front()) + "</th>";
+    for (std::size_t column = 1; column < row.size(); ++column) {
+      body += (is_number(row[column]) ? "<td class=\"number\">" : "<td>") + html_of(row[column]) + "</td>";
+    }
+    body += "</tr>\n";
+  }
+  const std::string html = fmt::format(
+      "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n"
+      "<thead><tr>{1}</tr></thead>\n<tbody>\n{2}</tbody>\n</table>\n</div>\n",
+      escaped(table.caption), heads, body);
+  return table.summary.empty() ? html : folded(table.summary, html);
+}
+
+std::string html_of(const Chart& chart) {
+  if (chart.values.rows.empty()) return {};
+  nlohmann::json spec = chart.spec;
+  spec["label"] = chart.title + ". " + chart.caption;
+  return fmt::format(
+      "<figure data-chart=\"{}\">\n<figcaption><strong>{}.</strong> {}</figcaption>\n<div class=\"plot\" "
+      "hidden></div>\n"
+      "<script type=\"application/json\">{}</script>\n<details open>\n<summary>Values: {}</summary>\n{}</details>\n"
+      "</figure>\n",
+      escaped(spec["chart"].get<std::string>()), escaped(chart.title), escaped(chart.caption), embedded(spec),
+      escaped(chart.title), html_of(chart.values));
+}
+
+std::string html_of(const Section& section, const std::string& id) {
+  std::string body;
+  for (const Block& block : section.blocks) {
+    body += std::visit([](const auto& part) { return html_of(part); }, block);
+  }
+  if (body.empty()) return {};
+  const std::string& why = section.owner_only;
+  return fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-title\"{1}>\n<h3 id=\"{0}-title\">{2}{3}</h3>\n{4}{5}</section>\n", id,
+      why.empty() ? "" : " class=\"owners\"", escaped(section.title),
+      why.empty() ? "" : " <span class=\"owner\">for the data's owner</span>",
+      why.empty() ? "" : fmt::format("<p class=\"why\">For the data's owner, not for release: {}.</p>\n", escaped(why)),
+      body);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,35 @@
+// Sections of each kind of document. All throw BadInput naming document and member where one has another type than
+// reports have.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/json_fields.hpp"
+#include "report/page.hpp"
+#include "report/sections.hpp"
+
+namespace dpreduce {
+
+std::vector<Section> fit_sections(const PageDocument& document);
+std::vector<Section> ledger_sections(const PageDocument& document);
+
+/// The reported runs among the documents in one table, and accuracy over epsilon in one chart; the public gets private
+/// accuracies alone. Empty where they are less than two.
+std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience);
+
+// Parts of a fit, with nothing in them where the report has nothing for it.
+
+Section budget_section(const JsonFields& report);
+Section released_section(const JsonFields& report);
+/// A chart of lines: a column of the table for each of `series`, all over the first.
+struct Axis {
+  std::string label;
+  const char* scale = "linear";
+  bool is_share = false;
+};
+Chart line_chart(const std::string& title, const std::string& caption, const Axis& x, const Axis& y,
+                 const std::vector<std::string>& series, Table values);
+
+}  // namespace dpreduce

@@ -1,0 +1,300 @@
+// A reported run: what its epsilon means, how well it does, what is spent, then what it promises and released, who took
+// part, and what was asked for.
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/public_names.hpp"
+#include "report/explanation.hpp"
+#include "report/page_sections.hpp"
+#include "report/run_facts.hpp"
+
+namespace dpreduce {
+namespace {
+
+// How well an attacker does at best, as a picture: the larger mu, the further the curve is above blind guessing.
+Chart attacker_chart(const ReportedGuarantee& guarantee) {
+  constexpr double kFalseAlarms[] = {0.0,  0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1,  0.15, 0.2,
+                                     0.25, 0.3,   0.4,   0.5,   0.6,  0.7,  0.8,  0.9,  0.95, 0.98, 1.0};
+  const std::string_view member = to_string(guarantee.unit);
+  Table values{.caption = "What an attacker finds at most",
+               .columns = {"false alarms", "found at most", "by blind guessing"}};
+  for (const double false_alarms : kFalseAlarms) {
+    values.add({percent(false_alarms), percent(found_at_most(guarantee, false_alarms)), percent(false_alarms)});
+  }
+  return line_chart("What an attacker can tell at best",
+                    fmt::format("Who knows all other {0}s says of a {0} that it is in, or is not. The nearer the curve "
+                                "is to blind guessing, the less can be told.",
+                                member),
+                    {fmt::format("false alarms: share of {}s that are not in", member)},
+                    {.label = fmt::format("found: share of {}s that are in", member), .is_share = true},
+                    {"this run, at best", "blind guessing"}, std::move(values));
+}
+
+// The figures that a reader has come for, and what they mean.
+Section meaning_section(const ReportedRun& run) {
+  const std::vector<Words> words = words_of(run);
+  if (!run.guarantee) {
+    return {"No guarantee", {Alarm{"This run is not private."}, Words{{}, sentences_of(words, "guarantee")}}};
+  }
+  const ReportedGuarantee& promise = *run.guarantee;
+  Section section{"Epsilon, and what it means", {}};
+  if (const std::string weakness = weakness_of(promise.epsilon, promise.delta, promise.unit); !weakness.empty()) {
+    section.blocks.emplace_back(Alarm{weakness});
+  }
+  section.blocks.emplace_back(promise_facts(JsonFields(run.content, "report").object("privacy")));
+  section.blocks.emplace_back(Words{{}, sentences_of(words, "attacker")});
+  return section;
+}
+
+// What all runs so far, this one among them, have taken of the same rows.
+Section spent_section(const JsonFields& report) {
+  const JsonFields spent = report.object("ledger").object("spent");
+  if (!spent.has("delta")) return {"", {}};
+  return {"Spent on these records",
+          {facts_of(spent, {{spent.has("epsilon") ? "epsilon" : "rho", "", Written::kAtMost},
+                            {"delta", "", Written::kAtMost},
+                            {"runs"}}),
+           Words{{},
+                 {"What all runs on the ledger have spent together when this one ended, if all were about the same "
+                  "records or persons",
+                  "It is this sum that counts for them, and not one run's epsilon"}}}};
+}
+
+// Says what was promised, and to whom, in the words of `privacy explain`.
+Section promise_section(const ReportedRun& run) {
+  Section section{"What is promised, and to whom", {}};
+  for (Words& words : public_words_of(run)) section.blocks.emplace_back(std::move(words));
+  return section;
+}
+
+Section silos_section(const JsonFields& silos) {
+  Facts facts = facts_of(silos, {{"count", "silos invited"},
+                                 {"left", "there to the end"},
+                                 {"summed", "in the last sum"},
+                                 {"threshold", "needed at least"},
+                                 {"colluding", "may collude"}});
+  for (Fact& noise : facts_of(silos.object("noise"), {{"source", "noise", Written::kText}})) {
+    facts.push_back(std::move(noise));
+  }
+  for (Fact& identities : facts_of(silos, {{"identities", "", Written::kText}})) facts.push_back(std::move(identities));
+  Table table{.caption = "Who took part, and who was lost",
+              .columns = {"silo", "name", "took part", "lost in round", "while", "why"}};
+  for (const JsonFields& silo : silos.objects("took_part")) {
+    table.add({figure(silo.number("silo")), silo.text("name"), "to the end", "–", "–", "–"});
+  }
+  for (const JsonFields& silo : silos.objects("lost")) {
+    table.add({figure(silo.number("silo")), silo.text("name"), "until it was lost", figure(silo.number("round")),
+               silo.text("phase"), silo.text("reason")});
+  }
+  return {"Who took part", {std::move(facts), std::move(table)}};
+}
+
+Section messages_section(const JsonFields& messages) {
+  Table table{.caption = "Messages", .columns = {"kind", "messages", "bytes", "waits of the coordinator"}};
+  for (const auto& [kind, unused] : messages.json().items()) {
+    const JsonFields cost = messages.object(kind);
+    table.add({kind, figure(cost.number("count")), figure(cost.number("bytes")), figure(cost.number("waits"))});
+  }
+  return {"What the silos' messages cost", {std::move(table)}, "not covered by the guarantee"};
+}
+
+bool is_cost(std::string_view member) {
+  return member == "epsilon" || member == "delta" || member == "mu" || member == "rho";
+}
+
+// "a.b": the value, for all that is one value and not in a section of its own.
+void add_values(Table& table, const nlohmann::json& object, const std::string& place) {
+  for (const auto& [member, value] : object.items()) {
+    const std::string path = place + member;
+    if (value.is_string()) {
+      table.add({path, value.get<std::string>()});
+    } else if (value.is_boolean()) {
+      table.add({path, value.get<bool>() ? "yes" : "no"});
+    } else if (value.is_number()) {
+      table.add({path, is_cost(member) ? at_most(value) : figure(value)});
+    } else if (value.is_object()) {
+      add_values(table, value, path + ".");
+    }
+  }
+}
+
+Section settings_section(const JsonFields& report) {
+  nlohmann::json settings = report.json();
+  for (const char* elsewhere :
+       {"test", "metrics", "silos", "spectra", "cost", "timings", "rank_timings"})  // the last: of older reports
+    settings.erase(elsewhere);
+  Table table{.caption = "Settings", .columns = {"setting", "value"}, .summary = "All settings of the run"};
+  add_values(table, settings, "");
+  return {"Settings", {std::move(table)}};
+}
+
+// Figures about test rows: exact ones for the data's owner, and those that have noise, each with its interval, drawn.
+
+constexpr std::size_t kMostDrawn = 64;  // classes of a confusion matrix
+
+// A row of a curve: where it is, and the figure there.
+struct CurvePoint {
+  double at;
+  JsonFields figure;
+};
+
+Chart curve_chart(const std::string& title, const std::string& caption, const std::string& x, const std::string& y,
+                  const std::vector<CurvePoint>& points) {
+  Table values{.caption = title, .columns = {x, y, "from", "to"}};
+  for (const CurvePoint& point : points) {
+    values.add({figure(point.at), percent(point.figure.number("value")), percent(point.figure.number("low")),
+                percent(point.figure.number("high"))});
+  }
+  return line_chart(title, caption, {x}, {.label = y, .is_share = true}, {"as told", "lower end", "upper end"},
+                    std::move(values));
+}
+
+Chart calibration_chart(const JsonFields& metrics) {
+  std::vector<CurvePoint> points;
+  for (const JsonFields& bin : metrics.objects("calibration")) {
+    points.push_back({0.5 * (bin.number_within("from", 0.0, 1.0) + bin.number_within("to", 0.0, 1.0)), bin});
+  }
+  return curve_chart(
+      "Calibration",
+      "Rows that get their class, by what the model says of it. Of a calibrated model both are the same.",
+      "largest probability, middle of its bin", "share of right rows", points);
+}
+
+Chart roc_chart(const JsonFields& metrics) {
+  std::vector<CurvePoint> points;
+  for (const JsonFields& point : metrics.object("roc").objects("points")) {
+    const JsonFields false_positives = point.object("false_positive_rate");
+    if (!false_positives.has("value")) continue;
+    points.push_back({false_positives.number_within("value", 0.0, 1.0), point.object("true_positive_rate")});
+  }
+  std::ranges::stable_sort(points, {}, &CurvePoint::at);
+  return curve_chart("ROC curve", "Each mark is a threshold of the score. Intervals are those of the found share.",
+                     "share of the other classes taken for it", "share of the class found", points);
+}
+
+// Of many classes the table alone. `noise` is what the caption says of it.
+Block confusion_block(Table values, const std::string& noise) {
+  if (values.rows.size() > kMostDrawn) return values;
+  return Chart{.title = "Confusion",
+               .caption =
+                   "Rows of each true class, by predicted class. The larger its share of its row, the stronger the "
+                   "color of a cell." +
+                   noise,
+               .spec = {{"chart", "matrix"}, {"x", {{"label", "predicted class"}}}, {"y", {{"label", "true class"}}}},
+               .values = std::move(values)};
+}
+
+Block noised_confusion(const JsonFields& metrics, const std::vector<std::string>& class_names) {
+  if (!metrics.has("confusion")) return Facts{};
+  const JsonFields confusion = metrics.object("confusion");
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < confusion.with("counts").json()["counts"].size(); ++k) {
+    names.push_back(confusion.has("class_groups") ? fmt::format("group {}", k) : name_of_class(class_names, k));
+  }
+  return confusion_block(
+      confusion_table(confusion, "counts", names, false),
+      fmt::format(" Each number has noise of standard deviation {:.3g}; its interval is in the report.",
+                  confusion.number_within("noise", 0.0, std::numeric_limits<double>::max())));
+}
+
+// The first figure of each class, drawn, and all of them.
+Chart classes_chart(const JsonFields& test, const std::vector<std::string>& names) {
+  const bool is_recall = test.has("per_class");
+  Table values = class_figures(test, names, true, names.size());
+  return {.title = is_recall ? "Recall of each class" : "Average precision of each class",
+          .caption = is_recall ? "Of the test rows of a class, the share that the model gives that class."
+                               : "How far the rows of a class stand ahead of the others by their score.",
+          .spec = {{"chart", "columns"},
+                   {"x", {{"label", "class"}}},
+                   {"y", {{"label", is_recall ? "recall" : "average precision"}}},
+                   {"column", 1}},
+          .values = std::move(values)};
+}
+
+std::string why_exact(const JsonFields& test) {
+  return fmt::format("these are exact figures about {} rows, outside the guarantee",
+                     test.flag("rows_are_training_rows") ? "training" : "the test");
+}
+
+Section told_section(const ToldFigures& told, const JsonFields& report) {
+  const JsonFields metrics = told_part_of(report)->object("metrics");
+  Section section{
+      .title = "How good the model is",
+      .blocks = {Words{{},
+                       {fmt::format("Each figure has noise, so that it tells little of any one test row. Its interval "
+                                    "holds the truth about rows like these with probability {:g}: it knows the noise, "
+                                    "and that the rows are a sample",
+                                    told.level)}}},
+      .owner_only = told.is_private ? "" : "they have noise, and are not private all the same"};
+  for (const ToldList& list : told.lists) section.blocks.emplace_back(table_of(list));
+  section.blocks.emplace_back(calibration_chart(metrics));
+  section.blocks.emplace_back(roc_chart(metrics));
+  section.blocks.push_back(noised_confusion(metrics, report.texts("class_names")));
+  return section;
+}
+
+std::vector<std::string> all_class_names(const JsonFields& report) {
+  const std::size_t count = report.has("classes") ? report.count("classes", 0) : 0;
+  std::vector<std::string> names = report.texts("class_names");
+  if (!names.empty() && names.size() != count) report.refuse("class_names", "must be as many as there are classes");
+  for (std::size_t label = names.size(); label < count; ++label) names.push_back(fmt::format("{}", label));
+  return names;
+}
+
+Section test_section(const PageDocument& document, const JsonFields& report) {
+  if (const std::optional<ToldFigures>& told = document.run->figures) return told_section(*told, report);
+  const JsonFields test = report.object("test");
+  Facts facts = exact_figures(test);
+  for (Fact& rows : facts_of(test, {{"rows", "test rows"}})) facts.push_back(std::move(rows));
+  return {.title = "How well the model does", .blocks = {std::move(facts)}, .owner_only = why_exact(test)};
+}
+
+Section class_section(const JsonFields& report) {
+  Section section{.title = "How well it does, class by class", .blocks = {}};
+  if (told_part_of(report)) return section;
+  const JsonFields test = report.object("test");
+  const std::vector<std::string> names = all_class_names(report);
+  section.owner_only = why_exact(test);
+  section.blocks.emplace_back(classes_chart(test, names));
+  if (test.has("confusion_matrix")) {
+    section.blocks.push_back(confusion_block(confusion_table(test, "confusion_matrix", names, true), ""));
+  }
+  return section;
+}
+
+}  // namespace
+
+Chart line_chart(const std::string& title, const std::string& caption, const Axis& x, const Axis& y,
+                 const std::vector<std::string>& series, Table values) {
+  const auto json_of = [](const Axis& axis) {
+    nlohmann::json json{{"label", axis.label}, {"scale", axis.scale}};
+    if (axis.is_share) json["unit"] = "share";
+    return json;
+  };
+  nlohmann::json spec{{"chart", "lines"}, {"x", json_of(x)}, {"y", json_of(y)}, {"series", nlohmann::json::array()}};
+  for (const std::string& name : series) {
+    spec["series"].push_back({{"name", name}, {"column", spec["series"].size() + 1}, {"draw", "line"}});
+  }
+  return {title, caption, std::move(spec), std::move(values)};
+}
+
+std::vector<Section> fit_sections(const PageDocument& document) {
+  const ReportedRun& run = *document.run;
+  const JsonFields report(run.content, document.name);
+  std::vector<Section> sections{meaning_section(run), test_section(document, report), spent_section(report)};
+  if (run.guarantee) sections.push_back({"An attacker at best", {attacker_chart(*run.guarantee)}});
+  const JsonFields silos = report.object("silos");
+  for (Section& section :
+       std::vector{promise_section(run), class_section(report), budget_section(report), released_section(report),
+                   silos_section(silos), messages_section(silos.object("messages")), settings_section(report)}) {
+    sections.push_back(std::move(section));
+  }
+  return sections;
+}
+
+}  // namespace dpreduce
