@@ -134,9 +134,9 @@ std::vector<std::string> lines_of_all_options() {
           "--round-trip 3 --bandwidth 40 --packet-loss 0.5",
       among_silos + " --roster r.toml --identity i{rank}",
       among_silos + " --train-person s{rank}/p --rows-per-person 2 --silos-per-person 3",
-      "refit --statistics s --method mean --metric euclidean --select 3 --select-by t --classes-kept 0,1 --features "
-      "0-3 "
-      "--weights 1,2 --out m --overwrite --format json",
+      "refit --statistics s --method mean --metric euclidean --classes-kept 0,1 --features 0-3 --out m --overwrite "
+      "--format json",
+      "refit --statistics s --method fisher --select 3 --select-by t --weights 1,2",
       "refit --statistics s --shared-gram --lambda path --alpha 0.5 --pca 4 --intervals i --intervals-x a.npy --level "
       "0.9",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
