@@ -132,6 +132,13 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
   return Classifier(std::move(parts));
 }
 
+// Where the range of a target is not known, its residuals say nothing: the score is its center.
+void make_constant(LinearScores& scores, std::size_t target, const Preprocessing& rows) {
+  const std::size_t width = scores.weights.size() / rows.targets.count;
+  std::fill_n(scores.weights.begin() + static_cast<std::ptrdiff_t>(target * width), width, 0.0);
+  scores.bias[target] = rows.targets.center[target];
+}
+
 // What was trained; of an evaluation the model that was evaluated.
 Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing) {
   std::vector<Classifier> models = evaluated_models(fit.options().evaluation);
@@ -189,8 +196,9 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                     {.watcher = std::move(terms.watcher),
                      .observer = ranks.is_coordinator() ? terms.observer : nullptr,
                      .source = terms.source});
-    prepare_rows(run, fit->options());
+    std::vector<std::size_t> hidden = prepare_rows(run, fit->options());
     LinearScores scores = trained_scores(fit->method(), run, fit->options());
+    for (const std::size_t target : hidden) make_constant(scores, target, run.rows().preprocessing());
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) {
       releaser->finish();  // nothing more of its rows is asked for
     }
@@ -203,6 +211,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                                                          ? std::optional(*run.choices().chosen_public_rows())
                                                          : std::nullopt,
                                .chosen_setting = run.choices().chosen_setting(),
+                               .hidden_targets = std::move(hidden),
                                .timings = Timings(),
                                .ledger_before = std::move(ledger_before),
                                .folder = std::move(folder),

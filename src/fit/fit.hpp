@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
@@ -72,6 +73,7 @@ struct FittedRun {
                           ///< evaluation the model that was evaluated, of a release all zeros
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
+  std::vector<std::size_t> hidden_targets;      ///< whose range noise hides: the model has a constant for them
   Timings timings;                              ///< so far
   LedgerHead ledger_before{};                   ///< where the ledger stood; at the coordinator
   // These keep the charges, and are destroyed in the reverse order.

@@ -71,6 +71,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
                         {"bad_rows", to_string(options.data.train.bad_rows)}};
   if (!options.rows.feature_range.empty()) config["feature_range"] = options.rows.feature_range;
   if (options.rows.finds_some()) config["feature_range"] = to_string(*options.rows.finds_ranges);
+  if (options.rows.chooses_clip) config["clip_norm"] = "chosen";
   if (!options.data.target_range.empty()) config["target_range"] = options.data.target_range;
   if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};

@@ -23,13 +23,28 @@ constexpr double kSelectShare = 0.1;
 constexpr double kRangeShare = 0.05;
 // Share of a question whose answer may be that columns are alike: that costs as much, and brings nothing.
 constexpr double kQuestionShare = 0.03;
+constexpr double kLengthShare = 0.02;
+// C where noise hides the lengths, of sqrt(d), which rows of scaled columns never pass: uniform ones have .58.
+constexpr double kUsualLength = 0.71;
 
 // Part of the center's share that its second step gets.
 constexpr double kShareOfRest = 0.5;
 
 constexpr const char* kCenterRest = "center_rest";
-constexpr const char* kTargetSizes = "target_sizes";
-constexpr const char* kFeatureSizes = "feature_sizes";
+// The releases that find ranges.
+struct RangeReleases {
+  const char* sizes;
+  const char* places;
+  const char* spreads;
+};
+constexpr RangeReleases kOfTargets{"target_sizes", "target_places", "target_spreads"};
+constexpr RangeReleases kOfFeatures{"feature_sizes", "feature_places", "feature_spreads"};
+// Their parts of what ranges get. Numbers that spread little are all in few places, and seen beside much noise. Each
+// round of places tells a median that is up to a hundred times as far from 0 as numbers spread about it.
+constexpr double kPartOfSizes = 0.4;
+constexpr double kPartOfPlaces = 0.12;
+constexpr std::uint64_t kPlaceRounds = 3;
+constexpr const char* kRowSizes = "row_sizes";
 
 bool finds_target_range(const FitOptions& options) {
   return options.data.has_targets() && options.data.target_range.empty() && method_entry(options.method).trains;
@@ -39,45 +54,85 @@ bool selects_before_method(const FitOptions& options) {
   return options.rows.select > 0 && !method_entry(options.method).selects_features;
 }
 
-// c and h of columns, in two rounds: `set` makes known what was found so far. Returns whether columns are alike.
-// Collective.
+// c and h of columns, as they were seen: h is 0 where noise hides it.
+struct SeenRanges {
+  std::vector<double> center;
+  std::vector<double> scale;
+};
+
+// `set` makes known to all rows what was found so far. Collective.
 template <typename Set>
-bool find_ranges(TrainingRun& run, const char* name, std::size_t columns, const Set& set) {
-  const auto found = [&](const auto& solve) {
-    const Release sizes = run.release(name);
+SeenRanges find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t columns, const Set& set) {
+  const auto found = [&](const char* name, const auto& solve) {
+    const Release release = run.release(name);
     std::vector<double> values(columns);
-    if (run.ranks().is_coordinator()) values = solve(sizes.block("sizes"));
+    if (run.ranks().is_coordinator()) values = solve(release.block("sizes"));
     run.ranks().broadcast(values);
     return values;
   };
-  const std::vector<double> medians = found([](const ReleasedBlock& sizes) { return column_medians(sizes); });
+  std::vector<double> medians = found(names.sizes, column_medians);
+  ColumnWindows windows = windows_about(medians);
+  for (std::uint64_t round = 1; round <= kPlaceRounds; ++round) {
+    set(windows.centers, windows.halves);
+    medians = found(names.places, [&](const ReleasedBlock& places) {
+      windows = narrowed(std::move(windows), places);
+      return windows.medians;
+    });
+    run.ranks().broadcast(windows.centers);
+    run.ranks().broadcast(windows.halves);
+  }
   set(medians, std::vector<double>(columns, 1.0));
-  const std::vector<double> scales = found([&](const ReleasedBlock& sizes) { return column_scales(sizes, medians); });
+  std::vector<double> scales =
+      found(names.spreads, [&](const ReleasedBlock& spreads) { return column_scales(spreads, medians); });
   set(medians, usable_scales(medians, scales));
   run.end_phase("ranges");
-  return are_alike(medians, scales);
+  return {std::move(medians), std::move(scales)};
 }
 
-void find_ranges_of_rows(TrainingRun& run, const FitOptions& options) {
-  if (finds_target_range(options)) {
-    const std::size_t count = options.data.classes;
-    find_ranges(run, kTargetSizes, count, [&](std::vector<double> center, std::vector<double> scale) {
-      for (double& h : scale) h *= std::sqrt(static_cast<double>(count));
-      run.rows().set_targets({.count = count, .center = std::move(center), .scale = std::move(scale)});
-    });
+// Returns the targets whose range is hidden.
+std::vector<std::size_t> find_ranges_of_targets(TrainingRun& run, const FitOptions& options) {
+  const std::size_t count = options.data.classes;
+  const SeenRanges seen =
+      find_ranges(run, kOfTargets, count, [&](std::vector<double> center, std::vector<double> scale) {
+        for (double& h : scale) h *= std::sqrt(static_cast<double>(count));
+        run.rows().set_targets({.count = count, .center = std::move(center), .scale = std::move(scale)});
+      });
+  std::vector<std::size_t> hidden;
+  for (std::size_t target = 0; target < count; ++target) {
+    if (seen.scale[target] == 0.0) hidden.push_back(target);
   }
-  if (!options.rows.finds_some()) return;
+  return hidden;
+}
+
+void find_ranges_of_columns(TrainingRun& run, const FitOptions& options) {
   const Normalize normalize = options.rows.normalize;
-  const bool are_found_alike = find_ranges(run, kFeatureSizes, run.rows().preprocessing().input_dim,
-                                           [&](std::vector<double> center, std::vector<double> scale) {
-                                             run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
-                                           });
+  const SeenRanges seen = find_ranges(run, kOfFeatures, run.rows().preprocessing().input_dim,
+                                      [&](std::vector<double> center, std::vector<double> scale) {
+                                        run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
+                                      });
   if (options.rows.finds_ranges != FindRanges::kWhereColumnsDiffer) return;
   const bool is_alike =
-      run.decision("columns", 1, [&]() -> std::vector<double> { return {are_found_alike ? 1.0 : 0.0}; }).front() != 0.0;
+      run.decision("columns", 1,
+                   [&]() -> std::vector<double> { return {are_alike(seen.center, seen.scale) ? 1.0 : 0.0}; })
+          .front() != 0.0;
   // Scaled columns are comparable, so that a row's length says something.
   FeatureColumns found = run.rows().preprocessing().columns;
   run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);
+}
+
+// C: the end of the bin of lengths behind which few rows are.
+void choose_clip(TrainingRun& run) {
+  const Release sizes = run.release(kRowSizes);
+  const Preprocessing& rows = run.rows().preprocessing();
+  std::vector<double> clip{0.0};
+  if (run.ranks().is_coordinator()) clip = column_scales(sizes.block("sizes"), clip);
+  run.ranks().broadcast(clip);
+  if (!rows.columns.scale.empty()) {
+    const double longest = std::sqrt(static_cast<double>(rows.input_dim));
+    clip.front() = clip.front() > 0.0 ? std::min(clip.front(), longest) : kUsualLength * longest;
+  }
+  if (clip.front() > 0.0) run.rows().set_clip(clip.front());
+  run.end_phase("lengths");
 }
 
 void center_rows(TrainingRun& run, const FitOptions& options) {
@@ -122,6 +177,14 @@ void select_features_of_rows(TrainingRun& run, const FitOptions& options) {
   run.end_phase("select");
 }
 
+void request_ranges(std::vector<ReleaseRequest>& requests, const RangeReleases& names, ReleaseTerms terms,
+                    double share) {
+  requests.push_back(registered_statistic(names.sizes).request(terms, kPartOfSizes * share));
+  requests.push_back(registered_statistic(names.spreads).request(terms, (1.0 - kPartOfSizes - kPartOfPlaces) * share));
+  terms.rounds = kPlaceRounds;
+  requests.push_back(registered_statistic(names.places).request(terms, kPartOfPlaces * share));
+}
+
 void require_kept(const char* option, std::size_t kept, std::size_t dim) {
   if (kept > dim) {
     throw UsageError(
@@ -138,12 +201,13 @@ double center_share(const FitOptions& options) {
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms) {
   std::vector<ReleaseRequest> requests;
   if (finds_target_range(options)) {
-    requests.push_back(registered_statistic(kTargetSizes).request(terms, kRangeShare));
+    request_ranges(requests, kOfTargets, terms, kRangeShare);
   }
   if (options.rows.finds_some()) {
     const bool asks = options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer;
-    requests.push_back(registered_statistic(kFeatureSizes).request(terms, asks ? kQuestionShare : kRangeShare));
+    request_ranges(requests, kOfFeatures, terms, asks ? kQuestionShare : kRangeShare);
   }
+  if (options.rows.chooses_clip) requests.push_back(registered_statistic(kRowSizes).request(terms, kLengthShare));
   if (options.rows.center == Centering::kDp) {
     const double share = center_share(options);
     requests.push_back(registered_statistic("center").request(terms, (1.0 - kShareOfRest) * share));
@@ -173,12 +237,16 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
   return requests;
 }
 
-void prepare_rows(TrainingRun& run, const FitOptions& options) {
-  find_ranges_of_rows(run, options);
+std::vector<std::size_t> prepare_rows(TrainingRun& run, const FitOptions& options) {
+  std::vector<std::size_t> hidden;
+  if (finds_target_range(options)) hidden = find_ranges_of_targets(run, options);
+  if (options.rows.finds_some()) find_ranges_of_columns(run, options);
+  if (options.rows.chooses_clip) choose_clip(run);
   const bool moves_rows = options.rows.center == Centering::kDp || options.rows.center == Centering::kPublic;
   if (moves_rows) center_rows(run, options);
   if (options.rows.pca > 0) project_rows(run, options);
   if (selects_before_method(options)) select_features_of_rows(run, options);
+  return hidden;
 }
 
 }  // namespace dpreduce

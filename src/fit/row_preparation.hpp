@@ -2,6 +2,7 @@
 //
 //     ranges    of targets, and of raw columns, by noised histograms, where they are not public; --method auto asks
 //               for those of few raw columns, and lets rows be where columns are of one size
+//     clip      C, where rows have numbers and nobody says C, by noised lengths of rows
 //     center    m = mean of the training rows, noised, in two steps, or of the public rows
 //     pca       P = first k eigenvectors of the Gram matrix of the training rows, noised, or of the public rows
 //     select    the m features in which noised class sums point farthest apart, where the method cannot select from
@@ -27,7 +28,8 @@ double center_share(const FitOptions& options);
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms);
 
 /// Makes those releases, sums public rows where they serve instead, and prepares the rows of `run` by what came out.
-/// `options` are resolved, and the run's plan is theirs. Collective. Throws as TrainingRun::release.
-void prepare_rows(TrainingRun& run, const FitOptions& options);
+/// Returns the targets whose range noise hides: nothing can be learned of them. `options` are resolved, and the run's
+/// plan is theirs. Collective. Throws as TrainingRun::release.
+std::vector<std::size_t> prepare_rows(TrainingRun& run, const FitOptions& options);
 
 }  // namespace dpreduce

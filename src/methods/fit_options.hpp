@@ -57,6 +57,7 @@ struct PreparationOptions {
   std::vector<double> feature_range{};       ///< lo, hi of all raw columns, or of each; public
   std::optional<FindRanges> finds_ranges{};  ///< empty: as the method likes it, else never
   bool says_length = false;                  ///< normalize or clip_norm are said, be it as they are without words
+  bool chooses_clip = false;                 ///< rows keep their lengths, up to a C that a noised histogram tells
   std::optional<Centering> center{};         ///< empty: as the method likes it
   std::optional<double> center_share{};      ///< of mu^2, for the DP center; empty: as the method likes it
   std::size_t pca = 0;                       ///< components to project on; 0: none
@@ -67,15 +68,16 @@ struct PreparationOptions {
   bool operator==(const PreparationOptions&) const = default;
 
   bool finds_some() const { return finds_ranges.value_or(FindRanges::kNever) != FindRanges::kNever; }
-  /// Returns whether the options leave lengths of rows, ranges and pooling of columns open.
-  bool leaves_columns_open() const {
-    return feature_range.empty() && !finds_ranges && !says_length && normalize == Normalize::kL2 && clip_norm == 1.0 &&
-           pool == 1;
+  /// Returns whether the options leave lengths of rows and pooling of columns open.
+  bool leaves_lengths_open() const {
+    return !says_length && normalize == Normalize::kL2 && clip_norm == 1.0 && pool == 1;
   }
+  /// Returns whether they leave ranges of columns open as well.
+  bool leaves_columns_open() const { return feature_range.empty() && !finds_ranges && leaves_lengths_open(); }
 };
 
-DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, says_length, center,
-                 center_share, pca, pca_share, select, select_by, select_share)
+DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, says_length, chooses_clip,
+                 center, center_share, pca, pca_share, select, select_by, select_share)
 
 /// What a fit leaves behind.
 struct OutputOptions {

@@ -34,6 +34,9 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t pub
   const MethodEntry& method = method_entry(options.method);
   const bool descends = method.takes_option("--loss");
   if (descends && !options.method.loss && options.data.most_labels() > 1) options.method.loss = Loss::kSigmoid;
+  // What a number depends on is in a row's length, too.
+  if (options.data.has_targets() && method.trains && options.rows.leaves_lengths_open())
+    options.rows.chooses_clip = true;
   if (!options.rows.center) options.rows.center = Centering::kNone;
   if (!options.machine.memory_mib) {
     const std::size_t most = std::clamp<std::uint64_t>(bytes_for_rank >> 21, kMemoryMib, kMostMemoryMibOfKeptRows);

@@ -134,6 +134,13 @@ void PreparedRows::set_columns(FeatureColumns columns, Normalize normalize) {
   prepare(std::move(changed));
 }
 
+void PreparedRows::set_clip(double clip_norm) {
+  Preprocessing changed = preprocessing();
+  changed.clip_norm = clip_norm;
+  changed.normalize = Normalize::kNone;
+  prepare(std::move(changed));
+}
+
 void PreparedRows::set_targets(TargetColumns targets) {
   kept_.reset();
   transform_.set_targets(std::move(targets));

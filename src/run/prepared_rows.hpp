@@ -45,6 +45,8 @@ class PreparedRows {
   void set_intercept(double share);
   /// From here on raw columns are scaled so, and rows scaled or clipped.
   void set_columns(FeatureColumns columns, Normalize normalize);
+  /// From here on rows longer than C are clipped to it, and the others keep their lengths.
+  void set_clip(double clip_norm);
   /// From here on their targets are scaled so, and part of rows by their share.
   void set_targets(TargetColumns targets);
 

@@ -116,10 +116,12 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   const Preprocessing& planned = plan.preprocessing;
   const bool may_center = plan.has_request(kCenterRelease);
   const bool may_project = plan.projection_elements > 0;
-  const bool is_scaled = asked.columns == planned.columns && asked.normalize == planned.normalize;
-  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.clip_norm == planned.clip_norm &&
-         asked.targets == planned.targets && (is_scaled || plan.has_request("feature_sizes")) &&
-         asked.output_dim() == dim &&
+  const bool has_columns = asked.columns == planned.columns || plan.has_request("feature_sizes");
+  const bool may_choose = plan.has_request("row_sizes");
+  const bool has_length = (asked.normalize == planned.normalize || plan.has_request("feature_sizes")) &&
+                          asked.clip_norm == planned.clip_norm;
+  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.targets == planned.targets &&
+         has_columns && (has_length || may_choose) && asked.output_dim() == dim &&
          (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
          asked.center_factor == center_factor_of(asked.center, asked.normalize, asked.clip_norm) &&
          (asked.projection.empty() || (may_project && are_within(asked.projection, -kLargest, kLargest)));

@@ -100,9 +100,70 @@ TEST(FewColumns, AreScaledForNumbersAsForClasses) {
   options.data.train.has_targets = true;
   RowsInMemory rows = table.training();
   rows.train_y = array_view(std::span(table.numbers).first(kTraining));
-  EXPECT_LT(left_over(run_of(options, rows).classifier, table), 0.25);
+  EXPECT_LT(left_over(run_of(options, rows).classifier, table), 0.1);
   options.rows.finds_ranges = FindRanges::kNever;
   EXPECT_GT(left_over(run_of(options, rows).classifier, table), 0.5) << "as it was";
+}
+
+// What numbers depend on is in the lengths of rows too: C is where few are longer.
+TEST(FewColumns, LengthsOfRowsThatHaveNumbersAreKept) {
+  Table table = table_of(false);
+  FitOptions options = options_of();
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  RowsInMemory rows = table.training();
+  rows.train_y = array_view(std::span(table.numbers).first(kTraining));
+  const FittedRun run = run_of(options, rows);
+  const Preprocessing& prepared = run.classifier.parts().preprocessing;
+  EXPECT_EQ(prepared.normalize, Normalize::kNone);
+  EXPECT_THAT(prepared.clip_norm, testing::AllOf(testing::Ge(2.0), testing::Le(4.0))) << "rows are about 2 long";
+  EXPECT_NEAR(run.fit->plan().request("row_sizes").share, 0.02, 1e-12);
+  EXPECT_LT(left_over(run.classifier, table), 0.06) << "0.05 are by chance";
+  // Where somebody says C, it stands, and no budget goes to the question.
+  options.rows.says_length = true;
+  const FittedRun said = run_of(options, rows);
+  EXPECT_FALSE(said.fit->plan().has_request("row_sizes"));
+  EXPECT_EQ(said.classifier.parts().preprocessing.clip_norm, 1.0);
+  EXPECT_GT(left_over(said.classifier, table), 0.1) << "as it was";
+}
+
+// What noise hides is said, and not guessed: the model is then a constant.
+TEST(FewColumns, ATargetOfWhichNothingIsSeenHasAConstantForItsModel) {
+  const Table table = table_of(false);
+  FitOptions options = options_of();
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  options.privacy.budget.epsilon = 0.002;
+  RowsInMemory rows = table.training();
+  rows.train_y = array_view(std::span(table.numbers).first(kTraining));
+  const FittedRun hidden = run_of(options, rows);
+  EXPECT_EQ(hidden.hidden_targets, std::vector<std::size_t>{0});
+  const std::vector<double> predicted = hidden.classifier.predict_scores(table.test_x());
+  EXPECT_EQ(std::ranges::count(predicted, predicted.front()), static_cast<std::ptrdiff_t>(predicted.size()));
+  options.privacy.budget.epsilon = 1.0;
+  EXPECT_THAT(run_of(options, rows).hidden_targets, testing::IsEmpty());
+}
+
+// Numbers far from 0 beside what they vary by, under an offset as about 0.
+TEST(FewColumns, NumbersMayBeAnyOffsetAndScaleFromZero) {
+  const Table table = table_of(false);
+  FitOptions options = options_of();
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  RowsInMemory rows = table.training();
+  for (const auto& [offset, scale] : {std::pair{0.0, 1.0}, std::pair{1e6, 1.0}, std::pair{-3e9, 1e3}}) {
+    std::vector<double> numbers;
+    for (const double number : table.numbers) numbers.push_back(offset + scale * (number - 100.0));
+    rows.train_y = array_view(std::span(numbers).first(kTraining));
+    const std::vector<double> predicted = run_of(options, rows).classifier.predict_scores(table.test_x());
+    double left = 0.0;
+    double all = 0.0;
+    for (std::size_t row = 0; row < kTest; ++row) {
+      left += std::pow(predicted[row] - numbers[kTraining + row], 2);
+      all += std::pow(offset - numbers[kTraining + row], 2);
+    }
+    EXPECT_LT(left / all, 0.06) << offset;
+  }
 }
 
 TEST(FewColumns, OfOneSizeStayAsTheyAre) {
@@ -110,7 +171,11 @@ TEST(FewColumns, OfOneSizeStayAsTheyAre) {
   const FittedRun run = run_of(options_of(), table.training());
   EXPECT_THAT(run.classifier.parts().preprocessing.columns.scale, testing::IsEmpty());
   EXPECT_EQ(run.classifier.parts().preprocessing.normalize, Normalize::kL2);
-  EXPECT_EQ(run.fit->plan().request("feature_sizes").share, 0.03) << "what the question costs";
+  double share = 0.0;
+  for (const char* name : {"feature_sizes", "feature_places", "feature_spreads"}) {
+    share += run.fit->plan().request(name).share;
+  }
+  EXPECT_NEAR(share, 0.03, 1e-12) << "what the question costs";
   FitOptions scaled = options_of();
   scaled.rows.says_length = true;
   const FittedRun as_said = run_of(scaled, table.training());

@@ -103,13 +103,18 @@ std::vector<EvaluationTerms> asked_of(const StatisticEntry& registered, std::siz
   return registered.name == "evaluation" ? each_term(kClasses) : std::vector{all_terms(kClasses)};
 }
 
+bool is_of_raw_rows(const StatisticEntry& registered) {
+  return (registered.name.starts_with("feature_") && registered.name != "feature_sums") ||
+         registered.name == "row_sizes";
+}
+
 bool takes_targets(const StatisticEntry& registered, const Terms& terms) {
-  return terms.has_targets || registered.name == "target_sizes";
+  return terms.has_targets || registered.name.starts_with("target_");
 }
 
 // Whether rows of these terms have that statistic.
 bool is_taken_of(const StatisticEntry& registered, const Terms& terms) {
-  const bool is_of_columns = registered.name == "target_sizes" || registered.name == "feature_sizes";
+  const bool is_of_columns = registered.name.starts_with("target_") || is_of_raw_rows(registered);
   const bool is_of_targets = is_of_columns || registered.name == "gram" || registered.name == "gradient" ||
                              registered.name == "residual_sizes" || registered.name == "evaluation";
   if (terms.has_targets && !is_of_targets) return false;
@@ -250,8 +255,8 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
       const bool is_of_one_class = registered.name == "fisher" || registered.name == "centred_sums" ||
                                    registered.name == "class_sizes" || registered.name == "positives";
       if (!is_taken_of(registered, GetParam())) continue;
-      if (registered.name == "feature_sizes" && prepared == Prepared::kReduced) continue;  // is of raw columns
-      if (is_of_one_class && terms.most_labels > 1) continue;                              // for rows of one class
+      if (is_of_raw_rows(registered) && prepared == Prepared::kReduced) continue;
+      if (is_of_one_class && terms.most_labels > 1) continue;  // for rows of one class
       const RowTransform transform = transform_for(registered, GetParam(), preprocessing);
       terms.dim = transform.output_dim();
       for (const EvaluationTerms& asked : asked_of(registered, terms.most_labels, GetParam().has_targets)) {

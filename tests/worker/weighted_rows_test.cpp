@@ -106,7 +106,7 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
                         std::uint64_t rows_per_person, const RowTransform& of_classes, Held held = Held::kByWeights,
                         unsigned threads = 1, const std::vector<std::uint64_t>& counted = {}) {
   RowTransform transform = of_classes;
-  if (entry.name == "target_sizes") transform.set_targets({.count = kWeighedClasses});
+  if (entry.name.starts_with("target_")) transform.set_targets({.count = kWeighedClasses});
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
   for (double& entry_of_center : centers) entry_of_center *= 0.01;

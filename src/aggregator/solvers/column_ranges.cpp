@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "common/base/error.hpp"
 #include "common/plan/column_bins.hpp"
@@ -11,25 +13,43 @@
 namespace dpreduce {
 namespace {
 
-// A count of noise alone passes the first in one of 14,000 columns. It passes the second in one of three, so that what
+// A count of noise alone passes the first in one of 3,000 columns. It passes the second in one of three, so that what
 // only does that is believed near other counts alone: so far, in bins.
 constexpr double kSurelySeenInSigmas = 5.0;
 constexpr double kSeenInSigmas = 3.0;
 constexpr std::size_t kNear = 3;
+// Numbers of which each bin has few are seen as a run of bins.
+constexpr std::size_t kLongestRun = 8;
 // So that one target in a hundred, however large, is beyond the range. A larger share clips more of skewed targets: at
 // .05 R^2 is .006 less (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kShareBeyond = 0.02;
 // Columns of one encoder differ less, up to 64 of them, and those in units of their own more. Between, either does.
 constexpr double kMostAlike = 16.0;
 
+// Marks bins that are surely more than noise: one, or a run of some of which none is.
+std::vector<char> surely_seen(std::span<const double> counts, double sigma) {
+  std::vector<char> is_seen(counts.size(), 0);
+  for (std::size_t run = 1; run <= kLongestRun; run *= 2) {
+    const std::vector<char> before = is_seen;
+    for (std::size_t first = 0; first + run <= counts.size(); ++first) {
+      const auto bins = counts.subspan(first, run);
+      const auto known = std::span(before).subspan(first, run);
+      if (std::ranges::any_of(known, [](char is) { return is != 0; })) continue;
+      const double sum = std::accumulate(bins.begin(), bins.end(), 0.0);
+      if (sum < kSurelySeenInSigmas * sigma * std::sqrt(static_cast<double>(run))) continue;
+      for (std::size_t bin = first; bin < first + run; ++bin) is_seen[bin] = counts[bin] >= sigma ? 1 : 0;
+    }
+  }
+  return is_seen;
+}
+
 // The counts of one column that are more than noise.
 std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column) {
   std::vector<double> counts;
   for (const std::int64_t size : sizes.values().subspan(column * kColumnBins, kColumnBins)) {
-    counts.push_back(std::max(static_cast<double>(size), 0.0));
+    counts.push_back(static_cast<double>(size));
   }
-  std::vector<char> is_seen(kColumnBins);
-  for (std::size_t bin = 0; bin < kColumnBins; ++bin) is_seen[bin] = counts[bin] >= kSurelySeenInSigmas * sizes.sigma();
+  std::vector<char> is_seen = surely_seen(counts, sizes.sigma());
   const auto believe = [&](std::size_t bin, std::size_t first, std::size_t last) {
     const bool is_near =
         std::any_of(is_seen.begin() + static_cast<std::ptrdiff_t>(first),
@@ -44,18 +64,24 @@ std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column) {
   return counts;
 }
 
-double median_of(const std::vector<double>& counts) {
+// The bin of the median, and which part of the bin is below it; nothing where there are no counts.
+std::optional<std::pair<std::size_t, double>> place_of_median(const std::vector<double>& counts) {
   const double half = 0.5 * std::accumulate(counts.begin(), counts.end(), 0.0);
   double below = 0.0;
   for (std::size_t bin = 0; half > 0.0 && bin < counts.size(); ++bin) {
-    if (below + counts[bin] < half) {
-      below += counts[bin];
-      continue;
-    }
-    const auto [low, high] = edges_of_signed_bin(bin);
-    return low + (high - low) * (half - below) / counts[bin];
+    if (below + counts[bin] >= half) return std::pair{bin, (half - below) / counts[bin]};
+    below += counts[bin];
   }
-  return 0.0;
+  return std::nullopt;
+}
+
+double between(std::pair<double, double> edges, double part) {
+  return edges.first + (edges.second - edges.first) * part;
+}
+
+double median_of(const std::vector<double>& counts) {
+  const auto place = place_of_median(counts);
+  return place ? between(edges_of_signed_bin(place->first), place->second) : 0.0;
 }
 
 double scale_of(const std::vector<double>& counts) {
@@ -80,11 +106,44 @@ std::vector<double> column_medians(const ReleasedBlock& sizes) {
   return medians;
 }
 
-std::vector<double> column_scales(const ReleasedBlock& sizes, std::span<const double> medians) {
-  DPREDUCE_ASSERT(sizes.values().size() == medians.size() * kColumnBins);
+ColumnWindows windows_about(std::vector<double> medians) {
+  ColumnWindows windows{.medians = std::move(medians), .centers = {}, .halves = {}};
+  for (const double median : windows.medians) {
+    const auto [low, high] = edges_of_signed_bin(signed_bin(median));
+    const double width = high > low ? high - low : 1.0;
+    windows.centers.push_back(0.5 * (low + high));
+    windows.halves.push_back(width);
+  }
+  return windows;
+}
+
+ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places) {
+  DPREDUCE_ASSERT(places.values().size() == windows.medians.size() * kColumnBins);
+  constexpr std::size_t kMostBins = 3;
+  for (std::size_t column = 0; column < windows.medians.size(); ++column) {
+    const std::vector<double> counts = seen(places, column);
+    const auto place = place_of_median(counts);
+    if (!place || place->first == 0 || place->first + 1 == kColumnBins) continue;
+    double& center = windows.centers[column];
+    double& half = windows.halves[column];
+    windows.medians[column] = center + half * between(edges_of_place(place->first), place->second);
+    const auto is_empty = [](double count) { return count == 0.0; };
+    const auto first = std::ranges::find_if_not(counts, is_empty);
+    const auto last = std::find_if_not(counts.rbegin(), counts.rend(), is_empty).base();
+    if (static_cast<std::size_t>(last - first) > kMostBins || counts.front() > 0.0 || counts.back() > 0.0) continue;
+    const double edge = edges_of_place(static_cast<std::size_t>(first - counts.begin())).first;
+    const double end = edges_of_place(static_cast<std::size_t>(last - counts.begin()) - 1).second;
+    center += half * 0.5 * (edge + end);
+    half *= 0.5 * (end - edge);
+  }
+  return windows;
+}
+
+std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians) {
+  DPREDUCE_ASSERT(spreads.values().size() == medians.size() * kColumnBins);
   std::vector<double> scales;
   for (std::size_t column = 0; column < medians.size(); ++column) {
-    scales.push_back(scale_of(seen(sizes, column)));
+    scales.push_back(scale_of(seen(spreads, column)));
   }
   return scales;
 }

@@ -1,16 +1,18 @@
 // Ranges of columns from noised histograms (common/plan/column_bins.hpp).
 //
 // Legend: of each column the noised counts of its bins, s their noise. What is below 5 s counts as 0, and below 3 s
-// near bins that hold more.
+// near bins that hold more. A run of k = 2, 4 or 8 such bins is seen where its sum is 5 s sqrt(k) or more.
 //
-//     m       the median, by linear interpolation within its bin; 0 where nothing is left
+//     m       the median, by linear interpolation within its bin of sizes; 0 where nothing is left. Bins of places in a
+//             window about it find it more closely where numbers spread little: while all that is left is in at most
+//             three bins, the next window is of these
 //     h       the end of the first bin of |y - m| behind which at most 2 % of what is left lies; where nothing is left
 //             the column is hidden, and h is |m|, or the largest of the other columns, or 1
 //     alike   columns of which the largest |m| + h is at most 16 times the least h, or most are hidden; those of one
 //             number alone, of which h is the first bin's, have no size
 //
-// so that one number in a hundred, however large, widens no range. Post-processing of releases "target_sizes" and
-// "feature_sizes".
+// so that one number in a hundred, however large, widens no range. Post-processing of releases "target_sizes",
+// "target_places", "target_spreads" and the same of features.
 #pragma once
 
 #include <span>
@@ -20,11 +22,22 @@
 
 namespace dpreduce {
 
-/// m of each column, from round 1. Precondition (asserted): whole columns of bins.
+/// m of each column. Precondition (asserted): whole columns of bins.
 std::vector<double> column_medians(const ReleasedBlock& sizes);
 
-/// h of each column, from round 2; 0 of hidden ones. Precondition (asserted): as many columns as medians.
-std::vector<double> column_scales(const ReleasedBlock& sizes, std::span<const double> medians);
+/// Where the median of each column is looked for: from c - w to c + w.
+struct ColumnWindows {
+  std::vector<double> medians;  ///< m, as far as they are known
+  std::vector<double> centers;  ///< c
+  std::vector<double> halves;   ///< w, above 0
+};
+/// All of the bin of sizes that m is in, and half as much beside it.
+ColumnWindows windows_about(std::vector<double> medians);
+/// The same after a release of places in these windows. Precondition (asserted): as many columns.
+ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places);
+
+/// h of each column, from spreads about m; 0 of hidden ones. Precondition (asserted): as many columns as medians.
+std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians);
 
 /// Those, and h of hidden ones: all above 0. Precondition (asserted): one m and one h each.
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales);

@@ -111,9 +111,7 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
     return false;
   }
   const FeatureColumns& columns = p.columns;
-  for (std::size_t a = 0; a < columns.scale.size(); ++a) {
-    v[a] = std::clamp((v[a] - columns.center[a]) / columns.scale[a], -1.0, 1.0);
-  }
+  for (std::size_t a = 0; a < columns.scale.size(); ++a) v[a] = columns.scaled(a, v[a]);
   scale_to_clip_norm(v, p.normalize, p.clip_norm);
   if (!p.center.empty()) {
     for (std::size_t a = 0; a < v.size(); ++a) v[a] = p.center_factor * (v[a] - p.center[a]);

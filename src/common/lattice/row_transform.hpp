@@ -1,6 +1,7 @@
 // Float rows and their targets, as the transforms before the lattice make them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,6 +75,10 @@ struct FeatureColumns {
   std::vector<double> scale{};   ///< h, above 0
 
   bool operator==(const FeatureColumns&) const = default;
+  /// p_a of that number in column a.
+  double scaled(std::size_t a, double x) const {
+    return scale.empty() ? x : std::clamp((x - center[a]) / scale[a], -1.0, 1.0);
+  }
 };
 
 enum class Normalize {

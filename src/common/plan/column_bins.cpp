@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostExponent = 60;
 constexpr std::size_t kExponents = 2 * kMostExponent + 1;
-constexpr std::size_t kZeroBin = kExponents;  // of round 1: negative numbers below it, positive ones above
+constexpr std::size_t kZeroBin = kExponents;  // of sizes: negative numbers below it, positive ones above
 constexpr int kMostHalves = 2 * kMostExponent;
 constexpr double kSmallestResidualExponent = 6.0;
 
@@ -32,6 +32,20 @@ std::pair<double, double> edges_of_signed_bin(std::size_t bin) {
   const std::size_t step = is_positive ? bin - kZeroBin : kZeroBin - bin;
   const double near = std::exp2(static_cast<double>(step) - 1.0 - kMostExponent);
   return is_positive ? std::pair{near, 2.0 * near} : std::pair{-2.0 * near, -near};
+}
+
+constexpr double kPlaces = static_cast<double>(kColumnBins - 2);
+
+std::size_t place_bin(double value) {
+  if (!(value >= -1.0)) return 0;
+  if (value >= 1.0) return kColumnBins - 1;
+  return 1 + std::min(static_cast<std::size_t>(0.5 * (value + 1.0) * kPlaces), kColumnBins - 3);
+}
+
+std::pair<double, double> edges_of_place(std::size_t bin) {
+  DPREDUCE_ASSERT(bin >= 1 && bin + 1 < kColumnBins);
+  const double first = 2.0 * static_cast<double>(bin - 1) / kPlaces - 1.0;
+  return {first, first + 2.0 / kPlaces};
 }
 
 std::size_t distance_bin(double distance) {

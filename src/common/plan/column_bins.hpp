@@ -1,9 +1,10 @@
 // Public bins for the sizes of numbers of any kind, by which a range is found (worker/statistics/sizes.cpp).
 //
-//     round 1, of y:          sign(y), floor(log2 |y|) from -60 to 60; one bin for all nearer to 0
-//     round 2, of |y - m|:    floor(2 log2 |y - m|) from -120 to 120, which is by factors of sqrt(2); one bin below
+//     sizes, of y:            sign(y), floor(log2 |y|) from -60 to 60; one bin for all nearer to 0
+//     places, of (y - c) / w: equal bins from -1 to 1, and one beyond each end
+//     spreads, of |y - m|:    floor(2 log2 |y - m|) from -120 to 120, which is by factors of sqrt(2); one bin below
 //
-// Beyond the last bins numbers count in these. Both rounds have as many bins.
+// Beyond the last bins numbers count in these. All three have as many bins.
 //
 // Lengths of residuals have bins by factors of sqrt(2) from 2^-6 to 2^1.5, and one below and one above.
 #pragma once
@@ -15,14 +16,19 @@ namespace dpreduce {
 
 inline constexpr std::size_t kColumnBins = 243;
 
-/// The bin of `value` in round 1. A NaN counts as 0.
+/// The bin of sizes of `value`. A NaN counts as 0.
 std::size_t signed_bin(double value);
-/// From where to where bin `bin` of round 1 reaches.
+/// From where to where that bin of sizes reaches.
 std::pair<double, double> edges_of_signed_bin(std::size_t bin);
 
-/// The bin of `distance` >= 0 in round 2.
+/// The bin of places of `value`, in units of w about c. A NaN counts as below all.
+std::size_t place_bin(double value);
+/// From where to where that bin of places reaches, less the first and the last one.
+std::pair<double, double> edges_of_place(std::size_t bin);
+
+/// The bin of spreads of `distance` >= 0.
 std::size_t distance_bin(double distance);
-/// Where bin `bin` of round 2 ends.
+/// Where that bin of spreads ends.
 double upper_edge_of_distance(std::size_t bin);
 
 inline constexpr std::size_t kResidualBins = 17;

@@ -25,7 +25,12 @@
   STATISTIC(isotropy)                  \
   STATISTIC(residual_sizes)            \
   STATISTIC(target_sizes)              \
+  STATISTIC(target_places)             \
+  STATISTIC(target_spreads)            \
   STATISTIC(feature_sizes)             \
+  STATISTIC(feature_places)            \
+  STATISTIC(feature_spreads)           \
+  STATISTIC(row_sizes)                 \
   STATISTIC(evaluation)                \
   STATISTIC(positives)                 \
   STATISTIC(center_rest)

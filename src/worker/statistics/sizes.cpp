@@ -1,5 +1,7 @@
 // Counts of rows by class, and by public bins of the size of their numbers or residuals.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -45,15 +47,12 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 }  // namespace class_sizes_entry
 
-// Releases "target_sizes" and "feature_sizes", in two rounds: of each column, how many rows have a number in each of
-// the public bins of common/plan/column_bins.hpp; in the first round of the numbers, in the second, once the columns'
-// centers are known, of their distances from these.
+// How many rows have a number in each public bin (common/plan/column_bins.hpp), of each of some columns.
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.
-namespace column_sizes_entry {
-
-ReleaseRequest request_of(const char* name, const ReleaseTerms& terms, std::size_t columns, double share) {
+ReleaseRequest bins_request(const char* name, const ReleaseTerms& terms, std::size_t columns, std::size_t bins,
+                            double share) {
   DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile = is_add_remove
@@ -61,40 +60,76 @@ ReleaseRequest request_of(const char* name, const ReleaseTerms& terms, std::size
                                          : SensitivityProfile{"other bins", {2 * std::uint64_t{columns}}};
   return {.name = name,
           .share = share,
-          .rounds = 2,
-          .blocks = {{.name = "sizes",
-                      .elements = columns * kColumnBins,
-                      .loss_weight = 1.0,
-                      .fraction_bits = terms.count_bits()}},
+          .blocks =
+              {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
           .profiles = {profile}};
 }
 
-ReleaseRequest of_targets(const ReleaseTerms& terms, double share) {
-  return request_of("target_sizes", terms, terms.classes, share);
+ReleaseRequest in_rounds(std::uint64_t rounds, ReleaseRequest request) {
+  request.rounds = rounds;
+  return request;
 }
 
-ReleaseRequest of_features(const ReleaseTerms& terms, double share) {
-  return request_of("feature_sizes", terms, terms.dim, share);
+// Releases "target_sizes", "target_places", "target_spreads" and the same of features: of the numbers of each column,
+// at the centers and scales that the rows have by then. Release "row_sizes": spreads of the length |p| of a row whose
+// columns are scaled, before it is scaled or clipped to C.
+namespace column_sizes_entry {
+
+ReleaseRequest target_sizes(const ReleaseTerms& terms, double share) {
+  return bins_request("target_sizes", terms, terms.classes, kColumnBins, share);
 }
 
-// Counts the bins of one row's numbers.
-void count_row(std::span<const double> numbers, std::span<const double> centers, std::int64_t unit,
-               std::span<std::int64_t> sizes) {
-  for (std::size_t column = 0; column < numbers.size(); ++column) {
-    const std::size_t bin =
-        centers.empty() ? signed_bin(numbers[column]) : distance_bin(std::abs(numbers[column] - centers[column]));
-    sizes[column * kColumnBins + bin] += unit;
-  }
+ReleaseRequest target_places(const ReleaseTerms& terms, double share) {
+  return in_rounds(terms.rounds, bins_request("target_places", terms, terms.classes, kColumnBins, share));
 }
 
-Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, bool of_features) {
+ReleaseRequest target_spreads(const ReleaseTerms& terms, double share) {
+  return bins_request("target_spreads", terms, terms.classes, kColumnBins, share);
+}
+
+ReleaseRequest feature_sizes(const ReleaseTerms& terms, double share) {
+  return bins_request("feature_sizes", terms, terms.dim, kColumnBins, share);
+}
+
+ReleaseRequest feature_places(const ReleaseTerms& terms, double share) {
+  return in_rounds(terms.rounds, bins_request("feature_places", terms, terms.dim, kColumnBins, share));
+}
+
+ReleaseRequest feature_spreads(const ReleaseTerms& terms, double share) {
+  return bins_request("feature_spreads", terms, terms.dim, kColumnBins, share);
+}
+
+ReleaseRequest row_sizes(const ReleaseTerms& terms, double share) {
+  return bins_request("row_sizes", terms, 1, kColumnBins, share);
+}
+
+// The bin of a number about the center of its column, in units of its scale.
+using BinOf = std::size_t (*)(double number, double center, double scale);
+
+std::size_t size_of(double number, double, double) {
+  return signed_bin(number);
+}
+
+std::size_t place_of(double number, double center, double scale) {
+  return place_bin((number - center) / scale);
+}
+
+std::size_t spread_of(double number, double center, double) {
+  return distance_bin(std::abs(number - center));
+}
+
+// Writes the numbers of a row of the chunk, whose features are these.
+using NumbersOf =
+    std::function<void(const RowChunk&, std::size_t row, std::span<const float> features, std::span<double> numbers)>;
+
+// Centers and scales may be empty where the bins need none.
+Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, std::size_t columns, BinOf bin_of,
+                  std::span<const double> centers, std::span<const double> scales, const NumbersOf& numbers_of) {
   Statistic statistic = empty_statistic(request);
   if (inputs.rows.is_none()) return statistic;
   const std::span<std::int64_t> sizes = statistic.block(statistic.index_of("sizes"));
   const bool is_weighed = request.blocks.front().fraction_bits > 0;
-  const Preprocessing& rows = inputs.transform.preprocessing();
-  const std::span<const double> centers = of_features ? rows.columns.center : rows.targets.center;
-  const std::size_t columns = of_features ? rows.input_dim : rows.targets.count;
+  const std::size_t width = inputs.transform.preprocessing().input_dim;
   std::vector<double> numbers(columns);
   DPREDUCE_ASSERT(sizes.size() >= columns * kColumnBins);
   for_each_feature_chunk(
@@ -105,45 +140,60 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
               !has_few_classes(chunk, row, inputs.plan.labels_per_row, inputs.plan.bad_rows, inputs.rows)) {
             continue;
           }
-          for (std::size_t column = 0; column < columns; ++column) {
-            numbers[column] = of_features ? double{features[row * columns + column]}
-                                          : target_in(slots_of(chunk.labels, chunk.labels_per_row, row), column);
-          }
+          numbers_of(chunk, row, features.subspan(row * width, width), numbers);
           const std::int64_t unit = is_weighed ? std::int64_t{inputs.rows.weight(chunk.first_row + row)} : 1;
-          count_row(numbers, centers, unit, sizes);
+          for (std::size_t column = 0; column < columns; ++column) {
+            const std::size_t bin =
+                bin_of(numbers[column], centers.empty() ? 0.0 : centers[column], scales.empty() ? 1.0 : scales[column]);
+            sizes[column * kColumnBins + bin] += unit;
+          }
         }
       },
       inputs.on_chunk);
   return statistic;
 }
 
+template <BinOf bin_of>
 Statistic targets_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  return counted(request, inputs, false);
+  const TargetColumns& targets = inputs.transform.preprocessing().targets;
+  return counted(request, inputs, targets.count, bin_of, targets.center, targets.scale,
+                 [](const RowChunk& chunk, std::size_t row, std::span<const float>, std::span<double> numbers) {
+                   for (std::size_t column = 0; column < numbers.size(); ++column) {
+                     numbers[column] = target_in(slots_of(chunk.labels, chunk.labels_per_row, row), column);
+                   }
+                 });
 }
 
+template <BinOf bin_of>
 Statistic features_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  return counted(request, inputs, true);
+  const Preprocessing& rows = inputs.transform.preprocessing();
+  return counted(request, inputs, rows.input_dim, bin_of, rows.columns.center, rows.columns.scale,
+                 [](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
+                   std::ranges::copy(features, numbers.begin());
+                 });
+}
+
+Statistic rows_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  const FeatureColumns& columns = inputs.transform.preprocessing().columns;
+  return counted(request, inputs, 1, spread_of, {}, {},
+                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
+                   double squares = 0.0;
+                   for (std::size_t a = 0; a < features.size(); ++a) {
+                     const double p = columns.scaled(a, double{features[a]});
+                     squares += p * p;
+                   }
+                   numbers.front() = std::sqrt(squares);
+                 });
 }
 
 }  // namespace column_sizes_entry
 
-// Release "residual_sizes": at a public point, sizes_b = the rows whose residual has a length |r| in bin b
-// (common/plan/column_bins.hpp), before it is clipped. So later rounds clip at what residuals have.
-//
-// Sensitivity, squared: add-remove 1, replace-one 2: a row is in one bin.
-// Persons: weighed, as counts are.
+// Release "residual_sizes": at a public point, sizes_b = the rows whose residual has a length |r| in bin b, before it
+// is clipped. So later rounds clip at what residuals have.
 namespace residual_sizes_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
-  DPREDUCE_ASSERT(share > 0.0);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
-  const SensitivityProfile profile =
-      is_add_remove ? SensitivityProfile{"one row more or less", {1}} : SensitivityProfile{"another bin", {2}};
-  return {
-      .name = "residual_sizes",
-      .share = share,
-      .blocks = {{.name = "sizes", .elements = kResidualBins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
-      .profiles = {profile}};
+  return bins_request("residual_sizes", terms, 1, kResidualBins, share);
 }
 
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
@@ -171,12 +221,46 @@ namespace statistics {
 extern constinit const StatisticEntry class_sizes{
     "class_sizes", TakenAt::kRows,    class_sizes_entry::request_of, class_sizes_entry::compute,
     cost_of_sums,  UnitForm::kWeighed};
-extern constinit const StatisticEntry target_sizes{
-    "target_sizes", TakenAt::kRows,    column_sizes_entry::of_targets, column_sizes_entry::targets_counted,
-    cost_of_sums,   UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_sizes{
-    "feature_sizes", TakenAt::kRows,    column_sizes_entry::of_features, column_sizes_entry::features_counted,
-    cost_of_sums,    UnitForm::kWeighed};
+extern constinit const StatisticEntry target_sizes{"target_sizes",
+                                                   TakenAt::kRows,
+                                                   column_sizes_entry::target_sizes,
+                                                   column_sizes_entry::targets_counted<column_sizes_entry::size_of>,
+                                                   cost_of_sums,
+                                                   UnitForm::kWeighed};
+extern constinit const StatisticEntry target_places{"target_places",
+                                                    TakenAt::kRows,
+                                                    column_sizes_entry::target_places,
+                                                    column_sizes_entry::targets_counted<column_sizes_entry::place_of>,
+                                                    cost_of_sums,
+                                                    UnitForm::kWeighed};
+extern constinit const StatisticEntry target_spreads{"target_spreads",
+                                                     TakenAt::kRows,
+                                                     column_sizes_entry::target_spreads,
+                                                     column_sizes_entry::targets_counted<column_sizes_entry::spread_of>,
+                                                     cost_of_sums,
+                                                     UnitForm::kWeighed};
+extern constinit const StatisticEntry feature_sizes{"feature_sizes",
+                                                    TakenAt::kRows,
+                                                    column_sizes_entry::feature_sizes,
+                                                    column_sizes_entry::features_counted<column_sizes_entry::size_of>,
+                                                    cost_of_sums,
+                                                    UnitForm::kWeighed};
+extern constinit const StatisticEntry feature_places{"feature_places",
+                                                     TakenAt::kRows,
+                                                     column_sizes_entry::feature_places,
+                                                     column_sizes_entry::features_counted<column_sizes_entry::place_of>,
+                                                     cost_of_sums,
+                                                     UnitForm::kWeighed};
+extern constinit const StatisticEntry feature_spreads{
+    "feature_spreads",
+    TakenAt::kRows,
+    column_sizes_entry::feature_spreads,
+    column_sizes_entry::features_counted<column_sizes_entry::spread_of>,
+    cost_of_sums,
+    UnitForm::kWeighed};
+extern constinit const StatisticEntry row_sizes{
+    "row_sizes",  TakenAt::kRows,    column_sizes_entry::row_sizes, column_sizes_entry::rows_counted,
+    cost_of_sums, UnitForm::kWeighed};
 extern constinit const StatisticEntry residual_sizes{"residual_sizes",
                                                      TakenAt::kWeights,
                                                      residual_sizes_entry::request_of,

@@ -64,6 +64,11 @@ double median_of_counts(const std::map<int, double>& counts) {
 
 TEST(ColumnRanges, ACountIsSeenFromFiveSigmasOrFromThreeNearOneThatIs) {
   EXPECT_EQ(median_of_counts({{4, 4.9}}), 0.0) << "noise alone may be so much";
+  // A run of 2, 4 or 8 has more noise: 5 sqrt(2), 10 and 5 sqrt(8) in all.
+  EXPECT_EQ(median_of_counts({{4, 3.5}, {5, 3.5}}), 0.0);
+  EXPECT_NEAR(median_of_counts({{4, 3.6}, {5, 3.6}}), 16.0, 1e-9);
+  EXPECT_EQ(median_of_counts({{4, 2.4}, {5, 2.4}, {6, 2.4}, {7, 2.4}}), 0.0);
+  EXPECT_NEAR(median_of_counts({{4, 2.6}, {5, 2.6}, {6, 2.6}, {7, 2.6}}), 32.0, 1e-9);
   EXPECT_EQ(median_of_counts({{4, 5.1}}), 12.0);
   EXPECT_EQ(median_of_counts({{4, -9.0}}), 0.0);
   // Beside a sure one of 6, one of 4 that is near moves the median, either way; one that is far or small does not.
@@ -78,6 +83,38 @@ TEST(ColumnRanges, ACountIsSeenFromFiveSigmasOrFromThreeNearOneThatIs) {
   EXPECT_EQ(median_of_counts({{4, 6.0}, {3, 2.9}}), 12.0);
   // What is believed makes what is near it believed in turn.
   EXPECT_NEAR(median_of_counts({{4, 6.0}, {7, 4.0}, {10, 4.0}}), 64.0 + 64.0 * 1.0 / 4.0, 1e-9);
+}
+
+// The median of `values` as it is found beside that noise.
+double median_found(const std::vector<double>& values, double sigma) {
+  ColumnWindows windows = windows_about(column_medians(sizes_of(values, signed_bin, sigma)));
+  for (unsigned round = 2; round < 5; ++round) {
+    std::vector<double> places = values;
+    for (double& place : places) place = (place - windows.centers.front()) / windows.halves.front();
+    windows = narrowed(std::move(windows), sizes_of(places, place_bin, sigma, round));
+  }
+  return windows.medians.front();
+}
+
+TEST(ColumnRanges, MediansOfNumbersFarFromZeroAreFoundCloselyWhateverTheyVaryBy) {
+  std::mt19937 engine(4);
+  std::normal_distribution<double> normal;
+  for (const double offset : {0.0, 1.0, -3.0, 30.0, 300.0, 1024.0, -3000.0, 1e6}) {
+    std::vector<double> values;
+    for (int row = 0; row < 10000; ++row) values.push_back(offset + normal(engine));
+    for (unsigned trial = 0; trial < 5; ++trial) EXPECT_NEAR(median_found(values, 60.0), offset, 0.7);
+  }
+}
+
+TEST(ColumnRanges, WithoutNumbersWindowsStayAsTheyAre) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const ColumnWindows before = windows_about({5.0});
+    const ColumnWindows after = narrowed(before, sizes_of({}, place_bin, 40.0, seed));
+    EXPECT_EQ(after.medians, before.medians);
+    EXPECT_EQ(after.centers, before.centers);
+    EXPECT_EQ(after.halves, before.halves);
+  }
+  EXPECT_GT(windows_about({0.0}).halves.front(), 0.0);
 }
 
 // The end of the first bin behind which at most 2 in 100 lie.

@@ -31,6 +31,22 @@ TEST(ColumnBins, RiseWithTheNumberAndTakeAnyNumber) {
   EXPECT_EQ(signed_bin(std::numeric_limits<double>::denorm_min()), signed_bin(0.0));
 }
 
+TEST(ColumnBins, PlacesAreEqualPartsOfTheWindowAndWhatLiesBesideIt) {
+  EXPECT_EQ(place_bin(-kInf), 0U);
+  EXPECT_EQ(place_bin(-1.0 - 1e-12), 0U);
+  EXPECT_EQ(place_bin(std::numeric_limits<double>::quiet_NaN()), 0U);
+  EXPECT_EQ(place_bin(-1.0), 1U);
+  EXPECT_EQ(place_bin(std::nextafter(1.0, 0.0)), kColumnBins - 2);
+  EXPECT_EQ(place_bin(1.0), kColumnBins - 1);
+  EXPECT_EQ(place_bin(kInf), kColumnBins - 1);
+  for (const double value : {-1.0, -0.7, -1e-9, 0.0, 0.3, 0.999}) {
+    const auto [low, high] = edges_of_place(place_bin(value));
+    EXPECT_LE(low, value + 1e-12);
+    EXPECT_GE(high, value - 1e-12);
+    EXPECT_NEAR(high - low, 2.0 / 241.0, 1e-12);
+  }
+}
+
 TEST(ColumnBins, DistancesLieBelowTheEndOfTheirBinAndAboveThatOfTheBinBefore) {
   for (const double distance : {1.0, 1.3, 1.4142, 1.4143, 1.9999, 2.0, 1e-7, 12345.0}) {
     const std::size_t bin = distance_bin(distance);
