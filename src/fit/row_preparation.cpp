@@ -47,7 +47,7 @@ constexpr std::uint64_t kPlaceRounds = 3;
 constexpr const char* kRowSizes = "row_sizes";
 
 bool finds_target_range(const FitOptions& options) {
-  return options.data.has_targets() && options.data.target_range.empty() && method_entry(options.method).trains;
+  return options.data.has_targets() && options.data.target_range.empty() && options.is_of_training_rows();
 }
 
 bool selects_before_method(const FitOptions& options) {

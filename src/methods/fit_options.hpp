@@ -153,6 +153,8 @@ struct FitOptions {
   EvaluationOptions evaluation{};
   std::vector<StatisticKind> statistics{};  ///< empty: a fit
   bool operator==(const FitOptions&) const = default;
+  /// Returns whether it trains on its rows or releases sums of them, and does not test a model by them.
+  bool is_of_training_rows() const { return evaluation.models.empty(); }
 };
 
 DPREDUCE_ARCHIVE(FitOptions, data, rows, method, privacy, output, machine, silos, evaluation, statistics)

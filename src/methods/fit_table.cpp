@@ -43,7 +43,7 @@ std::vector<std::string> read_class_groups(const std::string& path) {
 
 void declare_data(OptionTable& table, FitOptions& options) {
   DataOptions& data = options.data;
-  declare_training_rows(table, data, true);
+  declare_training_rows(table, data);
   table
       .files("--train-weight", data.train.weight,
              "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
@@ -329,7 +329,8 @@ void declare_fit(OptionTable& table, FitOptions& options) {
 }
 
 void declare_release(OptionTable& table, FitOptions& options) {
-  declare_training_rows(table, options.data, false);
+  declare_training_rows(table, options.data);
+  declare_target_range(table, options.data);
   declare_public_rows(table, options.data, "");
   declare_labels(table, options.data);
   declare_rows(table, options.rows);

@@ -65,7 +65,7 @@ inline constexpr const char* kTestTargets = "--test-targets";
 void declare_persons(OptionTable& table, DataOptions& data, const std::string& name);
 
 /// The files of training rows, and whose they are.
-void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets);
+void declare_training_rows(OptionTable& table, DataOptions& data);
 
 /// The files of public rows; `also` goes on with the help's sentence.
 void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also);

@@ -8,11 +8,32 @@
 #include "methods/class_balance.hpp"
 #include "methods/least_squares_terms.hpp"
 #include "methods/registry.hpp"
+#include "methods/target_regression.hpp"
 
 namespace dpreduce {
 namespace {
 
 // One release, or two, of those that methods make: what is together in one pass is one release of theirs.
+// Rows with numbers: the Gram matrix holds them.
+class TargetReleaseMethod : public TrainingMethod {
+ public:
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override { return {target_gram_request(terms, 1.0)}; }
+
+  nlohmann::json settings() const override {
+    nlohmann::json settings = row_shares();
+    settings["statistics"] = {to_string(StatisticKind::kGram)};
+    return settings;
+  }
+
+  LinearScores train(TrainingRun& run) const override {
+    set_rows_with_targets(run);
+    run.release("gram");
+    run.end_phase("sums");
+    const std::size_t targets = run.rows().classes();
+    return {std::vector<double>(targets * run.rows().preprocessing().dim()), std::vector<double>(targets)};
+  }
+};
+
 class ReleaseMethod : public TrainingMethod {
  public:
   explicit ReleaseMethod(const FitOptions& options)
@@ -95,14 +116,22 @@ class ReleaseMethod : public TrainingMethod {
   double alpha_;
 };
 
+std::unique_ptr<TrainingMethod> make_release(const FitOptions& options) {
+  if (!options.data.has_targets()) return std::make_unique<ReleaseMethod>(options);
+  if (options.statistics != std::vector{StatisticKind::kGram}) {
+    throw UsageError("--targets: their statistics are gram alone, which holds rows and targets; name no other");
+  }
+  return std::make_unique<TargetReleaseMethod>();
+}
+
 }  // namespace
 
 const MethodEntry& release_method() {
   static const MethodEntry entry{
       .name = "release",
       .help = "statistics for refits",
-      .takes = {{"--gram-share"}, {"--center moments"}},
-      .make = make_of<ReleaseMethod>,
+      .takes = {{"--gram-share"}, {"--center moments"}, {"--targets"}},
+      .make = make_release,
       .reads_rows_once = [](const FitOptions&) { return false; },
       .trains = false,
   };

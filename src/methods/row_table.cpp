@@ -107,7 +107,7 @@ void declare_persons(OptionTable& table, DataOptions& data, const std::string& n
       .typed("B");
 }
 
-void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targets) {
+void declare_training_rows(OptionTable& table, DataOptions& data) {
   table
       .files("--train-x", data.train.x,
              "features, .npy, .npz, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
@@ -121,12 +121,10 @@ void declare_training_rows(OptionTable& table, DataOptions& data, bool has_targe
       .required()
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);
-  if (has_targets) {
-    declare_targets(table, data.train, kTargets,
-                    "numbers to predict, in the place of labels: n or n x m floats or integers")
-        .of_own_rows()
-        .of_command_alone(SaidBy::kParty);
-  }
+  declare_targets(table, data.train, kTargets,
+                  "numbers to predict, in the place of labels: n or n x m floats or integers")
+      .of_own_rows()
+      .of_command_alone(SaidBy::kParty);
   declare_persons(table, data, data.train.option("person"));
 }
 

@@ -35,23 +35,15 @@ constexpr std::uint64_t kTargetRounds = 6;
 constexpr double kShareClipped = 0.05;
 constexpr double kSigmasOfSizes = 2.0;
 
-// What both methods release first, and how rows are meanwhile.
-ReleaseRequest gram_request(ReleaseTerms terms, double share) {
-  terms.dim += 1 + terms.classes;
-  return registered_statistic("gram").request(terms, share);
-}
-
 // The release, as a system at the coordinator; rows are then of features and a constant. Collective.
 std::optional<TargetRidge> released_system(TrainingRun& run) {
-  run.rows().set_intercept(kConstantShare);
-  TargetColumns targets = run.rows().preprocessing().targets;
-  targets.share = kTargetShare;
-  run.rows().set_targets(targets);
+  set_rows_with_targets(run);
   const Release release = run.release("gram");
   std::optional<TargetRidge> system;
   run.ranks().together([&] {
     if (run.ranks().is_coordinator()) system.emplace(release.block("gram"), run.rows().preprocessing());
   });
+  TargetColumns targets = run.rows().preprocessing().targets;
   targets.share = 0.0;
   run.rows().set_targets(std::move(targets));
   run.end_phase("gram");
@@ -73,9 +65,9 @@ LinearScores scores_of(TrainingRun& run, std::vector<double> weights) {
 
 class TargetLeastSquaresMethod : public TrainingMethod {
  public:
-  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override { return {gram_request(terms, 1.0)}; }
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override { return {target_gram_request(terms, 1.0)}; }
 
-  nlohmann::json settings() const override { return {{"target_share", kTargetShare}, {"intercept", kConstantShare}}; }
+  nlohmann::json settings() const override { return row_shares(); }
 
   LinearScores train(TrainingRun& run) const override {
     const std::optional<TargetRidge> system = released_system(run);
@@ -108,7 +100,7 @@ class TargetRoundsMethod : public TrainingMethod {
         gram_share_(options.method.gram_share.value_or(kGramShareOfRounds)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
-    std::vector<ReleaseRequest> own{gram_request(terms, gram_share_)};
+    std::vector<ReleaseRequest> own{target_gram_request(terms, gram_share_)};
     const double rest = 1.0 - gram_share_;
     ++terms.dim;
     own.push_back(registered_statistic("residual_sizes").request(terms, rest * kSizesShareOfRest));
@@ -118,11 +110,9 @@ class TargetRoundsMethod : public TrainingMethod {
   }
 
   nlohmann::json settings() const override {
-    return {{"target_share", kTargetShare},
-            {"intercept", kConstantShare},
-            {"rounds", rounds_},
-            {"loss", to_string(Loss::kSquare)},
-            {"gram_share", gram_share_}};
+    nlohmann::json settings = row_shares();
+    settings.update({{"rounds", rounds_}, {"loss", to_string(Loss::kSquare)}, {"gram_share", gram_share_}});
+    return settings;
   }
 
   std::optional<Loss> loss() const override { return Loss::kSquare; }
@@ -170,6 +160,22 @@ class TargetRoundsMethod : public TrainingMethod {
 };
 
 }  // namespace
+
+ReleaseRequest target_gram_request(ReleaseTerms terms, double share) {
+  terms.dim += 1 + terms.classes;
+  return registered_statistic("gram").request(terms, share);
+}
+
+void set_rows_with_targets(TrainingRun& run) {
+  run.rows().set_intercept(kConstantShare);
+  TargetColumns targets = run.rows().preprocessing().targets;
+  targets.share = kTargetShare;
+  run.rows().set_targets(std::move(targets));
+}
+
+nlohmann::json row_shares() {
+  return {{"target_share", kTargetShare}, {"intercept", kConstantShare}};
+}
 
 std::unique_ptr<TrainingMethod> make_target_least_squares(const FitOptions&) {
   return std::make_unique<TargetLeastSquaresMethod>();

@@ -20,19 +20,6 @@ Indices all_below(std::size_t count) {
   return all;
 }
 
-void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what) {
-  for (std::size_t place = 0; place < indices.size(); ++place) {
-    if (indices[place] >= count) {
-      throw UsageError(
-          fmt::format("{} {}: there are {} {}, from 0 to {}", option, indices[place], count, of_what, count - 1));
-    }
-    if (place > 0 && indices[place] <= indices[place - 1]) {
-      throw UsageError(fmt::format("{}: name each once, in rising order; {} follows {}", option, indices[place],
-                                   indices[place - 1]));
-    }
-  }
-}
-
 ReleasedBlock picked(const ReleasedBlock& block, const Indices& rows, const Indices& columns, std::size_t width) {
   std::vector<std::int64_t> values;
   values.reserve(rows.size() * columns.size());
@@ -51,7 +38,28 @@ std::int64_t plus_weighed(std::int64_t sum, double weight, std::int64_t value) {
   return sum + (weight == 1.0 ? value : std::llround(weighed));
 }
 
-// The rows and columns of a triangle at those indices, ascending.
+// At least 1.
+double sum_of(const ReleasedBlock& counts) {
+  double sum = 0.0;
+  for (const std::int64_t own : counts.values()) sum += static_cast<double>(own);
+  return std::max(sum, 1.0);
+}
+
+}  // namespace
+
+void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what) {
+  for (std::size_t place = 0; place < indices.size(); ++place) {
+    if (indices[place] >= count) {
+      throw UsageError(
+          fmt::format("{} {}: there are {} {}, from 0 to {}", option, indices[place], count, of_what, count - 1));
+    }
+    if (place > 0 && indices[place] <= indices[place - 1]) {
+      throw UsageError(fmt::format("{}: name each once, in rising order; {} follows {}", option, indices[place],
+                                   indices[place - 1]));
+    }
+  }
+}
+
 std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle, const Indices& kept,
                                           std::size_t dim) {
   std::vector<std::int64_t> values;
@@ -63,14 +71,12 @@ std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle
   return values;
 }
 
-// At least 1.
-double sum_of(const ReleasedBlock& counts) {
-  double sum = 0.0;
-  for (const std::int64_t own : counts.values()) sum += static_cast<double>(own);
-  return std::max(sum, 1.0);
+Lattice part_of(const Lattice& whole, std::size_t columns) {
+  if (columns == whole.dim) return whole;
+  Lattice part{1.0, columns};
+  part.clip_norm = part.scale() / whole.scale();
+  return part;
 }
-
-}  // namespace
 
 ChosenStatistics::ChosenStatistics(const KeptStatistics& statistics, const RefitOptions& options)
     : statistics_(statistics), options_(options) {
@@ -103,11 +109,7 @@ Indices ChosenStatistics::columns() const {
 }
 
 Lattice ChosenStatistics::lattice_of(std::size_t columns) const {
-  const Lattice whole = statistics_.lattice();
-  if (columns == whole.dim) return whole;
-  Lattice part{1.0, columns};
-  part.clip_norm = part.scale() / whole.scale();
-  return part;
+  return part_of(statistics_.lattice(), columns);
 }
 
 double ChosenStatistics::weight(std::size_t place) const {

@@ -83,6 +83,13 @@ class ChosenStatistics {
   Indices features_;
 };
 
+/// The rows and columns of a d x d matrix's upper triangle at those indices, ascending.
+std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle, const Indices& kept, std::size_t dim);
+/// Throws UsageError, naming the option, unless they ascend and are below `count`.
+void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what);
+/// A lattice of so many columns with the scale of `whole`.
+Lattice part_of(const Lattice& whole, std::size_t columns);
+
 /// The seed of simulated noise, a function of what was released.
 std::uint64_t seed_of(const KeptStatistics& statistics);
 

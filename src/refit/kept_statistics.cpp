@@ -78,7 +78,8 @@ void require_same(bool is_same, std::string_view what) {
 bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
   const auto constants = [](const Preprocessing& rows) {
     return std::tie(rows.input_dim, rows.pool, rows.normalize, rows.clip_norm, rows.center, rows.intercept,
-                    rows.projection, rows.selected, rows.center_factor, rows.columns.center, rows.columns.scale);
+                    rows.projection, rows.selected, rows.center_factor, rows.columns.center, rows.columns.scale,
+                    rows.targets.center, rows.targets.scale, rows.targets.share);
   };
   return constants(one) == constants(other);
 }
@@ -133,6 +134,9 @@ std::map<std::string, std::string> metadata_of(const KeptStatistics& statistics)
   metadata["scale"] = fmt::format("{}", statistics.lattice().scale());
   metadata["lattice_norm"] = fmt::format("{}", kLatticeNorm);
   metadata["intercept"] = fmt::format("{}", statistics.of_rows.preprocessing.intercept);
+  if (const TargetColumns& targets = statistics.of_rows.preprocessing.targets; targets.count > 0) {
+    metadata["target_share"] = fmt::format("{}", targets.share);
+  }
   metadata["most_labels"] = fmt::format("{}", statistics.most_labels);
   metadata["settings"] = json_text(statistics.settings);
   metadata["sigma"] = json_text(sigma);
@@ -159,6 +163,8 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
   KeptStatistics statistics{.of_rows = reader.read_parts()};
   Preprocessing& rows = statistics.of_rows.preprocessing;
   rows.intercept = reader.number<double>("intercept");
+  const bool has_targets = rows.targets.count > 0;
+  if (has_targets) rows.targets.share = reader.number<double>("target_share");
   statistics.most_labels = reader.number<std::size_t>("most_labels");
   if (statistics.most_labels == 0) reader.fail("most_labels is 0");
   statistics.settings = parse_json(reader.text("settings"));
@@ -171,13 +177,17 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
   } catch (const UsageError& error) {
     throw BadInput(fmt::format("{}: {}{}", source, error.what(), kIsOfDpreduce));
   }
-  if (statistics.of_rows.classes < 2 || statistics.of_rows.classes > kMostFeatures)
+  if (statistics.of_rows.classes < (has_targets ? 1U : 2U) || statistics.of_rows.classes > kMostFeatures)
     reader.fail("classes is out of range");
   if (reader.number<std::int64_t>("lattice_norm") != kLatticeNorm ||
       reader.number<double>("scale") != statistics.lattice().scale()) {
     reader.fail("its sums are on another lattice");
   }
   statistics.blocks = read_blocks(reader, statistics);
+  const bool is_gram_alone = statistics.blocks.size() == 1 && statistics.has("gram");
+  if (has_targets && !(is_gram_alone && rows.targets.share > 0.0 && rows.intercept > 0.0)) {
+    reader.fail("of rows with numbers there is one Gram matrix, with an intercept and a share of targets");
+  }
   reader.require_all_taken();
   return statistics;
 }

@@ -8,7 +8,10 @@
 //     class_counts [K]                   rows of each class
 //     class_grams [K, d (d + 1) / 2]     sum q q^T over the rows of each class
 //
-// Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), most_labels, settings (JSON,
+// Of rows with m numbers there is a gram alone; these are the last m of d entries.
+//
+// Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), target_share where
+// rows have numbers (b: every row is then (sqrt(1 - b) u, sqrt(b) C y')), most_labels, settings (JSON,
 // of the method that released), sigma (JSON {block: s}): an entry has noise round(N(0, s^2)), of gram and class_grams
 // beside the diagonal round(N(0, s^2 / 2)); from silos that share the noise s is that of all shares together. Bytes are
 // a function of the release alone.

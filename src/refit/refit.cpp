@@ -18,6 +18,7 @@
 #include "common/base/option_table.hpp"
 #include "common/ranks/communicator.hpp"
 #include "evaluate/estimates.hpp"
+#include "refit/target_refit.hpp"
 
 namespace dpreduce {
 namespace {
@@ -156,6 +157,7 @@ std::optional<double> threshold_of(const KeptStatistics& statistics, const Refit
 }  // namespace
 
 Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
+  if (statistics.of_rows.preprocessing.targets.count > 0) return refit_targets(statistics, options);
   require_consistent(statistics, options);
   const ChosenStatistics asked(statistics, options);
   RidgeTaken taken;
@@ -206,10 +208,12 @@ std::string why(const LinearIntervals& intervals, std::size_t dim) {
   return fmt::format("kappa {:.3g} is at most {}: the noise is small beside the spectrum", intervals.kappa, most);
 }
 
-// Estimates and ends of the intervals of class `c`, for the rows from `first` to `end` of those that they are about.
-nlohmann::json of_class(const LinearIntervals& intervals, std::size_t c, std::size_t classes, std::size_t first,
-                        std::size_t end, double quantile) {
-  nlohmann::json own{{"class", c}};
+// Estimates and ends of the intervals of class or target `c`, for the rows from `first` to `end`.
+nlohmann::json of_class(const LinearIntervals& intervals, const IntervalShape& shape, std::size_t c, std::size_t first,
+                        std::size_t end) {
+  const double quantile = two_sided_quantile(shape.level);
+  const std::size_t classes = intervals.classes;
+  nlohmann::json own{{shape.of, c}};
   const auto add = [&](nlohmann::json& into, const std::vector<double>& deviations) {
     for (std::size_t row = first; row < end; ++row) {
       const std::size_t e = row * classes + c;
@@ -225,11 +229,40 @@ nlohmann::json of_class(const LinearIntervals& intervals, std::size_t c, std::si
 
 }  // namespace
 
+nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape) {
+  nlohmann::json told{{"kind", to_string(intervals.kind)},
+                      {"kappa", intervals.kappa},
+                      {"why", why(intervals, shape.columns)},
+                      {"level", shape.level},
+                      {"chosen", shape.are_chosen},
+                      {"weights", nlohmann::json::array()},
+                      {"predictions", nlohmann::json::array()}};
+  if (shape.are_chosen) {
+    told["note"] = "ridge or features were chosen by looking at these statistics: intervals do not know of that choice";
+  }
+  if (!intervals.population_deviations.empty()) told["population_assumes"] = kOneVariance;
+  const std::size_t rows = intervals.classes == 0 ? 0 : intervals.estimates.size() / intervals.classes;
+  for (std::size_t c = 0; c < intervals.classes; ++c) {
+    told["weights"].push_back(of_class(intervals, shape, c, 0, shape.columns));
+    if (rows > shape.columns) told["predictions"].push_back(of_class(intervals, shape, c, shape.columns, rows));
+  }
+  return told;
+}
+
+void add_promise(nlohmann::json& told, const KeptStatistics& statistics) {
+  told["private"] = statistics.of_rows.privacy.has_value();
+  const Forfeits& forfeits = statistics.of_rows.forfeits;
+  if (!forfeits.empty()) told["forfeited_by"] = forfeits_json<nlohmann::json>(forfeits);
+}
+
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows) {
   require_option_between("--level", level, 0.5, 0.999999);
   if (options.components > 0 || !options.class_weights.empty()) {
     throw UsageError("--intervals goes without --pca and --weights");
+  }
+  if (statistics.of_rows.preprocessing.targets.count > 0) {
+    return target_intervals_json(statistics, options, ridge, level, rows);
   }
   const ChosenStatistics asked(statistics, options);
   const Indices columns = asked.columns();
@@ -265,39 +298,17 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   const Lattice lattice = asked.lattice_of(columns.size());
   const LinearIntervals intervals =
       linear_intervals(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, terms);
-  nlohmann::json told{{"kind", to_string(intervals.kind)},
-                      {"kappa", intervals.kappa},
-                      {"why", why(intervals, columns.size())},
-                      {"level", level},
-                      {"ridge", ridge},
-                      {"features", asked.features()},
-                      {"has_bias", asked.has_intercept()},
-                      {"chosen", options.chooses()},
-                      {"weights", nlohmann::json::array()},
-                      {"predictions", nlohmann::json::array()},
-                      {"private", statistics.of_rows.privacy.has_value()}};
-  if (const Forfeits& forfeits = statistics.of_rows.forfeits; !forfeits.empty()) {
-    told["forfeited_by"] = forfeits_json<nlohmann::json>(forfeits);
-  }
-  if (options.chooses()) {
-    told["note"] = "ridge or features were chosen by looking at these statistics: intervals do not know of that choice";
-  }
-  if (intervals.kind == IntervalKind::kNone) {
-    if (!count) return told;
+  nlohmann::json told = interval_json(
+      intervals, {.level = level, .columns = columns.size(), .of = "class", .are_chosen = options.chooses()});
+  told["ridge"] = ridge;
+  told["features"] = asked.features();
+  told["has_bias"] = asked.has_intercept();
+  add_promise(told, statistics);
+  if (intervals.kind == IntervalKind::kNone && count) {
     told["prediction_noise"] = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice,
                                           {&ridge, 1}, {.count = *count}, seed_of(statistics))
                                    .front()
                                    .noise;
-    return told;
-  }
-  if (!intervals.population_deviations.empty()) told["population_assumes"] = kOneVariance;
-  const double quantile = two_sided_quantile(level);
-  const std::size_t classes = asked.classes().size();
-  for (std::size_t c = 0; c < classes; ++c) {
-    told["weights"].push_back(of_class(intervals, c, classes, 0, columns.size(), quantile));
-    if (predicted == 0) continue;
-    told["predictions"].push_back(
-        of_class(intervals, c, classes, columns.size(), columns.size() + predicted, quantile));
   }
   return told;
 }

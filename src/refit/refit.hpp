@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "aggregator/solvers/ridge_path.hpp"
+#include "aggregator/solvers/weight_intervals.hpp"
 #include "common/model/classifier.hpp"
 #include "refit/chosen_statistics.hpp"
 #include "refit/kept_statistics.hpp"
@@ -32,6 +33,18 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 /// .5 to .999999, no class is weighed and no components are asked for.
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
+
+/// What intervals are about, and how many of them are of weights.
+struct IntervalShape {
+  double level;
+  std::size_t columns;  ///< the first ones are of weights, the others of predictions
+  const char* of;       ///< "class" or "target"
+  bool are_chosen;      ///< RefitOptions::chooses
+};
+/// Kind, kappa, reason, and where there are intervals weights and predictions with them.
+nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape);
+/// Adds whether the statistics are private, and why not.
+void add_promise(nlohmann::json& told, const KeptStatistics& statistics);
 
 /// Bytes at most that intervals_json() and its text take, of so many rows, the rows among them.
 std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows);

@@ -179,9 +179,20 @@ constexpr double kExactRidge = 0.01;
 
 }  // namespace
 
-TargetRidge::TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows)
-    : dim_(rows.dim() + 1),
-      targets_(rows.targets.count),
+namespace {
+
+// `chosen`, or all places from `first` on.
+std::vector<std::size_t> places_from(std::size_t first, std::size_t count, std::span<const std::size_t> chosen) {
+  std::vector<std::size_t> places(chosen.empty() ? count : chosen.size());
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = first + (chosen.empty() ? i : chosen[i]);
+  return places;
+}
+
+}  // namespace
+
+TargetRidge::TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows, const TargetChoice& choice)
+    : dim_((choice.features.empty() ? rows.dim() : choice.features.size()) + 1),
+      targets_(choice.targets.empty() ? rows.targets.count : choice.targets.size()),
       share_(rows.targets.share),
       clip_norm_(rows.clip_norm),
       constant_(std::sqrt((1.0 - share_) * rows.intercept) * rows.clip_norm) {
@@ -190,32 +201,49 @@ TargetRidge::TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows)
   const std::size_t width = lattice.dim;
   const std::vector<double> matrix = gram_in_units(gram, lattice);
   const double sigma = gram.sigma() / (lattice.scale() * lattice.scale());
-  const std::size_t constant = dim_ - 1;
-  for (std::size_t i = 0; i < dim_; ++i) sums_.push_back(matrix[i * width + constant]);
-  count_ = std::max(sums_[constant], sigma > 0.0 ? kLeastRowsInSigmas * sigma : constant_ * constant_);
+  std::vector<std::size_t> columns = places_from(0, rows.dim(), choice.features);
+  const std::size_t constant = rows.dim();
+  columns.push_back(constant);
+  const auto entry = [&](std::size_t one, std::size_t other) {
+    return matrix[std::min(one, other) * width + std::max(one, other)];
+  };
+  for (const std::size_t i : columns) sums_.push_back(entry(i, constant));
+  count_ = std::max(sums_.back(), sigma > 0.0 ? kLeastRowsInSigmas * sigma : constant_ * constant_);
   largest_start_ = std::sqrt(share_) * clip_norm_ / constant_;
-  for (std::size_t t = dim_; t < width; ++t) {
-    for (std::size_t i = 0; i < dim_; ++i) right_.push_back(matrix[i * width + t]);
+  for (const std::size_t t : places_from(constant + 1, rows.targets.count, choice.targets)) {
+    for (const std::size_t i : columns) right_.push_back(entry(i, t));
   }
-  std::vector<double> of_rows(dim_ * dim_);
-  for (std::size_t i = 0; i < dim_; ++i) std::copy_n(&matrix[i * width], dim_, &of_rows[i * dim_]);
+  std::vector<double> of_rows;
+  for (const std::size_t i : columns) {
+    for (const std::size_t j : columns) of_rows.push_back(entry(i, j));
+  }
   const double one_row = clip_norm_ * clip_norm_;
   if (sigma == 0.0) {
     exact_ = std::move(of_rows);
-    ridge_ = kExactRidge * one_row;
+    ridge_ = choice.ridge.value_or(kExactRidge * one_row);
     return;
   }
   spectrum_.emplace(std::move(of_rows), sigma);
-  ridge_ = kTargetRidgeInRadii * spectrum_->noise_radius() + one_row;
+  ridge_ = choice.ridge.value_or(kTargetRidgeInRadii * spectrum_->noise_radius() + one_row);
+}
+
+double TargetRidge::unit() const {
+  return std::sqrt((1.0 - share_) / share_) / clip_norm_;
+}
+
+std::vector<double> TargetRidge::starts() const {
+  std::vector<double> starts;
+  for (std::size_t t = 0; t < targets_; ++t) {
+    starts.push_back(std::clamp(right_[(t + 1) * dim_ - 1] / count_, -largest_start_, largest_start_));
+  }
+  return starts;
 }
 
 std::vector<double> TargetRidge::solution() const {
   std::vector<double> weights = right_;
-  std::vector<double> starts;
+  const std::vector<double> starts = this->starts();
   for (std::size_t t = 0; t < targets_; ++t) {
-    double* row = &weights[t * dim_];
-    starts.push_back(std::clamp(row[dim_ - 1] / count_, -largest_start_, largest_start_));
-    for (std::size_t i = 0; i < dim_; ++i) row[i] -= starts[t] * sums_[i];
+    for (std::size_t i = 0; i < dim_; ++i) weights[t * dim_ + i] -= starts[t] * sums_[i];
   }
   solve(weights);
   for (std::size_t t = 0; t < targets_; ++t) weights[(t + 1) * dim_ - 1] += (1.0 - share_) * starts[t];

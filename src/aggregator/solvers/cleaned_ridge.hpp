@@ -70,14 +70,27 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
 // the matrix, with noise that is symmetric and exactly known. Where M_kk, the number of rows times the constant's
 // square, is less than 3 s, it is taken to be that. Post-processing of release "gram". Source: [wang2018].
 
+/// What a regression is of; the default is all, with the ridge above.
+struct TargetChoice {
+  std::vector<std::size_t> features{};  ///< ascending; empty: all
+  std::vector<std::size_t> targets{};   ///< likewise
+  std::optional<double> ridge{};        ///< R, in units of feature^2
+};
+
 class TargetRidge {
  public:
   /// `rows` are those of the release: with an intercept, and targets in the row. Preconditions (asserted): the block is
-  /// their Gram matrix's upper triangle. Errors: as GramSpectrum.
-  TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows);
+  /// their Gram matrix's upper triangle; the choice names what is there. Errors: as GramSpectrum.
+  TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows, const TargetChoice& choice = {});
 
   /// The regression of y' on u, m x (d + 1).
   std::vector<double> solution() const;
+
+  double ridge() const { return ridge_; }
+  /// sqrt((1 - b) / b) / C: weights of y' on u for each of z's target on z's row.
+  double unit() const;
+  /// M_yk / M_kk of each target, as far as y' can be.
+  std::vector<double> starts() const;
 
   /// rows <- rows (sum u u^T + ridge)^-1, m x (d + 1): a gradient's Newton step.
   void solve(std::span<double> rows) const;
@@ -86,8 +99,8 @@ class TargetRidge {
   double rows() const { return count_ / (constant_ * constant_); }
 
  private:
-  std::size_t dim_;                       // d + 1
-  std::size_t targets_;                   // m
+  std::size_t dim_;                       // d + 1, of those that were chosen
+  std::size_t targets_;                   // m, likewise
   double share_;                          // b
   double clip_norm_;                      // C
   double constant_;                       // of z

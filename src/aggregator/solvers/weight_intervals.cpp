@@ -64,7 +64,7 @@ class NoisedRegression {
   LinearIntervals intervals() {
     invert();
     const std::vector<double> solved = less_bias(product(terms_.rows, inverse_, dim_));  // u
-    LinearIntervals result{.kind = IntervalKind::kFormula, .kappa = kappa_};
+    LinearIntervals result{.kind = IntervalKind::kFormula, .kappa = kappa_, .classes = classes()};
     result.estimates = inner_products(terms_.rows, weights_, dim_);
     const std::vector<double> along = inner_products(solved, weights_, dim_);
     const double v = gram_noise_ * gram_noise_ / 2.0;

@@ -53,6 +53,7 @@ struct IntervalTerms {
 struct LinearIntervals {
   IntervalKind kind = IntervalKind::kNone;
   double kappa = 0.0;
+  std::size_t classes = 0;  ///< K; 0 without intervals
   std::vector<double> estimates{};
   std::vector<double> deviations{};             ///< about the estimate without noise on these rows
   std::vector<double> population_deviations{};  ///< empty where there are no squared targets

@@ -1,0 +1,221 @@
+#include "refit/target_refit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "aggregator/solvers/cleaned_ridge.hpp"
+#include "aggregator/solvers/least_squares.hpp"
+#include "aggregator/solvers/weight_intervals.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+Indices all_or(const Indices& chosen, std::size_t count) {
+  if (!chosen.empty()) return chosen;
+  Indices all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+// What is asked for, in the entries of a released row: features, a constant, targets.
+struct AskedTargets {
+  AskedTargets(const KeptStatistics& statistics, const RefitOptions& options)
+      : rows(statistics.of_rows.preprocessing),
+        gram(statistics.block("gram")),
+        features(all_or(options.features, rows.dim())),
+        targets(all_or(options.classes, rows.targets.count)),
+        ridge(gram, rows, {.features = features, .targets = targets, .ridge = options.lambda}) {}
+
+  std::size_t place_of_constant() const { return rows.dim(); }
+  Indices columns() const {
+    Indices columns = features;
+    columns.push_back(place_of_constant());
+    return columns;
+  }
+  std::int64_t entry(std::size_t one, std::size_t other) const {
+    const auto [row, column] = std::minmax(one, other);
+    return gram.values()[triangle_row(row, rows.output_dim()) + column - row];
+  }
+
+  const Preprocessing& rows;
+  const ReleasedBlock& gram;
+  Indices features;
+  Indices targets;
+  TargetRidge ridge;
+};
+
+void require_of_numbers(const KeptStatistics& statistics, const RefitOptions& options) {
+  const bool has_others = options.method != RefitMethod::kLs || options.chooses_ridge || options.alpha ||
+                          options.select > 0 || options.components > 0 || !options.class_weights.empty() ||
+                          options.metric != Metric::kCosine;
+  if (has_others) {
+    throw UsageError(
+        "refit of rows with numbers: --method ls with --lambda, --features and --classes-kept (which names targets) "
+        "alone; leave the other options out");
+  }
+  if (options.lambda && !(*options.lambda > 0.0 && std::isfinite(*options.lambda))) {
+    throw UsageError("--lambda: must be above 0");
+  }
+  const Preprocessing& rows = statistics.of_rows.preprocessing;
+  require_indices("--features", options.features, rows.dim(), "features of prepared rows");
+  require_indices("--classes-kept", options.classes, rows.targets.count, "targets");
+}
+
+TargetColumns picked(const TargetColumns& all, const Indices& targets) {
+  TargetColumns own{.count = targets.size(), .center = {}, .scale = {}};
+  for (const std::size_t target : targets) {
+    own.center.push_back(all.center[target]);
+    own.scale.push_back(all.scale[target]);
+  }
+  return own;
+}
+
+// Gram matrix and sums of the chosen columns as weight_intervals.hpp takes them, targets less their noised mean.
+Release release_of(const AskedTargets& asked, double scale) {
+  const Indices columns = asked.columns();
+  const std::size_t constant = asked.place_of_constant();
+  const std::vector<double> starts = asked.ridge.starts();
+  std::vector<std::int64_t> sums;
+  double most = 0.0;
+  for (std::size_t t = 0; t < asked.targets.size(); ++t) {
+    const std::size_t target = constant + 1 + asked.targets[t];
+    for (const std::size_t column : columns) {
+      const double own = static_cast<double>(asked.entry(column, target)) -
+                         starts[t] * static_cast<double>(asked.entry(column, constant));
+      sums.push_back(std::llround(own / scale));
+    }
+    most = std::max(most, std::abs(starts[t]));
+  }
+  const double sigma = asked.gram.sigma() * std::sqrt(0.5 * (1.0 + most * most)) / scale;
+  return Release({{"gram", picked_triangle(asked.gram.values(), columns, asked.rows.output_dim()), asked.gram.sigma()},
+                  {"class_sums", std::move(sums), sigma}});
+}
+
+// sum of squares of each target less its noised mean, in units of z.
+std::vector<double> squares_of(const AskedTargets& asked, double scale) {
+  const std::size_t constant = asked.place_of_constant();
+  const std::vector<double> starts = asked.ridge.starts();
+  std::vector<double> squares;
+  for (std::size_t t = 0; t < asked.targets.size(); ++t) {
+    const std::size_t target = constant + 1 + asked.targets[t];
+    const auto units = [&](std::size_t one, std::size_t other) {
+      return static_cast<double>(asked.entry(one, other)) / (scale * scale);
+    };
+    squares.push_back(units(target, target) - 2.0 * starts[t] * units(target, constant) +
+                      starts[t] * starts[t] * units(constant, constant));
+  }
+  return squares;
+}
+
+// Rows were only scaled by column: a coefficient is then one of a raw column.
+bool are_in_raw_units(const Preprocessing& rows) {
+  return rows.normalize == Normalize::kNone && rows.pool == 1 && rows.center.empty() && rows.projection.empty() &&
+         rows.selected.empty();
+}
+
+// Coefficients as functions of z's weights: one row for each feature, and one for the constant.
+std::vector<double> functionals(const AskedTargets& asked) {
+  const std::size_t width = asked.features.size() + 1;
+  const double of_feature = std::sqrt(1.0 - asked.rows.intercept);
+  std::vector<double> rows(width * width, 0.0);
+  rows[width * width - 1] = std::sqrt(asked.rows.intercept) * asked.rows.clip_norm;
+  const FeatureColumns& columns = asked.rows.columns;
+  const bool are_scaled = are_in_raw_units(asked.rows) && !columns.scale.empty();
+  for (std::size_t a = 0; a + 1 < width; ++a) {
+    const double slope = of_feature / (are_scaled ? columns.scale[asked.features[a]] : 1.0);
+    rows[a * width + a] = slope;
+    if (are_scaled) rows[(width - 1) * width + a] = -slope * columns.center[asked.features[a]];
+  }
+  return rows;
+}
+
+// And of a prediction: one row for each row of features.
+std::vector<double> prepared(const AskedTargets& asked, std::span<const float> rows) {
+  Preprocessing without = asked.rows;
+  without.targets.share = 0.0;
+  const RowTransform transform(std::move(without));
+  const Indices columns = asked.columns();
+  std::vector<double> all;
+  std::vector<double> row(transform.output_dim());
+  for (std::size_t first = 0; first < rows.size(); first += transform.input_dim()) {
+    if (!transform(rows.subspan(first, transform.input_dim()), row)) {
+      throw BadInput(
+          fmt::format("--intervals-x: row {} has a NaN or an infinity; leave it out", first / transform.input_dim()));
+    }
+    for (const std::size_t column : columns) all.push_back(row[column]);
+  }
+  return all;
+}
+
+}  // namespace
+
+Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& options) {
+  require_of_numbers(statistics, options);
+  const AskedTargets asked(statistics, options);
+  const Indices columns = asked.columns();
+  const std::vector<double> solution = asked.ridge.solution();
+  const std::size_t width = asked.rows.scored_dim();
+  std::vector<double> weights(asked.targets.size() * width, 0.0);
+  for (std::size_t e = 0; e < solution.size(); ++e) {
+    weights[e / columns.size() * width + columns[e % columns.size()]] = solution[e];
+  }
+  ClassifierParts parts = statistics.of_rows;
+  parts.method = to_string(options.method);
+  parts.classes = asked.targets.size();
+  parts.preprocessing.targets = picked(asked.rows.targets, asked.targets);
+  LinearScores scores = in_units_of_targets(fold_intercept(weights, parts.preprocessing), parts.preprocessing.targets);
+  parts.preprocessing.intercept = 0.0;  // folded into the bias
+  parts.weights = std::move(scores.weights);
+  parts.bias = std::move(scores.bias);
+  return {Classifier(std::move(parts)), asked.ridge.ridge(), {}};
+}
+
+nlohmann::json target_intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge,
+                                     double level, std::span<const float> rows) {
+  RefitOptions own = options;
+  own.lambda = ridge;
+  const AskedTargets asked(statistics, own);
+  const Lattice whole = statistics.lattice();
+  const std::size_t width = asked.features.size() + 1;
+  IntervalTerms terms{.ridge = ridge, .rows = functionals(asked)};
+  const std::vector<double> of_rows = prepared(asked, rows);
+  terms.rows.insert(terms.rows.end(), of_rows.begin(), of_rows.end());
+  if (!(statistics.of_rows.privacy && statistics.of_rows.privacy->person)) {
+    terms.squared_targets = squares_of(asked, whole.scale());
+    terms.count = asked.ridge.rows();
+  }
+  LinearIntervals intervals = linear_intervals(release_of(asked, whole.scale()), part_of(whole, width), terms);
+  // From z's target on z's row to the target's own units.
+  const TargetColumns targets = picked(asked.rows.targets, asked.targets);
+  const std::vector<double> starts = asked.ridge.starts();
+  for (std::size_t e = 0; e < intervals.estimates.size(); ++e) {
+    const std::size_t t = e % targets.count;
+    const std::size_t row = e / targets.count;
+    const double unit = asked.ridge.unit() * targets.scale[t];
+    intervals.estimates[e] *= unit;
+    if (row + 1 >= width) {  // the constant, and predictions
+      const double constant = std::sqrt(asked.rows.intercept) * asked.rows.clip_norm;
+      intervals.estimates[e] += targets.center[t] + unit * starts[t] * constant;
+    }
+    intervals.deviations[e] *= unit;
+    if (!intervals.population_deviations.empty()) intervals.population_deviations[e] *= unit;
+  }
+  nlohmann::json told =
+      interval_json(intervals, {.level = level, .columns = width, .of = "target", .are_chosen = options.chooses()});
+  told["ridge"] = ridge;
+  told["features"] = asked.features;
+  told["has_bias"] = true;
+  told["units"] = are_in_raw_units(asked.rows) ? "raw" : "prepared";
+  add_promise(told, statistics);
+  return told;
+}
+
+}  // namespace dpreduce
