@@ -27,14 +27,14 @@ namespace {
 
 namespace py = pybind11;
 
-std::shared_ptr<TravelingPlan> plan_of(const std::vector<Keyword>& keywords, std::size_t features, std::size_t classes,
+std::shared_ptr<TravelingPlan> plan_of(const std::vector<Keyword>& keywords, std::size_t features, std::size_t targets,
                                        const std::vector<std::string>& class_names,
                                        const std::vector<std::string>& feature_names) {
   FitOptions options = fit_options_of(items_of(keywords));
-  if (classes > 0) options.data.classes = classes;
+  options.data.train.has_targets = targets > 0;
   options.data.train.class_names = class_names;
   options.data.train.feature_names = feature_names;
-  return std::make_shared<TravelingPlan>(TravelingPlan::made(std::move(options), features));
+  return std::make_shared<TravelingPlan>(TravelingPlan::made(std::move(options), features, targets));
 }
 
 // All arguments are objects, so that pybind11 never tells a wrong one with those beside it, which are private rows.
@@ -180,7 +180,7 @@ void declare_travel(py::module_& module) {
       .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of<TravelingTask>, &value_of<TravelingTask>));
   py::class_<TravelingPlan, std::shared_ptr<TravelingPlan>>(module, "TravelingPlan")
-      .def(py::init(&plan_of), py::arg("keywords"), py::arg("features"), py::arg("classes"), py::arg("class_names"),
+      .def(py::init(&plan_of), py::arg("keywords"), py::arg("features"), py::arg("targets"), py::arg("class_names"),
            py::arg("feature_names"))
       .def_property_readonly("classes", [](const TravelingPlan& own) { return own.options.data.classes; })
       .def_property_readonly("tasks", &TravelingPlan::tasks)

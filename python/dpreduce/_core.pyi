@@ -96,7 +96,7 @@ class TravelingPlan:
         self,
         keywords: list[tuple[str, list[str]]],
         features: int,
-        classes: int,
+        targets: int,
         class_names: list[str],
         feature_names: list[str],
     ) -> None: ...

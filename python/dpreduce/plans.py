@@ -25,7 +25,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons, labels_of, names_of, rows_like
+from .arrays import as_persons, as_targets, labels_of, names_of, rows_like
 from .errors import UsageError
 from .fitting import FittedRun, fitted_run
 from .keywords import words_of
@@ -47,10 +47,10 @@ def _names_of_features(features):
     return [str(name) for name in columns] if all(isinstance(name, str) for name in columns) else []
 
 
-def _number_of_features(features):
-    if isinstance(features, bool) or not hasattr(features, "__index__") or not 0 < features.__index__() < 2**31:
-        raise UsageError(f"features: {features!r} is no number of features; give how many a row has, or their names")
-    return features.__index__()
+def _number_of(name, value, advice):
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 < value.__index__() < 2**31:
+        raise UsageError(f"{name}: {value!r} is no number of {name}; {advice}")
+    return value.__index__()
 
 
 class PartialSum:
@@ -101,8 +101,10 @@ class Plan:
     """What driver and workers must know of a fit before there are rows. It may be pickled, and then holds the secret that
     opens its partial sums: send it to workers, and publish to_json()."""
 
-    def __init__(self, features: int | typing.Sequence[str], *, class_names: typing.Sequence[str] | None = None, **options: Unpack[FitOptions]) -> None:
-        """For rows of so many features, or of data frames with columns of these names in this order. `options` are those of fit() but its arrays and its ledger. With rows_per_person the
+    def __init__(self, features: int | typing.Sequence[str], *, targets: int | None = None,
+                 class_names: typing.Sequence[str] | None = None, **options: Unpack[FitOptions]) -> None:
+        """For rows of so many features, or of data frames with columns of these names in this order. With `targets` a row
+        has so many numbers to predict in the place of a label, and the methods are those of fit(targets=). `options` are those of fit() but its arrays and its ledger. With rows_per_person the
         guarantee is for a person, and count() and counted() come before the first partial sum. With silos_per_person beside
         it the plan is for dpreduce.silos, where each silo counts its own persons.
 
@@ -111,12 +113,18 @@ class Plan:
         if "ledger" in options:
             raise UsageError("ledger: a plan has none; give it to start() or release()")
         columns = _names_of_features(features)
-        count = len(columns) or _number_of_features(features)
+        count = len(columns) or _number_of("features", features, "give how many a row has, or their names")
         names = names_of(class_names) or []
         self._stated: dict[str, typing.Any] = {"features": columns or count, "class_names": names,
                                                "options": dict(words_of(options))}
+        if targets is not None:
+            self._stated["targets"] = _number_of("targets", targets, "give how many a row has, or leave it out")
         self._own = _library.core().TravelingPlan(list(self._stated["options"].items()),
-                                                  count, 0, names, columns)
+                                                  count, self._stated.get("targets", 0), names, columns)
+
+    def _labels(self, y):
+        """Labels as the plan's classes have them, or numbers."""
+        return as_targets(y, "y") if "targets" in self._stated else labels_of(y, "y", self._stated["class_names"] or None)
 
     def _rows(self, X):
         columns = _names_of_features(self._stated["features"])
@@ -134,7 +142,7 @@ class Plan:
             if not isinstance(stated, dict) or stated.get("format") != _FORM:
                 raise ValueError(f"its format is not {_FORM!r}")
             options, names = stated["options"], stated["class_names"]
-            return cls(stated["features"], class_names=names or None, **{name.replace("-", "_"): value for name, value in options.items()})
+            return cls(stated["features"], targets=stated.get("targets"), class_names=names or None, **{name.replace("-", "_"): value for name, value in options.items()})
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, UsageError):
                 raise
@@ -160,17 +168,16 @@ class Plan:
 
     def partial(self, X: ArrayLike, y: ArrayLike, partition: typing.Any, task: _core.Task | None = None,
                 threads: int = 1, *, person: ArrayLike | None = None) -> PartialSum:
-        """The partial sum of the rows of one partition (n x d, and n labels), for the task of a session; without one for
+        """The partial sum of the rows of one partition (n x d, and n labels, or n x m numbers), for the task of a session; without one for
         the first task. `partition` is a name that no other partition has: the same rows have the same name whenever they
         are summed up. No row is in two partitions. `person` says whose each row is, where the plan has
         rows_per_person. Where the plan has names of columns, X is a data frame with these.
 
         Throws BadInput where rows, labels or identifiers do not fit, or the partition was counted with other persons; UsageError
         where the partition has no name, or was not counted."""
-        names = self._stated["class_names"] or None
         task = self._own.first_task() if task is None else task
         persons = None if person is None else as_persons(person, "person")
-        return PartialSum(self._own.partial(task, self._rows(X), labels_of(y, "y", names), persons, str(partition), threads))
+        return PartialSum(self._own.partial(task, self._rows(X), self._labels(y), persons, str(partition), threads))
 
     def start(self, ledger: str | os.PathLike[str] | None = None,
               expected_partitions: typing.Iterable[typing.Any] | None = None) -> Session:

@@ -111,6 +111,16 @@ bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t cla
   return false;
 }
 
+// Numbers are scaled and clipped in any case: where the plan finds their ranges, any range will do.
+bool are_planned(const TargetColumns& asked, const FitPlan& plan) {
+  const TargetColumns& planned = plan.preprocessing.targets;
+  const bool has_range = (asked.center == planned.center && asked.scale == planned.scale) ||
+                         (plan.has_request("target_sizes") && asked.center.size() == planned.count &&
+                          asked.scale.size() == planned.count && are_within(asked.center, -kLargest, kLargest) &&
+                          are_within(asked.scale, kSmallest, kLargest));
+  return asked.count == planned.count && has_range && asked.share >= 0.0 && asked.share < 1.0;
+}
+
 // Rows are prepared as planned, by what the plan releases for that before.
 bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::size_t dim) {
   const Preprocessing& planned = plan.preprocessing;
@@ -120,7 +130,7 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   const bool may_choose = plan.has_request("row_sizes");
   const bool has_length = (asked.normalize == planned.normalize || plan.has_request("feature_sizes")) &&
                           asked.clip_norm == planned.clip_norm;
-  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.targets == planned.targets &&
+  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && are_planned(asked.targets, plan) &&
          has_columns && (has_length || may_choose) && asked.output_dim() == dim &&
          (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
          asked.center_factor == center_factor_of(asked.center, asked.normalize, asked.clip_norm) &&

@@ -81,9 +81,17 @@ void require_counted(const TravelingPlan& plan) {
       "counts");
 }
 
+// Of rows with numbers a fit is not told how many a row has, since it sees them.
+FitOptions checked(FitOptions options, Accounts accounts) {
+  const std::size_t targets = options.data.has_targets() ? std::exchange(options.data.classes, 0) : 0;
+  options = checked_call(std::move(options), Communicator::alone(), accounts);
+  if (targets > 0) options.data.classes = targets;
+  return options;
+}
+
 FitOptions options_with(FitOptions options, const std::optional<std::string>& ledger) {
   if (ledger) options.privacy.ledger = *ledger;
-  return checked_call(std::move(options), Communicator::alone(), ledger ? Accounts::kLedger : Accounts::kElsewhere);
+  return checked(std::move(options), ledger ? Accounts::kLedger : Accounts::kElsewhere);
 }
 
 constexpr std::string_view kPlan = "plan";
@@ -107,13 +115,15 @@ void serialize(Archive& archive, PersonTable& table, unsigned) {
 DPREDUCE_ARCHIVE(TravelingPlan, options, dim, ticket, persons)
 DPREDUCE_ARCHIVE(TravelingTask, session, step, task)
 
-TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
+TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim, std::size_t targets) {
   require_own_options(options);
   options.privacy.ledger = PrivacyOptions{}.ledger;
   RowsInMemory rows;
   if (options.data.rows_per_person) rows.train_person.emplace();
   options.silos.under_engine = options.silos.silos_per_person.has_value();
-  options = checked_call(with_rows_in_memory(std::move(options), rows), Communicator::alone(), Accounts::kLedger);
+  options = with_rows_in_memory(std::move(options), rows);
+  if (targets > 0) options.data.classes = targets;
+  options = checked(std::move(options), Accounts::kLedger);
   require_sums_alone(ResolvedFit(options, dim));
   TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
@@ -195,6 +205,10 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
                                shown_partition(partition), own.dim(), plan.dim));
   }
   require_fitting_labels(own, plan.options.data);
+  if (own.targets() != (plan.options.data.has_targets() ? plan.options.data.classes : 0)) {
+    throw BadInput(fmt::format("partition {}: its rows have {} numbers, but the plan is for {}",
+                               shown_partition(partition), own.targets(), plan.options.data.classes));
+  }
   if (rows.train_person.has_value() != plan.options.data.has_units()) {
     throw UsageError(rows.train_person ? kUnitIsARow
                                        : "the plan's unit is a person: give whose each row of the partition is");
@@ -238,7 +252,7 @@ class FitSession::Exchange final : public StatisticSource {
       : plan_(plan),
         fit_(std::make_shared<const ResolvedFit>(options_with(plan.options, ledger), plan.dim)),
         partitions_(partitions_of(plan, std::move(partitions))),
-        rows_(WorkerRows::none(plan.dim)) {
+        rows_(WorkerRows::none(plan.dim, plan.options.data.has_targets() ? plan.options.data.classes : 0)) {
     if (plan.options.data.has_units()) rows_.set_weights({});
     if (fit_->plan().clips_units()) rows_.set_units({.are_whole = true});
     take_blas_memory();

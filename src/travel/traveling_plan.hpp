@@ -39,7 +39,7 @@ struct TravelingPlan {
   /// UsageError where options contradict each other, where features and options do not fit, or where a fit cannot
   /// travel: with --secure-aggregation, with samples (--batch), with choices among settings (--choose) or public rows
   /// by training rows, with a long tail, resumed, or of a method whose ranks are silos.
-  static TravelingPlan made(FitOptions options, std::size_t dim);
+  static TravelingPlan made(FitOptions options, std::size_t dim, std::size_t targets = 0);
 
   /// The same plan for rows that have been counted, in exactly the partitions of `counts`: its sums add up with those
   /// of no other plan. Throws UsageError where the unit is a row, persons are counted already, or partitions are silos;

@@ -64,6 +64,21 @@ def test_any_cut_gives_the_bytes_of_one_fit(method, options, partitions, rows, t
     assert "epsilon" in run.explain()
 
 
+@pytest.mark.parametrize("method, options", [("ls", {"target_range": (-9, 9)}), ("auto", {}), ("fc", {"feature_range": "private"})])
+def test_numbers_are_predicted_by_the_bytes_of_one_fit(method, options, rows, tmp_path):
+    x = rows[0].astype(np.float32)
+    numbers = np.stack([5 + x @ np.arange(DIM), 1e3 * x[:, 0]], axis=1)
+    terms = {name: value for name, value in TERMS.items() if name != "classes"} | {"method": method} | options
+    plan = pickle.loads(pickle.dumps(dpreduce.Plan.from_json(dpreduce.Plan(DIM, targets=2, **terms).to_json())))
+    run = finish(plan.start(tmp_path / "ledger.jsonl"), plan, Engine(3), cut(x, numbers, 4))
+    assert run.classifier.to_bytes() == dpreduce.fit(x, targets=numbers, **terms).classifier.to_bytes()
+    session = plan.start(tmp_path / "other.jsonl")
+    with pytest.raises(dpreduce.BadInput, match="partition p: its rows have 1 numbers, but the plan is for 2"):
+        plan.partial(x, numbers[:, 0], "p", session.task)
+    with pytest.raises(dpreduce.UsageError, match="targets: 0 is no number of targets"):
+        dpreduce.Plan(DIM, targets=0, **terms)
+
+
 def test_a_method_of_one_release_needs_one_sum(rows):
     x, y = rows
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)
