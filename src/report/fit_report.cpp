@@ -165,6 +165,8 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
     report["columns"] = preprocessing.columns.scale.empty() ? "as they are" : "scaled";
   }
+  if (options.rows.chooses_clip && preprocessing.normalize == Normalize::kNone) report["clip_chosen"] = true;
+  if (!run.hidden_targets.empty()) report["hidden_targets"] = run.hidden_targets;
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;
   if (options.rows.select > 0) report["select"] = options.rows.select;
   report.update(run.fit->method().settings());

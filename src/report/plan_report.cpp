@@ -170,6 +170,14 @@ nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan
   return json;
 }
 
+// From about how many rows on the range of a target is seen: then a run of bins that has .6 of them, as four bins have
+// of numbers that vary as normal ones do, is ten times its noise.
+std::optional<double> rows_of_seen_targets(const FitPlan& plan) {
+  constexpr double kRowsInSigmas = 17.0;
+  if (!plan.noise || !plan.has_request("target_spreads")) return std::nullopt;
+  return std::ceil(kRowsInSigmas * plan.noise->release("target_spreads").block("sizes").sigma);
+}
+
 constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner alone, not for release";
 
 nlohmann::json cost_json(const RunEstimate& cost) {
@@ -199,6 +207,7 @@ nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, cons
                       {"version", version()}};
   if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
   if (const std::string note = note_on_columns(options, plan); !note.empty()) json["columns"] = note;
+  if (const auto rows = rows_of_seen_targets(plan)) json["targets_seen_from"] = *rows;
   if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
   return json;
 }

@@ -48,6 +48,20 @@ Facts opening_facts(const JsonFields& report) {
         {"", fmt::format("releases of runs before, charged and never shown, which the promise counts: {}", lost)});
   }
   if (report.has("columns")) facts.push_back({"columns", report.text("columns")});
+  if (report.has("clip_chosen")) {
+    facts.push_back({"rows", fmt::format("clipped to length {:.3g}, by a noised histogram of their lengths",
+                                         report.number("clip_norm").get<double>())});
+  }
+  if (report.has("targets_seen_from")) {
+    facts.push_back(
+        {"targets", fmt::format("their range is seen from about {:.0f} rows on; with fewer say --target-range",
+                                report.number("targets_seen_from").get<double>())});
+  }
+  if (report.has("hidden_targets")) {
+    facts.push_back({"targets", fmt::format("noise hides the range of {} of {}: the model has a constant for them; "
+                                            "--target-range, more rows or a larger budget help",
+                                            report.json()["hidden_targets"].size(), report.count("targets"))});
+  }
   return facts;
 }
 

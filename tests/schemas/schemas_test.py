@@ -167,6 +167,12 @@ def make_documents(folder):
         numpy.save(folder / f"one/{role}_n.npy", numpy.load(folder / f"one/{role}_x.npy")[:, :2] * [3.0, 5.0])
     fit = "fit --train-x one/train_x.npy --targets one/train_n.npy --epsilon 1 --delta 1e-5"
     documents.append(("dry-run", "targets", json.loads(program(folder, f"{fit} --dry-run --format json"))))
+    hidden = fit.replace("--epsilon 1", "--epsilon 0.001") + " --out hidden.safetensors --ledger hidden.jsonl --report hidden.json"
+    program(folder, hidden)
+    documents.append(("fit-report", "targets that noise hides", json.loads((folder / "hidden.json").read_text())))
+    program(folder, "release --statistics gram --train-x one/train_x.npy --targets one/train_n.npy --mu 5 --out numbers --ledger n.jsonl")
+    program(folder, "refit numbers --lambda 0.1 --intervals i.json --intervals-x one/test_x.npy --out refitted --overwrite")
+    documents.append(("refit-intervals", "numbers", json.loads((folder / "i.json").read_text())))
     for number, options in enumerate(("--feature-range private", "--target-range=-20,20 --method ls")):
         program(folder, f"{fit} {options} --test-x one/test_x.npy --test-targets one/test_n.npy --out n{number} --ledger n.jsonl "
                         f"--report n{number}.json --html n{number}.html")
