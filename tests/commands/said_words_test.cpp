@@ -134,6 +134,7 @@ std::vector<std::string> lines_of_all_options() {
           "--round-trip 3 --bandwidth 40 --packet-loss 0.5",
       among_silos + " --roster r.toml --identity i{rank}",
       among_silos + " --train-person s{rank}/p --rows-per-person 2 --silos-per-person 3",
+      "release --statistics gram --train-x x --targets t --target-range 0,20 --mu 1",
       "refit --statistics s --method mean --metric euclidean --classes-kept 0,1 --features 0-3 --out m --overwrite "
       "--format json",
       "refit --statistics s --method fisher --select 3 --select-by t --weights 1,2",
