@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
 #include "methods/fit_table.hpp"
+#include "worker/feature_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -36,6 +38,7 @@ struct InspectOptions {
 
 InspectOptions validated(InspectOptions options) {
   options.classes = classes_of(options.classes, options.rows.class_names);
+  if (options.rows.has_targets) return options;
   if (!options.rows.y.empty() && options.classes == 0) {
     throw UsageError(
         "--train-y needs --classes or --class-names: how many classes there are is public, and never taken from the "
@@ -175,15 +178,16 @@ class VisitedRows {
   VisitedRows(const InspectOptions& options, Communicator& ranks)
       : ranks_(ranks),
         rows_(open_ranked_rows(options.rows, ranks)),
-        classes_(options.rows.y.empty() ? 0 : options.classes),
+        classes_(options.rows.y.empty() || options.rows.has_targets ? 0 : options.classes),
         has_sets_(ranks.max_everywhere(rows_.has_label_sets() ? 1.0 : 0.0) > 0.0) {}
 
   std::size_t classes() const { return classes_; }  // 0: rows without labels
   std::size_t dim() const { return rows_.dim(); }
   bool has_label_sets() const { return has_sets_; }
+  WorkerRows& rows() { return rows_; }
 
   void for_each(const std::function<void(std::span<const float>, std::span<const std::int32_t>)>& visit) {
-    const std::size_t slots = rows_.has_label_sets() ? classes_ : 1;
+    const std::size_t slots = rows_.label_slots(classes_);
     RowStream stream(rows_, std::max<std::size_t>(classes_, 1), rows_per_chunk(kPredictionMemory, dim(), slots), slots);
     std::vector<float> decoded;
     while (const auto chunk = stream.next()) {
@@ -264,6 +268,46 @@ void add_figures_of_labels(nlohmann::json& json, const FirstPass& pass, const st
   json["most_labels"] = rows_by_labels.size() - 1;
 }
 
+// The least, the largest, the mean and the standard deviation of each target. Collective.
+nlohmann::json figures_of_targets(VisitedRows& rows, Communicator& ranks) {
+  const std::size_t count = rows.rows().targets();
+  const auto summed = [&](const std::function<double(std::size_t, double)>& term) {
+    std::vector<double> sums(count + 1, 0.0);  // and the number of rows
+    ranks.together([&] {
+      for_each_feature_chunk(
+          rows.rows(), 1, BadRows::kZero,
+          [&](const RowChunk& chunk, std::span<const float>) {
+            for (std::size_t row = 0; row < chunk.rows; ++row) {
+              const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+              for (std::size_t t = 0; t < count; ++t) sums[t] += term(t, target_in(slots, t));
+              sums[count] += 1.0;
+            }
+          },
+          [&](double) { ranks.check_peers(); });
+    });
+    ranks.sum_everywhere(std::span<double>(sums));
+    return sums;
+  };
+  std::vector<double> least(count, std::numeric_limits<double>::infinity());
+  std::vector<double> largest(count, -std::numeric_limits<double>::infinity());
+  std::vector<double> means = summed([&](std::size_t t, double value) {
+    least[t] = std::min(least[t], value);
+    largest[t] = std::max(largest[t], value);
+    return value;
+  });
+  for (double& mean : std::span(means).first(count)) mean /= means[count];
+  const std::vector<double> squares =
+      summed([&](std::size_t t, double value) { return (value - means[t]) * (value - means[t]); });
+  nlohmann::json told;
+  for (std::size_t t = 0; t < count; ++t) {
+    told.push_back({{"min", -ranks.max_everywhere(-least[t])},
+                    {"max", ranks.max_everywhere(largest[t])},
+                    {"mean", means[t]},
+                    {"deviation", std::sqrt(squares[t] / means[count])}});
+  }
+  return told;
+}
+
 // For readers: three digits, "max 0.223, median 0.0176" for an object.
 std::string readable(const nlohmann::json& value) {
   if (value.is_number_float()) return fmt::format("{:.3g}", value.get<double>());
@@ -295,6 +339,7 @@ void run(const InspectOptions& options, Communicator& ranks) {
     json["feature_shift_beta"] = shifts.to_json();
     json["class_mean_cosines"] = cosine_summary(means, rows.dim(), pass.class_rows);
   }
+  if (options.rows.has_targets) json["targets"] = figures_of_targets(rows, ranks);
   if (ranks.is_coordinator()) print_told(options.format, json, [&] { return inspection_text(json); });
 }
 
@@ -306,6 +351,7 @@ CommandEntry inspect_command() {
   OptionTable& table = command.options;
   table.files("--train-x,--x", options->rows.x, "features").required();
   table.files("--train-y,--y", options->rows.y, "labels");
+  declare_targets(table, options->rows, "--targets", "or numbers: their ends, mean and deviation are told");
   declare_classes(table, options->classes, options->rows.class_names, "K; needed with labels");
   table.choice("--normalize", options->normalize, "as in fit, before the diagnostics");
   table.number("--clip", options->clip_norm, "C: the share of longer rows is told").positive();
@@ -314,6 +360,7 @@ CommandEntry inspect_command() {
   command.footer =
       "Examples:\n"
       "  dpreduce inspect --x x.npy --y y.npy --classes 10 --clip 1\n"
+      "  dpreduce inspect --x x.npy --targets y.npy\n"
       "  mpirun -n 4 dpreduce inspect --x 'x_*.npy' --y 'y_*.npy' --classes 100 --normalize l2 --format json";
   command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
   return command;

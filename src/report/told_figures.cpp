@@ -208,7 +208,11 @@ Facts exact_figures(const JsonFields& test) {
     if (name.ends_with(" at k") && test.has("top_k")) name.replace(name.size() - 1, 1, json_text(test.number("top_k")));
     columns.push_back({kind.member, std::move(name), kind.written});
   }
-  return facts_of(test, columns);
+  Facts facts = facts_of(test, columns);
+  if (const auto r2 = test.json().find("r2"); r2 != test.json().end() && r2->is_null()) {
+    facts.insert(facts.begin(), {"R^2", "none, since a target is the same in all test rows"});
+  }
+  return facts;
 }
 
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report) {

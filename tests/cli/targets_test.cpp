@@ -1,4 +1,5 @@
 // Numbers as targets on the command line: files, ranks, silos, predictions and figures.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -121,6 +122,41 @@ TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
   EXPECT_EQ(bytes("model.safetensors"), bytes("whole"));
   run_among(3, line + "--noise distributed --report r.json --test-x tx.npy --test-targets ty.npy", 0);
   EXPECT_GT(document("r.json")["test"]["r2"].get<double>(), 0.0);
+}
+
+TEST_F(TargetsOfCommands, InspectTellsTheirOwnerWhereNumbersLie) {
+  double sum = 0.0;
+  for (const double target : targets_) sum += target;
+  for (const int ranks : {0, 3}) {
+    const json told = succeed("inspect --x x.npy --targets y.npy --format json", ranks).json()["targets"];
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0]["min"].get<double>(), std::ranges::min(targets_));
+    EXPECT_EQ(told[0]["max"].get<double>(), std::ranges::max(targets_));
+    EXPECT_NEAR(told[0]["mean"].get<double>(), sum / static_cast<double>(targets_.size()), 1e-9);
+    EXPECT_GT(told[0]["deviation"].get<double>(), 0.0);
+  }
+}
+
+TEST_F(TargetsOfCommands, WhereTestTargetsDoNotVaryItIsSaidWhyRSquaredIsNot) {
+  write_npy(folder_ / "flat.npy", std::vector<double>(targets_.size(), 4.0));
+  const ProgramRun run = succeed(
+      "fit --method ls --train-x x.npy --targets y.npy --target-range=-10,20 --mu 1 --out flat --ledger flat.jsonl "
+      "--test-x tx.npy --test-targets flat.npy");
+  EXPECT_THAT(run.out, HasSubstr("R^2 none, since a target is the same in all test rows, RMSE"));
+}
+
+TEST_F(TargetsOfCommands, NumbersOfOneReleaseAreRefittedOnTheCommandLine) {
+  succeed(
+      "release --statistics gram --train-x x.npy --targets y.npy --target-range=-10,20 --mu 50 --seed 3 --quiet --out "
+      "sums --ledger l");
+  const std::string told =
+      succeed("refit sums --lambda 0.001 --intervals i.json --intervals-x tx.npy --out refitted").out;
+  EXPECT_THAT(told, HasSubstr("ridge      0.001"));
+  const json intervals = document("i.json");
+  ASSERT_EQ(intervals["weights"][0]["estimates"].size(), kDim + 1);
+  EXPECT_NEAR(intervals["weights"][0]["estimates"][0].get<double>(), 10.0, 2.0);
+  EXPECT_EQ(intervals["predictions"][0]["estimates"].size(), targets_.size());
+  expect_refused("release --statistics class_sums --train-x x.npy --targets y.npy --mu 1", 2, "gram alone");
 }
 
 TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {

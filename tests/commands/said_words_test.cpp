@@ -187,6 +187,7 @@ std::vector<std::string> lines_of_all_options() {
       "synth partition --x a.npy --y b.npy --out d --classes 10 --silos 4 --scheme feature-shift --rotation 5 --offset "
       "0.1",
       "inspect --train-x a.npy --train-y b.npy --classes 4 --normalize l2 --clip 2 --format json",
+      "inspect --train-x a.npy --targets b.npy",
       "audit --mu 1 --confidence 0.9 --trials 1000 --threads 2 --format json --adjacency replace-one --normalize l2 "
       "--clip 2 --pool 2",
       "audit --mu 1 --method ls --shared-gram --rows-per-person 2 --silos-per-person 3",
