@@ -29,7 +29,8 @@ CoordinatorWire::CoordinatorWire(const Identity& identity, NetworkTerms terms, c
       doorman_(
           io_, listen, identity_, terms_.times().visit,
           [this](Doorman::Proved visitor) { return admit(std::move(visitor)); },
-          [this](const std::string& line) { log(line); }),
+          [this](const std::string& line) { log(line); },
+          terms_.is_of_job ? terms_.roster.members.size() : Doorman::kMostVisitors),
       address_(doorman_.address().text()) {
   start();
 }

@@ -61,13 +61,14 @@ tcp::acceptor listening(boost::asio::io_context& io, const NetworkAddress& liste
 
 Doorman::Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
                  std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
-                 std::function<void(const std::string&)> tell)
+                 std::function<void(const std::string&)> tell, std::size_t most_visitors)
     : acceptor_(listening(io, listen)),
       pause_(io),
       identity_(identity),
       visit_(visit),
       admit_(std::move(admit)),
-      tell_(std::move(tell)) {
+      tell_(std::move(tell)),
+      most_visitors_(most_visitors) {
   accept();
 }
 
@@ -103,7 +104,7 @@ void Doorman::make_room(bool among_strangers) {
   const auto is_one = [&](const auto& visitor) {
     return (visitor.second.stage == Stage::kStranger) == among_strangers;
   };
-  if (std::ranges::count_if(visitors_, is_one) <= static_cast<std::ptrdiff_t>(kMostVisitors)) return;
+  if (std::ranges::count_if(visitors_, is_one) <= static_cast<std::ptrdiff_t>(most_visitors_)) return;
   std::map<std::string, std::uint64_t> places;
   for (const auto& visitor : visitors_) {
     if (is_one(visitor)) ++places[visitor.second.network];
@@ -119,7 +120,7 @@ void Doorman::make_room(bool among_strangers) {
     most = std::max(most, held);
   }
   turn_away(among_strangers ? worst.front() : worst[chance_() % worst.size()],
-            fmt::format("{} others wait to prove themselves", kMostVisitors), {},
+            fmt::format("{} others wait to prove themselves", most_visitors_), {},
             among_strangers ? Blame::kVisitor : Blame::kNobody);
 }
 

@@ -58,7 +58,8 @@ class FailedVisits {
 // Who knocks at the coordinator's door, until it is known who that is.
 //
 //     stranger   a socket, until its whole first record of TLS is here: half of the time of a visit
-//     visitor    one of kMostVisitors places, until it has proved that it is a silo of the roster and has greeted
+//     visitor    one of the places, kMostVisitors over a network, until it has proved that it is a silo of the roster
+//     and has greeted
 //
 // Only a whole first record takes a place, or any of the handshakes of a second. A visitor above their rate waits, and
 // so does one from where visits have failed, which leaves half of the rate to others. Where all
@@ -84,12 +85,12 @@ class Doorman {
     Greeting greeting;
   };
 
-  /// Listens. A visitor has `visit` to prove itself. `admit` returns whether to read on at once. `tell` gets a line
-  /// about visitors that were turned away. Throws BadInput naming --listen, address and the system's reason. All
-  /// outlive it.
+  /// Listens. A visitor has `visit` to prove itself; so many may do so at once. `admit` returns whether to read on at
+  /// once. `tell` gets a line about visitors that were turned away. Throws BadInput naming --listen, address and the
+  /// system's reason. All outlive it.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
           std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
-          std::function<void(const std::string&)> tell);
+          std::function<void(const std::string&)> tell, std::size_t most_visitors = kMostVisitors);
 
   ~Doorman();
   Doorman(const Doorman&) = delete;
@@ -135,6 +136,7 @@ class Doorman {
   std::chrono::milliseconds visit_;
   std::function<bool(Proved)> admit_;
   std::function<void(const std::string&)> tell_;
+  std::size_t most_visitors_;
   std::map<std::uint64_t, Visitor> visitors_;
   FailedVisits failed_;
   std::uint64_t visitors_so_far_ = 0;

@@ -1,14 +1,19 @@
 #include "network/job_wire.hpp"
 
+#include <array>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 
 #include "common/base/error.hpp"
+#include "common/silos/file_claims.hpp"
 #include "common/silos/line.hpp"
 #include "network/coordinator_wire.hpp"
 #include "network/silo_wire.hpp"
@@ -16,7 +21,9 @@
 namespace dpreduce {
 namespace {
 
-constexpr auto kReached = std::chrono::seconds(20);
+// Within which silos reach the coordinator; on a machine with little room for so many longer.
+constexpr std::chrono::milliseconds kReached = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kReachedPerParty(200);
 constexpr auto kWithoutEnd = std::chrono::hours(1'000'000);
 const std::string kLocalHost = "127.0.0.1";
 
@@ -70,9 +77,10 @@ int run_on_job_wire(const JobPlace& place, const std::function<int(Wire& wire)>&
   NetworkTerms terms{
       .roster = {}, .self = static_cast<std::uint32_t>(place.rank), .run_timeout = kWithoutEnd, .is_of_job = true};
   for (const std::string& key : place.exchange(to_hex(own.public_key()))) {
-    // Nobody has the key of one that has ended.
-    terms.roster.members.push_back({"", public_key_of_hex(key).value_or(Identity::generate().public_key())});
+    const std::optional<PublicKey> told = public_key_of_hex(key);
+    terms.roster.members.push_back({"", told ? *told : Identity::generate().public_key()});  // which nobody holds
   }
+  const std::chrono::milliseconds reached = kReached + place.size * kReachedPerParty;
   if (place.rank != 0) {
     std::istringstream told(place.exchange("silo").front());
     NetworkAddress first;
@@ -81,9 +89,10 @@ int run_on_job_wire(const JobPlace& place, const std::function<int(Wire& wire)>&
     for (std::string host; told >> host;) hosts.push_back(host);
     if (first.host.empty()) throw PeerFailed(ExitCode::kAggregationAborted, 0);
     SiloWire wire(own, terms, first, hosts);
-    wire.wait_for_coordinator(kReached);
+    wire.wait_for_coordinator(reached);
     return run_on(wire, party);
   }
+  allow_most_descriptors();  // a line takes one
   const std::unique_ptr<CoordinatorWire> wire = listening(own, terms, place.is_on_one_machine);
   const std::string port = parse_address("", wire->address()).port;
   const std::vector<std::string> parties =
@@ -91,7 +100,7 @@ int run_on_job_wire(const JobPlace& place, const std::function<int(Wire& wire)>&
   for (std::uint32_t silo = 1; silo < parties.size(); ++silo) {
     if (parties[silo].empty()) wire->give_up(silo);
   }
-  wire->wait_for_silos(kReached, 0, [](const std::vector<PartyStatus>&) {});
+  wire->wait_for_silos(reached, 0, [](const std::vector<PartyStatus>&) {});
   return run_on(*wire, party);
 }
 

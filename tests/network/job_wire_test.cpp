@@ -13,10 +13,13 @@ using Party = std::function<int(Wire&)>;
 // The parents of so many parties.
 class Parents {
  public:
-  explicit Parents(std::size_t size) : texts_(kJobExchanges, std::vector<std::string>(size)), come_(kJobExchanges, 0) {}
+  Parents(std::size_t size, bool is_on_one_machine)
+      : is_on_one_machine_(is_on_one_machine),
+        texts_(kJobExchanges, std::vector<std::string>(size)),
+        come_(kJobExchanges, 0) {}
 
   JobPlace place_of(std::size_t rank) {
-    return {static_cast<int>(rank), static_cast<int>(texts_.front().size()), true,
+    return {static_cast<int>(rank), static_cast<int>(texts_.front().size()), is_on_one_machine_,
             [this, rank, round = std::size_t{0}](const std::string& own) mutable {
               EXPECT_LE(own.size(), kLongestJobText);
               const std::size_t now = round++;
@@ -39,6 +42,7 @@ class Parents {
     all_are_here_.notify_all();
   }
 
+  bool is_on_one_machine_;
   std::mutex mutex_;
   std::condition_variable all_are_here_;
   std::vector<std::vector<std::string>> texts_;
@@ -46,8 +50,8 @@ class Parents {
 };
 
 // A party that has nothing to do has ended before it could find the others. Returns what each has returned, or thrown.
-std::vector<std::string> run_all(const std::vector<Party>& parties) {
-  Parents parents(parties.size());
+std::vector<std::string> run_all(const std::vector<Party>& parties, bool is_on_one_machine = true) {
+  Parents parents(parties.size(), is_on_one_machine);
   std::vector<std::string> ends(parties.size());
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < parties.size(); ++rank) {
@@ -104,6 +108,22 @@ Party asking(std::size_t number) {
 TEST(JobWire, PartiesFindAndUnderstandEachOther) {
   EXPECT_THAT(run_all({answering(3), asking(1), asking(2), asking(3)}),
               ElementsAre("code 0", "code 0", "code 0", "code 0"));
+}
+
+TEST(JobWire, SoDoPartiesThatAreNotToldToBeOnOneMachine) {
+  EXPECT_THAT(run_all({answering(1), asking(1)}, false), ElementsAre("code 0", "code 0"));
+}
+
+TEST(JobWire, ASiloTriesAddressesInTurnAndNamesThemWhereNoneAnswers) {
+  NetworkParties parties(1);
+  NetworkTerms terms = parties.terms_of(1);
+  terms.is_of_job = true;
+  const NetworkAddress nobody{"127.0.0.2", std::to_string(parties.port())};
+  SiloWire silo(parties.identity(1), terms, nobody, {"127.0.0.3", "127.0.0.1"});
+  silo.wait_for_coordinator(std::chrono::seconds(15));
+  SiloWire alone(parties.identity(1), terms, nobody, {"127.0.0.3"});
+  EXPECT_THAT(refusal<AggregationAborted>([&] { alone.wait_for_coordinator(std::chrono::milliseconds(500)); }),
+              AllOf(HasSubstr("cannot be reached within 0.5 s"), HasSubstr("127.0.0.2"), HasSubstr("127.0.0.3")));
 }
 
 TEST(JobWire, WhoeverEndsIsGoneForTheOthersAtOnce) {

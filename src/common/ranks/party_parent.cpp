@@ -78,7 +78,7 @@ class PartyParent {
   }
 
   void exchange_texts() {
-    constexpr useconds_t kPause = 1000;
+    constexpr useconds_t kPause = 2000;
     const JobText own = party_.text();
     std::vector<JobText> all(static_cast<std::size_t>(size_));
     MPI_Request request = MPI_REQUEST_NULL;

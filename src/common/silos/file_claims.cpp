@@ -31,12 +31,8 @@ std::tuple<sockaddr_un, socklen_t> abstract_address(std::string_view name) {
 int open_socket() {
   int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0 && errno == EMFILE) {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-      limit.rlim_cur = limit.rlim_max;
-      ::setrlimit(RLIMIT_NOFILE, &limit);
-      socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    }
+    allow_most_descriptors();
+    socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   }
   if (socket < 0) {
     throw BadInput(
@@ -49,6 +45,13 @@ int open_socket() {
 }
 
 }  // namespace
+
+void allow_most_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 FileClaims::~FileClaims() {
   for (const int socket : sockets_) ::close(socket);

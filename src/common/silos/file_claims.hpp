@@ -46,4 +46,7 @@ class FileClaims {
   std::vector<int> sockets_;
 };
 
+/// Raises the limit of descriptors of this process (ulimit -n) as far as it may.
+void allow_most_descriptors();
+
 }  // namespace dpreduce
