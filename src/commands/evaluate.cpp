@@ -120,9 +120,7 @@ std::string figures_text(const nlohmann::json& json) {
 // The report of `ranks` ranks, as JSON.
 nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& shares, const Classifier& classifier,
                          int ranks) {
-  const auto* const counts = std::get_if<ClassCounts>(&figures);
-  nlohmann::json report = counts != nullptr ? to_json(*counts, shares) : to_json(figures);
-  if (counts != nullptr && counts->has_matrix()) report["confusion_matrix"] = confusion_json(*counts);
+  nlohmann::json report = test_json(figures, shares, kMostClassesInMatrix);
   if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
   report["method"] = classifier.parts().method;
   report["figures"] = "exact";

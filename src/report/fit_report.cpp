@@ -28,21 +28,6 @@ nlohmann::json training_rows_note() {
           {"note", "exact figures about training rows: outside the privacy guarantee, and not to be published"}};
 }
 
-nlohmann::json confusion_json(const ClassCounts& counts) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (std::size_t true_label = 0; true_label < counts.classes(); ++true_label) {
-    nlohmann::json row = nlohmann::json::array();
-    for (std::size_t predicted = 0; predicted < counts.classes(); ++predicted)
-      row.push_back(counts.count(true_label, predicted));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-nlohmann::json to_json(const TestFigures& figures) {
-  return std::visit([](const auto& some) { return to_json(some); }, figures);
-}
-
 namespace {
 
 // K^2 counts of more classes would be most of the report; evaluate writes them up to kMostClassesInMatrix.
@@ -66,14 +51,12 @@ nlohmann::json by_class_json(const ClassCounts& counts, std::span<const double> 
   return by_class;
 }
 
-nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) {
-  const ClassCounts* counts = std::get_if<ClassCounts>(&figures);
-  if (counts == nullptr) return to_json(figures);
+nlohmann::json test_of_fit(const TestFigures& figures, const FitOptions& options) {
   const std::optional<LongTail> tail = long_tail_of(options.data);
   const std::vector<double> shares = tail ? long_tail_shares(options.data.classes, tail->ratio) : std::vector<double>{};
-  nlohmann::json json = to_json(*counts, shares);
-  if (tail) json["by_class"] = by_class_json(*counts, shares);
-  if (counts->classes() <= kMostClassesInConfusion) json["confusion_matrix"] = confusion_json(*counts);
+  nlohmann::json json = test_json(figures, shares, kMostClassesInConfusion);
+  const ClassCounts* const counts = std::get_if<ClassCounts>(&figures);
+  if (tail && counts != nullptr) json["by_class"] = by_class_json(*counts, shares);
   return json;
 }
 
@@ -114,6 +97,22 @@ nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privac
 }
 
 }  // namespace
+
+nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes) {
+  const ClassCounts* const counts = std::get_if<ClassCounts>(&figures);
+  if (counts == nullptr) return std::visit([](const auto& some) { return to_json(some); }, figures);
+  nlohmann::json json = to_json(*counts, shares);
+  if (counts->classes() > most_classes) return json;
+  json["confusion_matrix"] = nlohmann::json::array();
+  for (std::size_t true_label = 0; true_label < counts->classes(); ++true_label) {
+    nlohmann::json row = nlohmann::json::array();
+    for (std::size_t predicted = 0; predicted < counts->classes(); ++predicted) {
+      row.push_back(counts->count(true_label, predicted));
+    }
+    json["confusion_matrix"].push_back(std::move(row));
+  }
+  return json;
+}
 
 std::string note_of(const Forfeits& forfeits) {
   std::string note;
@@ -174,7 +173,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
   add_words(report, options);
   if (test) {
-    report["test"] = test_json(*test, options);
+    report["test"] = test_of_fit(*test, options);
     report["test"]["figures"] = "exact";
     report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
   }

@@ -2,7 +2,9 @@
 // or sum of training rows.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,13 +25,13 @@ namespace dpreduce {
 /// where labels are n x K zeros and ones, what may be said of sets; of numbers how much is explained.
 using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 
-nlohmann::json to_json(const TestFigures& figures);
+/// Their JSON; of one class a row with the confusion matrix, K lists of K counts, row t those of true class t by
+/// predicted class, where classes are no more than `most_classes`. Precondition: at most kMostClassesInMatrix. `shares`
+/// of training rows tell which classes are the minority; may be empty.
+nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes);
 
 /// What reports say of test figures where test rows are training rows.
 nlohmann::json training_rows_note();
-
-/// K lists of K counts: row t holds the rows of true class t by predicted class. Precondition: counts.has_matrix().
-nlohmann::json confusion_json(const ClassCounts& counts);
 
 /// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);

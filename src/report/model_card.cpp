@@ -17,6 +17,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
+#include "common/model/released_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "report/explanation.hpp"
 #include "report/run_facts.hpp"
@@ -183,24 +184,11 @@ std::string audit_command(const ReportedRun& run) {
       run.is_of_persons() ? fmt::format(" --rows-per-person {}", promise.rows_per_person) : "");
 }
 
-std::string unit_text(const PrivacyStatement& privacy) {
-  if (!privacy.person) return "one row";
-  const PersonStatement& person = *privacy.person;
-  return fmt::format("one person, with any number of rows, which {}{}", unit_bound_text(person.rows),
-                     person.silos ? fmt::format("; in at most {} silo{}, as these promised", *person.silos,
-                                                *person.silos == 1 ? "" : "s")
-                                  : "");
-}
-
-Facts facts_of(const PrivacyStatement& privacy) {
-  Facts facts;
-  for (const auto& [name, figure] :
-       {std::pair{"epsilon", privacy.epsilon}, {"delta", privacy.delta}, {"mu", privacy.mu}, {"rho", privacy.rho}}) {
-    if (figure) facts.push_back({name, at_most(*figure)});
-  }
-  facts.push_back({"adjacency", privacy.adjacency});
-  facts.push_back({"unit", unit_text(privacy)});
-  return facts;
+// What the model file says, with its unit in any case.
+nlohmann::json statement_of(const ClassifierParts& parts) {
+  nlohmann::json statement = statement_json(parts.privacy, parts.forfeits);
+  if (parts.privacy) statement.emplace("unit", to_string(PrivacyUnit::kRecord));
+  return statement;
 }
 
 std::string promise_section(const ClassifierParts& parts, const std::optional<ReportedRun>& run) {
@@ -209,7 +197,7 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
     text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
     for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
   } else {
-    text += markdown_of(facts_of(*parts.privacy)) + "\n";
+    text += markdown_of(promise_facts(JsonFields(statement_of(parts), "model"))) + "\n";
   }
   if (!run) {
     return text +
@@ -294,17 +282,18 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   compare(outputs, report.number(outputs), parts.classes);
   compare("input_dim", report.number("input_dim"), parts.preprocessing.input_dim);
   compare("private", run.is_private, parts.privacy.has_value());
+  const nlohmann::json promise = report.object("privacy").json();
+  const nlohmann::json statement = statement_of(parts);
   if (!run.guarantee) return;
-  const ReportedGuarantee& promise = *run.guarantee;
-  const PrivacyStatement& privacy = *parts.privacy;
-  const PersonStatement person = privacy.person.value_or(PersonStatement{});
-  compare("epsilon", promise.epsilon, or_null(privacy.epsilon));
-  compare("delta", promise.delta, or_null(privacy.delta));
-  compare("mu", or_null(promise.mu), or_null(privacy.mu));
-  compare("adjacency", to_string(promise.adjacency), privacy.adjacency);
-  compare("unit", to_string(promise.unit), to_string(privacy.person ? PrivacyUnit::kPerson : PrivacyUnit::kRecord));
-  compare("rows_per_person", privacy.person ? promise.rows_per_person : 0, privacy.person ? person.rows : 0);
-  compare("silos_per_person", promise.silos_per_person.value_or(0), person.silos.value_or(0));
+  for (const auto& [member, usual] : {std::pair{"epsilon", nlohmann::json()},
+                                      {"delta", nullptr},
+                                      {"mu", nullptr},
+                                      {"adjacency", nullptr},
+                                      {"unit", to_string(PrivacyUnit::kRecord)},
+                                      {"rows_per_person", 0},
+                                      {"silos_per_person", 0}}) {
+    compare(member, promise.value(member, usual), statement.value(member, usual));
+  }
 }
 
 void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path) {

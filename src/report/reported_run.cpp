@@ -20,6 +20,7 @@
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
 #include "report/ledger_text.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
@@ -94,20 +95,8 @@ PrivacyUnit reported_unit(const JsonFields& privacy) {
 std::vector<std::string> models_in(const JsonFields& report) {
   std::vector<std::string> models;
   for (const JsonFields& model : report.objects("models_privacy")) {
-    if (!model.with("private").flag("private")) {
-      models.emplace_back("nothing");
-      continue;
-    }
-    const auto figure = [&](const char* name) { return upper_figure(model.number_within(name, 0.0, kLargestFigure)); };
-    const std::string figures = model.has("epsilon")
-                                    ? fmt::format("epsilon {} at delta {}", figure("epsilon"), figure("delta"))
-                                : model.has("mu") ? "mu " + figure("mu")
-                                                  : "rho " + figure("rho");
-    models.push_back(fmt::format("{}, {}, unit {}", figures, to_string(model.choice<Adjacency>("adjacency")),
-                                 to_string(reported_unit(model))));
-    if (model.has("silos_per_person")) {
-      models.back() += fmt::format(" in at most {} silos", model.count("silos_per_person"));
-    }
+    const Facts promise = promise_facts(model);
+    models.push_back(promise.empty() ? "nothing" : line_of(promise));
   }
   return models;
 }

@@ -102,7 +102,7 @@ void add_test(Facts& facts, const JsonFields& report) {
 }  // namespace
 
 Facts promise_facts(const JsonFields& privacy) {
-  if (!privacy.has("epsilon")) return {};
+  if (!privacy.has("epsilon") && !privacy.has("mu") && !privacy.has("rho")) return {};
   return facts_of(privacy, {{"epsilon", "", Written::kAtMost},
                             {"delta", "", Written::kAtMost},
                             {"mu", "", Written::kAtMost},

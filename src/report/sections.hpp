@@ -1,5 +1,5 @@
-// Sections of a run, an evaluation or a ledger for its readers: built once of its JSON, and written as text for terminals
-// and as Markdown for cards here, and as HTML for pages in html.hpp.
+// Sections of a run, an evaluation or a ledger for its readers: built once of its JSON, and written as text for
+// terminals and as Markdown for cards here, and as HTML for pages in html.hpp.
 #pragma once
 
 #include <functional>

@@ -52,7 +52,7 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
   EXPECT_THAT(bytes("both.html"), HasSubstr("<dt>unit</dt><dd><bdi>person</bdi>"));
   output_of("export m.safetensors --report r.json --card card.md");
-  const std::string row = "| unit | one person, with any number of rows, which count for at most 2 rows together |";
+  const std::string row = "| unit | person |\n| rows per person | 2 |";
   EXPECT_THAT(bytes("card.md"),
               AllOf(HasSubstr(row), HasSubstr("### Several persons together"), Not(HasSubstr("Several records"))));
   output_of("export m.safetensors --card card.md --overwrite");
@@ -78,7 +78,7 @@ TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
             HasSubstr("the unit is one record: a person with ten, also over several files or sites, is a group of 10"),
             HasSubstr("--train-person")));
   output_of("export m.safetensors --report r.json --card card.md");
-  EXPECT_THAT(bytes("card.md"), AllOf(HasSubstr("| unit | one row |"), HasSubstr("### Several records of one person")));
+  EXPECT_THAT(bytes("card.md"), AllOf(HasSubstr("| unit | record |"), HasSubstr("### Several records of one person")));
 }
 
 // In units of a row's change, not of a person's: noise is B times as large, and so are errors.

@@ -329,7 +329,7 @@ def test_the_card_says_what_model_and_report_say(folder, name):
     if report["private"]:
         promise = dict(table_under(text, "## Privacy"))
         assert [promise[one] for one in ("epsilon", "delta")] == [at_most(report["privacy"][one]) for one in ("epsilon", "delta")]
-        assert promise["adjacency"] == report["privacy"]["adjacency"]
+        assert promise["neighbors"] == report["privacy"]["adjacency"]
         assert ("mu" in promise) == (report["privacy"]["mu"] is not None)
         assert "mu" not in promise or promise["mu"] == at_most(report["privacy"]["mu"])
     else:
