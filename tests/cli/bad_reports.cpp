@@ -60,7 +60,7 @@ std::vector<BadCase> bad_reports() {
          fs::resize_file(folder / "bad.json", fs::file_size(folder / "bad.json") - 3);
        }},
       {"ReportHuge", kExplain, 3, "larger than 64 MiB", huge_file},
-      {"ReportOfDeepNesting", kExplain, 3, "not a JSON file", file_of(std::string(2000000, '['))},
+      {"ReportOfDeepNesting", kExplain, 3, "more than 32 deep", file_of(std::string(2000000, '['))},
       {"ReportThatIsAList", kExplain, 3, "not a report;", file_of("[1, 2]")},
       {"ReportThatIsAnArray", "privacy explain x.npy", 3, "x.npy: not a JSON file"},
       {"ReportOfAnEvaluation", kExplain, 3, "'privacy' is missing", file_of(R"({"accuracy": 0.5})")},
