@@ -66,7 +66,8 @@ TEST_F(NetworkTest, NumbersArePredictedOverANetworkAsWell) {
   const Ended ended = run_parties("--method ls --target-range private --noise distributed --mu 2 ");
   ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
   EXPECT_EQ(document("report.json")["targets"], 1);
-  for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 3U) << party;
+  // Five histograms of numbers, one of lengths, and a Gram matrix.
+  for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 7U) << party;
 }
 
 TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {

@@ -141,7 +141,7 @@ JOB = {
                   "required": ["script", "script_args", "framework", "server_expected_format"],
                   "properties": {"script": {"const": "nvflare_fit.py"}, "framework": {"const": "raw"},
                                  "server_expected_format": {"const": "raw"},
-                                 "script_args": {"type": "string", "pattern": r"^\S+( \S+){5,6}$"}}} for silo in SILOS}}}
+                                 "script_args": {"type": "string", "pattern": r"^\S+( \S+){4,5}$"}}} for silo in SILOS}}}
 
 
 class FedJob:
