@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/command_entry.hpp"
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_entry.hpp"
+#include "commands/command_line.hpp"
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "common/base/huge_pages.hpp"
@@ -25,7 +25,7 @@
 #include "common/base/standard_output.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/kernel_choice.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "common/ranks/communicator.hpp"

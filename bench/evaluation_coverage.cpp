@@ -24,7 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "evaluate/estimates.hpp"
 #include "evaluate/private_figures.hpp"
 #include "worker/statistics/evaluation.hpp"

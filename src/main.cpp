@@ -1,5 +1,5 @@
 // dpreduce: one program, alone or under mpirun.
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "common/base/standard_output.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/command_line/command_entry.hpp"
+#include "commands/command_entry.hpp"
 
 namespace dpreduce {
 

@@ -10,8 +10,8 @@
 #include <pybind11/stl.h>
 
 #include "aggregator/solvers/blas.hpp"
-#include "commands/command_line/keyword_options.hpp"
 #include "commands/commands.hpp"
+#include "commands/keyword_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ranks/lifetime.hpp"

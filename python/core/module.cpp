@@ -14,11 +14,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "commands/command_line/keyword_options.hpp"
-#include "commands/command_line/refit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/job.hpp"
+#include "commands/keyword_options.hpp"
+#include "commands/refit_options.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/public_names.hpp"
@@ -183,8 +183,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> explain(const std:
 void save_page(const std::string& path, const std::vector<std::string>& reports, const std::vector<std::string>& files,
                bool for_public, bool overwrite) {
   std::vector<PageDocument> documents;
-  for (const std::string& report : reports)
-    documents.push_back(fit_document(parse_report(report, "report"), "report"));
+  for (const std::string& report : reports) documents.push_back(fit_document(parse_report(report, "report"), "report"));
   for (const std::string& file : files) documents.push_back(document_of_file(file));
   write_file(path, overwrite, page_of(documents, for_public ? Audience::kPublic : Audience::kOwner));
 }

@@ -13,14 +13,14 @@
 #include <pybind11/stl.h>
 
 #include "aggregator/solvers/blas.hpp"
-#include "commands/command_line/keyword_options.hpp"
+#include "commands/keyword_options.hpp"
 #include "core/any_pickle.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
 #include "core/interpreter.hpp"
-#include "travel/masked_silo.hpp"
-#include "travel/traveling_plan.hpp"
+#include "fit/masked_silo.hpp"
+#include "fit/traveling_plan.hpp"
 
 namespace dpreduce::python {
 namespace {

@@ -1,4 +1,4 @@
-// Plans, partial sums and sessions (travel/traveling_plan.hpp) for Python.
+// Plans, partial sums and sessions (fit/traveling_plan.hpp) for Python.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -30,7 +30,7 @@ _SELECTIONS = {"exponential": "ExponentialMechanismDpEvent", "permute-and-flip":
 
 
 def _multiplier_of_samples(mu):
-    """At most 1 / mu, with 24 binary digits, as src/common/plan/spending.hpp has it."""
+    """At most 1 / mu, with 24 binary digits, as src/common/ledger/spending.hpp has it."""
     import numpy
     most = 1 / mu
     if most >= _LARGEST_MULTIPLIER:

@@ -1,5 +1,6 @@
-// A method as an audit runs it, and the best attack on its releases. The path from rows to releases and model is that of
-// `fit`, with a secret and a ledger of its own for every run. Nothing of it is saved: such a run is never gone on with.
+// A method as an audit runs it, and the best attack on its releases. The path from rows to releases and model is that
+// of `fit`, with a secret and a ledger of its own for every run. Nothing of it is saved: such a run is never gone on
+// with.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/released_block.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/released_block.hpp"
+#include "common/ledger/statistic.hpp"
 #include "fit/fit.hpp"
-#include "run/training_run.hpp"
+#include "methods/training_run.hpp"
 #include "worker/kept_chunks.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,7 @@
 #include "common/silos/party_log.hpp"
 #include "fit/fit_account.hpp"
 #include "methods/fit_options.hpp"
-#include "run/timings.hpp"
+#include "methods/timings.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/command_entry.hpp"
+#include "commands/command_entry.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ranks/communicator.hpp"
 #include "methods/fit_options.hpp"

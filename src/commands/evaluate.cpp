@@ -26,10 +26,10 @@
 #include "common/data/worker_rows.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "fit/machine_memory.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
-#include "forecast/machine_memory.hpp"
-#include "forecast/run_cost.hpp"
+#include "fit/run_cost.hpp"
 #include "methods/fit_table.hpp"
 #include "report/told_figures.hpp"
 

@@ -29,19 +29,19 @@
 #include "common/ranks/silo_job.hpp"
 #include "evaluate/private_evaluation.hpp"
 #include "fit/files_once.hpp"
+#include "fit/machine_memory.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
+#include "fit/run_cost.hpp"
 #include "fit/validated_options.hpp"
-#include "forecast/machine_memory.hpp"
-#include "forecast/run_cost.hpp"
 #include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
+#include "methods/timings.hpp"
 #include "refit/kept_statistics.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
 #include "report/run_facts.hpp"
 #include "report/run_metrics.hpp"
-#include "run/timings.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_line/command_line.hpp"
-#include "commands/command_line/config_file.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/config_file.hpp"
 #include "commands/silo_preview.hpp"
 #include "common/base/error.hpp"
 #include "common/base/output_file.hpp"

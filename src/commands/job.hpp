@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/command_line/command_entry.hpp"
+#include "commands/command_entry.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"

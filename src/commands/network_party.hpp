@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "commands/command_line/command_entry.hpp"
+#include "commands/command_entry.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "methods/fit_options.hpp"

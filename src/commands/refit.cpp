@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/command_line/refit_options.hpp"
 #include "commands/commands.hpp"
+#include "commands/refit_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
@@ -18,7 +18,7 @@
 #include "common/base/paths.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/model/classifier_file.hpp"
-#include "forecast/machine_memory.hpp"
+#include "fit/machine_memory.hpp"
 
 namespace dpreduce {
 namespace {

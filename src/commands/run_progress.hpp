@@ -18,8 +18,8 @@
 #include <string_view>
 #include <thread>
 
-#include "run/fit_plan.hpp"
-#include "run/training_run.hpp"
+#include "methods/fit_plan.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

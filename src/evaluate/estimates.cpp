@@ -11,7 +11,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 
 #include "common/base/error.hpp"
-#include "common/plan/evaluation_terms.hpp"
+#include "common/ledger/evaluation_terms.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 #include "fit/fit.hpp"
 
 namespace dpreduce {

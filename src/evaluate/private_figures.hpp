@@ -7,8 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/plan/evaluation_terms.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/evaluation_terms.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

@@ -18,9 +18,9 @@
 #include "fit/silo_plan.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/fit_plan.hpp"
 #include "methods/registry.hpp"
 #include "methods/training_method.hpp"
-#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 namespace {

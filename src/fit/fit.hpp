@@ -20,7 +20,7 @@
 #include "fit/open_fit.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_options.hpp"
-#include "run/training_run.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

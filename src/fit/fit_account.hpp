@@ -12,7 +12,7 @@
 #include "common/base/output_file.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_options.hpp"
-#include "run/fit_plan.hpp"
+#include "methods/fit_plan.hpp"
 
 namespace dpreduce {
 

@@ -10,7 +10,7 @@
 #include "common/silos/file_claims.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_options.hpp"
-#include "run/fit_plan.hpp"
+#include "methods/fit_plan.hpp"
 
 namespace dpreduce {
 

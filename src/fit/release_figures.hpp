@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "common/plan/noise_plan.hpp"
-#include "run/training_run.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

@@ -15,8 +15,8 @@
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "methods/fit_options.hpp"
+#include "methods/fit_plan.hpp"
 #include "methods/training_method.hpp"
-#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 

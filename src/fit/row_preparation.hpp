@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "methods/fit_options.hpp"
-#include "run/training_run.hpp"
+#include "methods/training_run.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/ledger/ledger_state.hpp"
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/silo_options.hpp"

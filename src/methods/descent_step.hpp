@@ -24,7 +24,7 @@
 #include <optional>
 #include <span>
 
-#include "common/plan/loss.hpp"
+#include "common/ledger/loss.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/training_method.hpp"
 

@@ -23,12 +23,12 @@
 
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/linear_scores.hpp"
+#include "common/ledger/loss.hpp"
 #include "common/model/class_scores.hpp"
-#include "common/plan/loss.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/method_options.hpp"
 #include "methods/training_method.hpp"
-#include "run/training_run.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {

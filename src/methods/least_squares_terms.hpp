@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 #include "methods/fit_options.hpp"
 
 namespace dpreduce {

@@ -10,8 +10,8 @@
 
 #include "aggregator/solvers/isotropic_rule.hpp"
 #include "methods/fit_options.hpp"
+#include "methods/fit_plan.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/base/described_types.hpp"
-#include "common/plan/loss.hpp"
-#include "common/plan/metric.hpp"
+#include "common/ledger/loss.hpp"
+#include "common/ledger/metric.hpp"
 
 namespace dpreduce {
 

@@ -20,7 +20,7 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/base/error.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/plan/loss.hpp"
+#include "common/ledger/loss.hpp"
 
 namespace dpreduce {
 
@@ -66,7 +66,7 @@ struct SiloOptions {
   std::optional<std::uint32_t> silos_per_person{};  ///< s, the most silos that have rows of one person; empty: all
   bool over_network = false;                        ///< parties are processes on machines of their own (src/network)
   std::optional<double> patience_seconds{};         ///< of the coordinator over a network, with one silo in all
-  bool under_engine = false;  ///< an engine that is not MPI connects them (travel/masked_silo.hpp)
+  bool under_engine = false;                        ///< an engine that is not MPI connects them (fit/masked_silo.hpp)
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }

@@ -11,7 +11,7 @@
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/column_bins.hpp"
+#include "common/ledger/column_bins.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/gradient_rounds.hpp"
 

@@ -10,10 +10,10 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "aggregator/solvers/linear_scores.hpp"
+#include "common/ledger/loss.hpp"
 #include "common/model/class_scores.hpp"
-#include "common/plan/loss.hpp"
 #include "methods/fit_options.hpp"
-#include "run/training_run.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

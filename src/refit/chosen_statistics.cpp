@@ -9,7 +9,7 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 #include "common/data/counter_random.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {

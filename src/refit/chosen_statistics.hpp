@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/described_types.hpp"
-#include "common/plan/metric.hpp"
+#include "common/ledger/metric.hpp"
 #include "refit/kept_statistics.hpp"
 
 namespace dpreduce {

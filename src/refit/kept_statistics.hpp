@@ -28,10 +28,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/lattice/lattice_rows.hpp"
+#include "common/ledger/released_block.hpp"
 #include "common/model/classifier.hpp"
-#include "common/plan/released_block.hpp"
 #include "fit/resolved_fit.hpp"
-#include "run/training_run.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

@@ -13,7 +13,7 @@
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {

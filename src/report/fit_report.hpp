@@ -16,8 +16,8 @@
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
 #include "fit/release_figures.hpp"
+#include "methods/timings.hpp"
 #include "report/plan_report.hpp"
-#include "run/timings.hpp"
 
 namespace dpreduce {
 

@@ -13,7 +13,7 @@
 #include "common/base/number_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_line.hpp"
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {

@@ -9,7 +9,7 @@
 
 #include "common/base/privacy_terms.hpp"
 #include "methods/fit_options.hpp"
-#include "run/fit_plan.hpp"
+#include "methods/fit_plan.hpp"
 
 namespace dpreduce {
 

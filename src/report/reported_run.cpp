@@ -16,7 +16,7 @@
 #include "common/base/json_text.hpp"
 #include "common/base/number_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
 #include "report/ledger_text.hpp"

@@ -19,9 +19,9 @@
 
 #include "common/base/output_file.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 #include "fit/release_figures.hpp"
-#include "run/fit_plan.hpp"
+#include "methods/fit_plan.hpp"
 
 namespace dpreduce {
 

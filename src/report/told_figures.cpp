@@ -11,7 +11,7 @@
 
 #include "common/base/json_text.hpp"
 #include "common/base/public_names.hpp"
-#include "common/plan/evaluation_terms.hpp"
+#include "common/ledger/evaluation_terms.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/thread_team.hpp"
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/statistic_entry.hpp"
 

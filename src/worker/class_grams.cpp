@@ -8,7 +8,7 @@
 #include "common/data/array_file.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {

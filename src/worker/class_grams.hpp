@@ -21,8 +21,8 @@
 #include <span>
 #include <vector>
 
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/statistic.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"

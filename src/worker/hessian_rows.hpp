@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/plan/loss.hpp"
+#include "common/ledger/loss.hpp"
 
 namespace dpreduce {
 

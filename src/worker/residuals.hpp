@@ -15,7 +15,7 @@
 #include <functional>
 #include <span>
 
-#include "common/plan/loss.hpp"
+#include "common/ledger/loss.hpp"
 
 namespace dpreduce {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {

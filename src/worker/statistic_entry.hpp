@@ -16,12 +16,12 @@
 #include "common/data/row_units.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/lattice/lattice_weights.hpp"
+#include "common/ledger/evaluation_terms.hpp"
+#include "common/ledger/loss.hpp"
+#include "common/ledger/metric.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/statistic.hpp"
 #include "common/model/classifier.hpp"
-#include "common/plan/evaluation_terms.hpp"
-#include "common/plan/loss.hpp"
-#include "common/plan/metric.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/statistic.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "worker/lattice_stream.hpp"
 
@@ -89,7 +89,7 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
 
 // A statistic that may be released: what is declared of it, how a worker computes it, what it costs.
 //
-// What it costs is told in public numbers: the run's cost is made of it (forecast/run_cost.hpp). The blocks of every
+// What it costs is told in public numbers: the run's cost is made of it (fit/run_cost.hpp). The blocks of every
 // statistic are summed up over ranks; what is said here comes on top.
 
 /// What a method may make of a release that later rows are prepared with.

@@ -23,8 +23,8 @@
 #include <span>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/statistic.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/statistic_entry.hpp"
 

@@ -23,7 +23,7 @@
 #include "common/base/huge_pages.hpp"
 #include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "worker/clipped_units.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,7 @@
 // dpreduce_attacks: the program itself, one party of which deviates where --fault says so (faulty_wire.hpp).
 //
 //     mpirun -n 4 dpreduce_attacks fit --secure-aggregation --fault 3:kill@masked ...
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "common/base/error.hpp"

@@ -3,7 +3,7 @@
 
 #include <sys/wait.h>
 
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "commands/network_party.hpp"

@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "common/model/classifier_file.hpp"
+#include "fit/traveling_plan.hpp"
 #include "tests/cli/every_fit.hpp"
 #include "tests/cli/silo_test.hpp"
 #include "tests/commands/parsed_command.hpp"
 #include "tests/slow_tests.hpp"
-#include "travel/traveling_plan.hpp"
 
 namespace dpreduce {
 namespace place_matrix_test {

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "common/base/output_file.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "common/ranks/communicator.hpp"
 

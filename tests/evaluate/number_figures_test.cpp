@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "common/plan/evaluation_terms.hpp"
+#include "common/ledger/evaluation_terms.hpp"
 #include "evaluate/estimates.hpp"
 #include "tests/testing.hpp"
 

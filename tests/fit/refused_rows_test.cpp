@@ -2,9 +2,9 @@
 
 #include "common/ledger/ledger.hpp"
 #include "fit/ranked_rows.hpp"
+#include "fit/traveling_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
-#include "travel/traveling_plan.hpp"
 
 namespace dpreduce::refused_rows_test {
 

@@ -1,6 +1,6 @@
 #include "fit/release_figures.hpp"
 
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::release_figures_test {

@@ -3,12 +3,12 @@
 
 #include <sys/resource.h>
 
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "common/silos/payload_archive.hpp"
 #include "fit/resolved_fit.hpp"
+#include "fit/traveling_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
-#include "travel/traveling_plan.hpp"
 
 namespace dpreduce::statistic_task_test {
 

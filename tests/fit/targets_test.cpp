@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/ledger/column_bins.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/plan/column_bins.hpp"
 #include "fit/fit.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"

@@ -1,4 +1,4 @@
-#include "forecast/machine_memory.hpp"
+#include "fit/machine_memory.hpp"
 
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"

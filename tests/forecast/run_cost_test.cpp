@@ -1,4 +1,4 @@
-#include "forecast/run_cost.hpp"
+#include "fit/run_cost.hpp"
 
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "commands/command_line/command_line.hpp"
-#include "commands/command_line/config_file.hpp"
-#include "commands/command_line/consent_table.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/config_file.hpp"
+#include "commands/consent_table.hpp"
 #include "common/base/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

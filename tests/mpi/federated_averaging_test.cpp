@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"

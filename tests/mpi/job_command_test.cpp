@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
 #include "tests/mpi/mpi_test.hpp"

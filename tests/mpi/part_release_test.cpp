@@ -11,7 +11,7 @@
 
 #include "aggregator/release/block_noise.hpp"
 #include "aggregator/release/release.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/mpi/mpi_test.hpp"
 #include "worker/statistics/registered_statistics.hpp"

@@ -7,8 +7,8 @@
 #include "common/base/error.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "fit/resolved_fit.hpp"
+#include "methods/fit_plan.hpp"
 #include "methods/registry.hpp"
-#include "run/fit_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/mpi/mpi_test.hpp"
 

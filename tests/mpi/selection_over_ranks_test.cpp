@@ -15,7 +15,7 @@
 
 #include "aggregator/release/release.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/mpi/mpi_test.hpp"
 

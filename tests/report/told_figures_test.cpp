@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "common/plan/evaluation_terms.hpp"
+#include "common/ledger/evaluation_terms.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::told_figures_test {

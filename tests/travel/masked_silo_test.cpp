@@ -1,4 +1,4 @@
-#include "travel/masked_silo.hpp"
+#include "fit/masked_silo.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "travel/traveling_plan.hpp"
+#include "fit/traveling_plan.hpp"
 
 #include <atomic>
 

@@ -1,8 +1,8 @@
 #include "worker/class_grams.hpp"
 
 #include "common/base/error.hpp"
-#include "common/plan/statistic.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/statistic.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"

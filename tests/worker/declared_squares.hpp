@@ -1,7 +1,7 @@
 // Squared sensitivities that a statistic declares, in units that tests can read.
 #pragma once
 
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/statistics/registered_statistics.hpp"

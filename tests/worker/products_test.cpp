@@ -1,7 +1,7 @@
 // Gram matrices, class sums and gradients over a worker's rows, against sums written out over the same lattice rows.
 
 #include "common/data/memory_array.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 #include "worker/residuals.hpp"
 #include "worker/statistics/registered_statistics.hpp"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "common/randomness/secure_bytes.hpp"
 

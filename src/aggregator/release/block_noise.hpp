@@ -7,7 +7,7 @@
 #include <string>
 
 #include "aggregator/release/release_key.hpp"
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 
 namespace dpreduce {
 

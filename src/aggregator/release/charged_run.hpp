@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "common/ledger/ledger.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "common/ledger/run_file.hpp"
-#include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
 

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 
 namespace dpreduce {
 

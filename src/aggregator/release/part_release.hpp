@@ -22,8 +22,8 @@
 
 #include "aggregator/release/noise_shares.hpp"
 #include "aggregator/release/release_key.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/released_block.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

@@ -26,9 +26,9 @@
 #include "aggregator/release/noise_shares.hpp"
 #include "aggregator/release/part_release.hpp"
 #include "aggregator/release/silo_account.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/released_block.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/released_block.hpp"
+#include "common/ledger/statistic.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

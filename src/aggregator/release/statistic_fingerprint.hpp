@@ -1,5 +1,5 @@
 // A number that distinguishes exact statistics without revealing anything about them: sums that travel carry it sealed,
-// so that words that were changed on the way are found (travel/partial_sum.hpp).
+// so that words that were changed on the way are found (fit/partial_sum.hpp).
 //
 // Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.
 //
@@ -17,7 +17,7 @@
 #include <span>
 #include <string>
 
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 #include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {

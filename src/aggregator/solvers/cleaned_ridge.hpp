@@ -8,7 +8,7 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

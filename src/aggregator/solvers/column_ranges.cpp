@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/plan/column_bins.hpp"
+#include "common/ledger/column_bins.hpp"
 
 namespace dpreduce {
 namespace {

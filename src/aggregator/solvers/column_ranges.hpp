@@ -1,4 +1,4 @@
-// Ranges of columns from noised histograms (common/plan/column_bins.hpp).
+// Ranges of columns from noised histograms (common/ledger/column_bins.hpp).
 //
 // Legend: of each column the noised counts of its bins, s their noise. What is below 5 s counts as 0, and below 3 s
 // near bins that hold more. A run of k = 2, 4 or 8 such bins is seen where its sum is 5 s sqrt(k) or more.
@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

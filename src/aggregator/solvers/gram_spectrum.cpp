@@ -12,7 +12,7 @@
 #include "aggregator/solvers/blas.hpp"
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 

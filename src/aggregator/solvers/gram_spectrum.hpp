@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 
 #include "common/base/error.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "common/lattice/row_transform.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,7 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/metric.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/metric.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

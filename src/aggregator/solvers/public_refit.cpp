@@ -13,7 +13,7 @@
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,7 +8,7 @@
 #include "common/data/sharded_array.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

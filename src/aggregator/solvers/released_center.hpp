@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

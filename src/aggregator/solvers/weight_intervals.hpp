@@ -25,7 +25,7 @@
 
 #include "common/base/described_types.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/released_block.hpp"
+#include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
 

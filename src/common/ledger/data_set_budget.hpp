@@ -9,7 +9,7 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 
 namespace dpreduce {
 

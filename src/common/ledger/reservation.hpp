@@ -9,7 +9,7 @@
 #include "common/accounting/budget.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 
 namespace dpreduce {
 

@@ -8,8 +8,8 @@
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/class_sums.hpp"
-#include "common/plan/metric.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/metric.hpp"
+#include "common/ledger/statistic.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/weighted_rows.hpp"
 

@@ -62,9 +62,9 @@
 #include <vector>
 
 #include "common/data/row_units.hpp"
-#include "common/plan/evaluation_terms.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/evaluation_terms.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/statistic.hpp"
 #include "worker/statistic_entry.hpp"
 
 namespace dpreduce {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/plan/column_bins.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/column_bins.hpp"
+#include "common/ledger/statistic.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/statistic_entry.hpp"
@@ -47,7 +47,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 }  // namespace class_sizes_entry
 
-// How many rows have a number in each public bin (common/plan/column_bins.hpp), of each of some columns.
+// How many rows have a number in each public bin (common/ledger/column_bins.hpp), of each of some columns.
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.

@@ -6,9 +6,9 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/spending.hpp"
-#include "common/plan/statistic.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/spending.hpp"
+#include "common/ledger/statistic.hpp"
+#include "common/ledger/triangle.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"

@@ -1,7 +1,7 @@
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"

@@ -7,7 +7,7 @@
 #include "aggregator/release/selection_sampler.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/common/silos/silo_communicators.hpp"

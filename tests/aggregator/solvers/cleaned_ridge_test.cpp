@@ -5,7 +5,7 @@
 #include <Eigen/Dense>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::cleaned_ridge_test {

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <random>
 
-#include "common/plan/column_bins.hpp"
+#include "common/ledger/column_bins.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::column_ranges_test {

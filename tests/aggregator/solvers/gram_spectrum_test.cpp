@@ -4,7 +4,7 @@
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::gram_spectrum_test {

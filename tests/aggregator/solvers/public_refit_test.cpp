@@ -5,7 +5,7 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

@@ -1,4 +1,4 @@
-#include "commands/command_line/command_line.hpp"
+#include "commands/command_line.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "commands/command_line/config_file.hpp"
+#include "commands/config_file.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "commands/command_line/consent_table.hpp"
+#include "commands/consent_table.hpp"
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "tests/commands/parsed_command.hpp"

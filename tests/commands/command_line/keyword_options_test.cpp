@@ -1,4 +1,4 @@
-#include "commands/command_line/keyword_options.hpp"
+#include "commands/keyword_options.hpp"
 
 #include <algorithm>
 #include <string>

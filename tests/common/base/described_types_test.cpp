@@ -4,7 +4,7 @@
 #include "common/data/row_files.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/plan/metric.hpp"
+#include "common/ledger/metric.hpp"
 #include "methods/fit_options.hpp"
 #include "tests/testing.hpp"
 

@@ -1,4 +1,4 @@
-#include "common/plan/column_bins.hpp"
+#include "common/ledger/column_bins.hpp"
 
 #include <cmath>
 #include <limits>

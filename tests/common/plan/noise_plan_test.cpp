@@ -1,10 +1,10 @@
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 
 #include <boost/multiprecision/cpp_int.hpp>
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"

@@ -1,7 +1,7 @@
 
 #include "common/accounting/calibration.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/testing.hpp"
 

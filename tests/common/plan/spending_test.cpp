@@ -1,4 +1,4 @@
-#include "common/plan/spending.hpp"
+#include "common/ledger/spending.hpp"
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"

@@ -1,4 +1,4 @@
-#include "common/plan/statistic.hpp"
+#include "common/ledger/statistic.hpp"
 
 #include <concepts>
 #include <ostream>

@@ -2,7 +2,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
-#include "common/plan/loss.hpp"
+#include "common/ledger/loss.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "tests/testing.hpp"
 

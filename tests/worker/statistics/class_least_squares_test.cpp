@@ -1,6 +1,6 @@
 #include "common/base/error.hpp"
-#include "common/plan/noise_plan.hpp"
-#include "common/plan/triangle.hpp"
+#include "common/ledger/noise_plan.hpp"
+#include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
 

@@ -1,7 +1,7 @@
 // What statistics declare that one row moves, by hand; and how they share their budget between blocks.
 #include "tests/worker/declared_squares.hpp"
 
-#include "common/plan/noise_plan.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "tests/testing.hpp"
 #include "worker/hessian_rows.hpp"
 

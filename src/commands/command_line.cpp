@@ -1,0 +1,323 @@
+#include "commands/command_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "commands/command_entry.hpp"
+#include "commands/config_file.hpp"
+#include "common/base/error.hpp"
+#include "common/base/option_table.hpp"
+#include "common/base/text.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/ledger/ledger_key.hpp"
+#include "common/ranks/rank_archive.hpp"
+#include "methods/fit_table.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Makes the options that name rows optional: in a run among silos a party's own file names its rows, and the
+// coordinator has none.
+void let_rows_be_own(CommandEntry& root) {
+  for (CommandEntry& command : root.commands) {
+    for (Option& option : command.options.options()) {
+      if (option.names_own_rows) option.is_required = false;
+    }
+  }
+}
+
+bool has_option(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> options) {
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return std::ranges::find(options, argument.substr(0, argument.find('='))) != options.end();
+  });
+}
+
+// Whether an option is given that a party among silos has, who does not take its options from rank 0.
+bool has_party_option(const std::vector<std::string>& arguments) {
+  return has_option(arguments, {"--secure-aggregation", "--silo-config", "--roster", "--identity"});
+}
+
+// Where the arguments name classes, targets, or a model to evaluate in the place of a fit, --classes need not be given;
+// with targets no labels either. Throws UsageError where both are.
+void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
+  const auto is_given = [&](const Option& option) {
+    return std::ranges::any_of(arguments, [&](const std::string& argument) {
+      return argument.starts_with("--") && option.is_named(std::string_view(argument).substr(0, argument.find('=')));
+    });
+  };
+  constexpr const char* kClasses = "--classes";
+  constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{"--class-names", kClasses},
+                                                                          {"--evaluate", kClasses},
+                                                                          {"--targets", kClasses},
+                                                                          {"--target-range", kClasses},
+                                                                          {"--targets", "--train-y"},
+                                                                          {kTestTargets, "--test-y"}}};
+  for (const auto& [option, replaced] : kReplaced) {
+    for (CommandEntry& command : root.commands) {
+      const Option* const other = command.options.find(option);
+      Option* const required = command.options.find(replaced);
+      if (other == nullptr || required == nullptr || !is_given(*other)) continue;
+      required->is_required = false;
+      if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
+      throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", option, replaced));
+    }
+  }
+}
+
+bool name_command_alone(const CommandEntry& root, const std::vector<std::string>& words) {
+  return !words.empty() && named_command(root, words).names.size() == words.size();
+}
+
+// A word, with the option that it may be a value of.
+std::string shown_word(const std::vector<std::string>& words, std::ptrdiff_t place) {
+  if (place == std::ssize(words)) return words.empty() ? "no command" : "nothing more";
+  const auto word = words.begin() + place;
+  const bool is_value = !word->starts_with("--") && place > 0;
+  const auto option = std::find_if(std::make_reverse_iterator(word), words.rend(),
+                                   [](const std::string& earlier) { return earlier.starts_with("--"); });
+  return is_value && option != words.rend() ? fmt::format("'{} {}'", *option, *word) : fmt::format("'{}'", *word);
+}
+
+// Where the option stands that a message begins with; empty where no file has set it.
+std::string place_of_mistake(std::string_view message, const std::map<std::string, std::string>& places) {
+  const std::string_view name = message.substr(0, message.find_first_of(" :,="));
+  const auto place = places.find(std::string(name));
+  return place == places.end() ? std::string() : place->second;
+}
+
+// The files that the command writes, by the options that name them.
+std::vector<NamedPath> outputs_of(const OptionTable& options) {
+  std::vector<NamedPath> outputs;
+  for (const Option& option : options.options()) {
+    const std::string path = option.is_given() ? option.given.back() : option.usual;
+    if (path.empty()) continue;
+    for (const std::string& ending : option.writes) {
+      outputs.push_back({fmt::format("--{}", option.long_name()), path + ending});
+    }
+  }
+  return outputs;
+}
+
+// Throws UsageError where a file that the command writes is another one that it writes, one that it reads its options
+// or a document from, or the key of a ledger. Rows, which may be named by globs, are compared when they are opened.
+void require_outputs_apart(const OptionTable& options, const ConfiguredArguments& configured) {
+  std::vector<std::string> inputs{configured.common_file, configured.own_file};
+  for (const Option& option : options.options()) {
+    if (!option.writes.empty() || !option.type.starts_with("FILE")) continue;
+    inputs.insert(inputs.end(), option.given.begin(), option.given.end());
+    if (!option.is_given()) inputs.push_back(option.usual);
+  }
+  const std::vector<NamedPath> outputs = outputs_of(options);
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    if (output->path.ends_with(kSigningKeyEnding)) {
+      throw UsageError(fmt::format("{} {}: names that end so are those of ledgers' keys; name another file",
+                                   output->option, output->path));
+    }
+    for (const std::string& input : inputs) {
+      if (!input.empty()) require_not_read({&*output, 1}, input);
+    }
+    const auto same = std::find_if(outputs.begin(), output,
+                                   [&](const NamedPath& other) { return is_same_file(other.path, output->path); });
+    if (same == output) continue;
+    throw UsageError(
+        fmt::format("{} and {} are both {}: they must be different files", same->option, output->option, output->path));
+  }
+}
+
+bool looks_like_option(const std::string& word) {
+  return word.starts_with("-");
+}
+
+// Whether a word without dashes may be the value of an option that need not be named.
+bool takes_word(const CommandEntry& command) {
+  return std::ranges::any_of(command.options.options(),
+                             [](const Option& option) { return !option.names.starts_with("-"); });
+}
+
+// "'x' is not a command of ledger; did you mean ...? (see dpreduce ledger --help)". `name` is that of the command.
+[[noreturn]] void refuse_word(const std::string& shown, const char* kind, const std::string& name,
+                              const std::string& nearest) {
+  throw UsageError(fmt::format("{} is not {}{}{}{} (see dpreduce{}{} --help)", shown, kind, name.empty() ? "" : " of ",
+                               name, nearest, name.empty() ? "" : " ", name));
+}
+
+void require_option(const std::string& word, const CommandEntry& command, const std::string& name) {
+  const std::string option = word.substr(0, word.find('='));
+  const bool is_name = option.starts_with("--") || std::isalpha(static_cast<unsigned char>(option.back())) != 0;
+  if (option == "--config") return;  // of every command, and read before it (config_file.hpp)
+  const bool is_help = option == "-h" || option == "--help" || option == "--help-all";
+  if (option.size() < 2 || !is_name || option == "--" || is_help) return;
+  if (command.options.find(option) != nullptr || (name.empty() && option == "--version")) return;
+  std::vector<std::string> names;
+  for (const std::string& own : command.options.long_names()) names.push_back("--" + own);
+  if (name.empty()) names.insert(names.end(), {"--help", "--version"});
+  if (command.options.has_first()) names.push_back("--help-all");
+  refuse_word(option, "an option", name, hint_for(option, names));
+}
+
+// Throws UsageError where a word stands for a command or an option that there is none of, with the nearest name that
+// there is. Looked at before what is missing: a name with a typing error is why an option seems to be.
+void check_names(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  const auto& [command, names] = named_command(root, arguments);
+  const std::string name = fmt::format("{}", fmt::join(names, " "));
+  auto word = arguments.begin() + std::ssize(names);
+  const bool is_stray = word != arguments.end() && !looks_like_option(*word);
+  if (is_stray && !command->commands.empty() && !takes_word(*command)) {
+    std::vector<std::string> commands;
+    for (const CommandEntry& own : command->commands) commands.push_back(own.name);
+    refuse_word(fmt::format("'{}'", *word), "a command", name, did_you_mean(*word, commands));
+  }
+  for (; word != arguments.end(); ++word) {
+    if (looks_like_option(*word)) require_option(*word, *command, name);
+  }
+}
+
+// Of the program's name alone: help on standard output, and then the exit code of a wrong command line, as for a script
+// whose variable is empty.
+RunnableCommand help_and_refusal(CommandEntry& root, NamedLists& lists) {
+  const std::string help = std::get<PrintText>(read_arguments(root, {"--help"}, lists)).text;
+  return by_coordinator([help] {
+    std::fputs(help.c_str(), stdout);
+    std::fflush(stdout);
+    throw UsageError("name a command, one of those above");
+  });
+}
+
+// Reads the words into the options of the command that they name. `configured` says where they come from; `is_known`:
+// whoever said them has looked at the files that they name.
+RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& configured, NamedLists& lists,
+                             bool is_known) {
+  if (configured.arguments.empty()) return help_and_refusal(root, lists);
+  let_options_replace_others(root, configured.arguments);
+  const auto read = read_arguments(root, configured.arguments, lists);
+  if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
+  const CommandEntry& command = *std::get<const CommandEntry*>(read);
+  command.options.settle();
+  if (!is_known) require_outputs_apart(command.options, configured);
+  return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own, configured.consent});
+}
+
+}  // namespace
+
+DPREDUCE_ARCHIVE(SaidWords, words, lists)
+
+std::vector<std::string> with_help_as_option(std::vector<std::string> arguments) {
+  if (arguments.empty()) return arguments;
+  if (arguments.front() == "version" && arguments.size() == 1) return {"--version"};
+  if (arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
+AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  if (name_command_alone(root, arguments)) return {};
+  if (arguments.empty()) return {.doubt = "no command is named"};
+  // --config may stand in front of the command, but for that of a party over a network, which is refused.
+  const auto is_for_parties = [&](const std::string& word) {
+    const CommandEntry* const named = root.command(word);
+    return named != nullptr && named->options.find("--secure-aggregation") != nullptr;
+  };
+  const bool may_have_parties = std::ranges::any_of(arguments, is_for_parties);
+  std::string reason;  // of a mistake in --config
+  try {
+    reason = " (every rank reads the --config that it is started with: it may ask for --secure-aggregation)";
+    const std::vector<std::string> all = said_words(root, arguments);
+    reason.clear();
+    if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) {
+      return {.is_of_silos = true, .is_preview = has_option(all, {"--dry-run"})};
+    }
+    parse_command_line(root, arguments);
+  } catch (const UsageError& error) {
+    // The command line says that it is a party, however wrong the rest is.
+    if (may_have_parties && has_party_option(arguments)) {
+      return {.is_of_silos = true, .is_preview = has_option(arguments, {"--dry-run"})};
+    }
+    return {.doubt = error.what() + (has_option(arguments, {"--config"}) ? reason : "")};
+  } catch (const Error&) {
+    // Of a file that the words name: it is not in doubt what they ask for.
+  }
+  return {};
+}
+
+std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  return with_config_files(root, arguments).arguments;
+}
+
+std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
+                          const std::vector<std::string>& of_rank_0) {
+  const std::size_t names = own.size();
+  const bool is_beginning = names <= of_rank_0.size() && std::equal(own.begin(), own.end(), of_rank_0.begin());
+  if (is_beginning && name_command_alone(root, own)) {
+    const auto rest = of_rank_0.begin() + static_cast<std::ptrdiff_t>(names);
+    if (rest == of_rank_0.end() || !name_command_alone(root, {of_rank_0.begin(), rest + 1})) return {};
+  }
+  const std::vector<std::string> all = said_words(root, own);
+  if (all == of_rank_0) return {};
+  const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());
+  return fmt::format(
+      "was started with {} where rank 0 was started with {}; start all ranks with the same words and the same "
+      "--config, or with the command's name alone: what only one of them is told nobody would hear",
+      shown_word(all, here - all.begin()), shown_word(of_rank_0, there - of_rank_0.begin()));
+}
+
+RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
+                                   std::optional<std::size_t> party, SaidWords* said) {
+  check_names(root, arguments);
+  const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
+  const bool is_party = party || named_command(root, configured.arguments).command->role != PartyRole::kNone;
+  if (!is_party && has_option(configured.arguments, {"--silo-config"})) {
+    throw UsageError(
+        "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
+  }
+  if (configured.rows_are_own) let_rows_be_own(root);
+  try {
+    NamedLists lists;
+    RunnableCommand command = read_command(root, configured, lists, false);
+    if (said != nullptr) *said = {configured.arguments, std::move(lists)};
+    return command;
+  } catch (const UsageError& error) {
+    if (const std::string place = place_of_mistake(error.what(), configured.places); !place.empty()) {
+      throw UsageError(fmt::format("{}: {}", place, error.what()));
+    }
+    if (configured.own_file.empty()) throw;
+    throw UsageError(fmt::format("{} (with --silo-config {})", error.what(), configured.own_file));
+  }
+}
+
+RunnableCommand command_of(CommandEntry root, SaidWords said) {
+  const ConfiguredArguments configured{.arguments = std::move(said.words), .common_file = {}, .own_file = {}};
+  return read_command(root, configured, said.lists, true);
+}
+
+RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::string>& arguments,
+                               Communicator& ranks) {
+  RunnableCommand command;
+  std::string message;
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    SaidWords said;
+    command = parse_command_line(root, arguments, std::nullopt, &said);
+    if (ranks.size() > 1) message = archived(said);
+  });
+  if (ranks.size() == 1) return command;
+  message = ranks.trusted().broadcast(std::move(message));
+  ranks.together([&] {
+    if (ranks.is_coordinator()) return;
+    auto said = unarchived<SaidWords>(message);
+    const std::string unheard = unheard_words(root, arguments, said.words);
+    if (!unheard.empty()) throw UsageError(fmt::format("rank {} {}", ranks.rank(), unheard));
+    command = command_of(root, std::move(said));
+  });
+  return command;
+}
+
+}  // namespace dpreduce

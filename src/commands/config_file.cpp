@@ -1,0 +1,308 @@
+#include "commands/config_file.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "commands/consent_table.hpp"
+#include "commands/keyword_options.hpp"
+#include "common/base/error.hpp"
+#include "common/base/text.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
+constexpr const char* kCommon = "--config";
+constexpr const char* kOwn = "--silo-config";
+constexpr const char* kLedger = "--ledger";
+constexpr std::ptrdiff_t kOptionsOfRows = 2;  // features and labels
+
+using Arguments = std::vector<std::string>;
+
+// Takes `--config FILE` or `--config=FILE` out of the arguments; empty where there is none.
+std::string take_path(Arguments& arguments, const std::string& flag) {
+  std::string path;
+  for (auto word = arguments.begin(); word != arguments.end();) {
+    const bool has_value = word->starts_with(flag + "=");
+    if (*word != flag && !has_value) {
+      ++word;
+      continue;
+    }
+    if (!path.empty()) throw UsageError(fmt::format("{} is given twice: name one file", flag));
+    if (!has_value && word + 1 == arguments.end()) throw UsageError(fmt::format("{} needs a file", flag));
+    path = has_value ? word->substr(flag.size() + 1) : *(word + 1);
+    if (path.empty()) throw UsageError(fmt::format("{} needs a file", flag));
+    word = arguments.erase(word, word + (has_value ? 1 : 2));
+  }
+  return path;
+}
+
+// `flag` names the file in messages.
+std::vector<TomlItem> read_items(const std::string& path, const char* flag) {
+  std::ifstream file(path);
+  if (!file) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
+  std::string text(kLargestConfigFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  if (text.size() > kLargestConfigFile) throw UsageError(fmt::format("{} {}: larger than 1 MiB", flag, path));
+  return parse_config(text, path, flag);
+}
+
+bool is_given(const std::vector<std::string>& arguments, const Option& option) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    const std::string name = argument.substr(0, argument.find('='));
+    return name.starts_with("--") && option.is_named(name);
+  });
+}
+
+// "FILE, line 3".
+std::string place_of(const TomlItem& item, const std::string& file) {
+  return fmt::format("{}, line {}", file, item.line);
+}
+
+// The arguments, with the items of a file put in front of their options. An option that is given on the command line
+// as well keeps the value that it has there. `places` gets where those stand that were taken from the file.
+Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<TomlItem>& items,
+                     const std::string& file, std::map<std::string, std::string>* places = nullptr) {
+  const NamedCommand named = named_command(root, arguments);
+  Arguments from_file;
+  std::map<const Option*, std::size_t> lines;  // of the options that the file has set so far
+  for (const TomlItem& item : items) {
+    if (named_command(root, item.section).names != item.section) {
+      throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
+    }
+    // Whoever takes part in a fit over a network is told what the parties under a launcher are.
+    const bool is_of_fit = named.command->role != PartyRole::kNone && item.section == Arguments{"fit"};
+    if (!item.section.empty() && item.section != named.names && !is_of_fit) continue;
+    const std::string place = place_of(item, file);
+    const Option& option = option_of(named.command->options, named.command->name, item, place);
+    if (option.is_named(kCommon)) {
+      throw UsageError(
+          fmt::format("{}: '{}' cannot stand in a file: name one file on the command line", place, item.key));
+    }
+    const auto [earlier, is_first] = lines.emplace(&option, item.line);
+    if (!is_first) {
+      throw UsageError(
+          fmt::format("{}: '{}' is set in line {} already; keep one of the two", place, item.key, earlier->second));
+    }
+    const OptionArguments given = arguments_of(option, item, place);
+    if (!given.is_set || is_given(arguments, option)) continue;
+    from_file.push_back(fmt::format("--{}", option.long_name()));
+    if (places != nullptr) places->emplace(from_file.back(), place);
+    from_file.insert(from_file.end(), given.arguments.begin(), given.arguments.end());
+  }
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(named.names.size()), from_file.begin(),
+                   from_file.end());
+  return arguments;
+}
+
+// The options that every party may set for itself, as they are written in a file.
+std::vector<std::string_view> names_of_party(const OptionTable& fit) {
+  std::vector<std::string_view> names;
+  for (const Option& option : fit.options()) {
+    if (option.said_by == SaidBy::kParty) names.push_back(option.long_name());
+  }
+  return names;
+}
+
+// Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
+// so belong to the common options.
+void require_own_item(const CommandEntry& command, const TomlItem& item, const std::string& file, bool is_coordinator) {
+  const std::string place = place_of(item, file);
+  const OptionTable& options = command.options;
+  const SaidBy said_by = option_of(options, command.name, item, place).said_by;
+  if (said_by == SaidBy::kParty || (is_coordinator && said_by == SaidBy::kCoordinator)) return;
+  if (said_by == SaidBy::kCoordinator) {
+    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone{}; take it out", place, item.key,
+                               command.role == PartyRole::kNone ? ", rank 0" : ""));
+  }
+  throw BadInput(
+      fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
+                  "--config; here may stand {}",
+                  place, item.key, fmt::join(names_of_party(options), ", ")));
+}
+
+// A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
+// several silos would count its rows several times.
+void require_owner(std::vector<TomlItem>& items, const std::string& pattern, const std::string& file,
+                   std::size_t rank) {
+  const auto says_whose = std::find_if(items.begin(), items.end(),
+                                       [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
+  if (says_whose == items.end()) {
+    if (has_rank(pattern)) return;
+    throw BadInput(
+        fmt::format("{}: must say whose it is, with {{rank}} in its name or with the line 'silo = {}'", file, rank));
+  }
+  const std::string owner = says_whose->values.empty() ? "" : says_whose->values.front();
+  if (owner != std::to_string(rank)) {
+    throw BadInput(fmt::format("{}: is that of silo {}, but this is rank {}", file, owner, rank));
+  }
+  items.erase(says_whose);
+}
+
+// Takes the items of [consent] out of those of a party's own file; none where it has no such table.
+std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std::string& file, bool is_coordinator) {
+  const auto of_consent = std::stable_partition(items.begin(), items.end(), [](const TomlItem& item) {
+    return item.section.empty() || item.section.front() != kConsentTable;
+  });
+  if (of_consent == items.end()) return std::nullopt;
+  if (is_coordinator) {
+    throw BadInput(fmt::format("{}: [{}] is of a silo, and this is the coordinator; take it out",
+                               place_of(*of_consent, file), kConsentTable));
+  }
+  const SiloConsent consent = consent_of(std::span(of_consent, items.end()), file);
+  items.erase(of_consent, items.end());
+  return consent;
+}
+
+struct OwnFile {
+  std::vector<TomlItem> items;
+  std::optional<SiloConsent> consent;
+};
+
+// A party's own file, with options of that command. Mistakes in it are thrown as BadInput: only its owner can report
+// and mend them. `require_own` looks at whose it is.
+template <typename RequireOwn>
+OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& path,
+                      bool is_coordinator, const RequireOwn& require_own) {
+  const std::string file = fmt::format("{} {}", kOwn, path);
+  OwnFile own;
+  std::vector<TomlItem>& items = own.items;
+  try {
+    items = read_items(path, kOwn);
+    require_own(items, file);
+    own.consent = take_consent(items, file, is_coordinator);
+    with_items(root, {command.name}, items, file);  // only to be checked
+  } catch (const UsageError& error) {
+    throw BadInput(error.what());
+  }
+  for (const TomlItem& item : items) {
+    if (item.section.empty() || item.section == Arguments{"fit"} || item.section == Arguments{command.name})
+      require_own_item(command, item, file, is_coordinator);
+  }
+  return own;
+}
+
+// The command that parties among silos are started with: the one that is named, or `fit`.
+const CommandEntry& command_of_parties(const CommandEntry& root, const Arguments& arguments) {
+  const CommandEntry& named = *named_command(root, arguments).command;
+  return named.options.find("--secure-aggregation") != nullptr ? named : *root.command("fit");
+}
+
+// A party over a network is who its identity says: its files have no rank.
+ConfiguredArguments with_files_of_network_party(const CommandEntry& root, const CommandEntry& command,
+                                                Arguments arguments) {
+  const std::string path = take_path(arguments, kCommon);
+  std::vector<TomlItem> common;
+  if (!path.empty()) common = read_items(path, kCommon);
+  const std::string file = fmt::format("{} {}", kCommon, path);
+  std::map<std::string, std::string> places;
+  Arguments all = with_items(root, arguments, common, file);
+  const std::string own = take_path(all, kOwn);
+  std::optional<SiloConsent> consent;
+  if (!own.empty()) {
+    const auto require_own = [&](const std::vector<TomlItem>& items, const std::string& own_file) {
+      const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
+      if (silo == items.end()) return;
+      throw BadInput(
+          fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network the identity says whose "
+                      "this file is, so take it out",
+                      place_of(*silo, own_file)));
+    };
+    OwnFile file_of_party = read_own_file(root, command, own, command.role == PartyRole::kCoordinator, require_own);
+    consent = std::move(file_of_party.consent);
+    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
+  }
+  all = with_items(root, std::move(arguments), common, file, &places);
+  return {.arguments = std::move(all),
+          .rows_are_own = true,
+          .ledger_is_own = true,
+          .places = std::move(places),
+          .common_file = path,
+          .own_file = own,
+          .consent = std::move(consent)};
+}
+
+// How many of the two options that name a party's rows are given.
+std::ptrdiff_t rows_given(const CommandEntry& command, const Arguments& arguments) {
+  return std::ranges::count_if(command.options.options(), [&](const Option& option) {
+    return option.names_own_rows && is_given(arguments, option);
+  });
+}
+
+}  // namespace
+
+std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments) {
+  arguments = with_config_files(root, std::move(arguments)).arguments;
+  const std::string path = take_path(arguments, kOwn);
+  if (path.empty()) throw UsageError("--dry-run of a silo: name its own file with --silo-config");
+  for (const TomlItem& item : read_items(path, kOwn)) {
+    if (!item.section.empty() || item.key != "silo" || item.values.size() != 1) continue;
+    return read_count("silo", item.values.front(), std::numeric_limits<int>::max());
+  }
+  throw UsageError(fmt::format("{} {}: must say which silo it is, with the line 'silo = 1'", kOwn, path));
+}
+
+std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
+  try {
+    return toml_items(text);
+  } catch (const TomlError& error) {
+    throw UsageError(fmt::format("{} {}, line {}: {}", flag, path, error.line(), error.what()));
+  }
+}
+
+ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
+                                      std::optional<std::size_t> party) {
+  const CommandEntry& named = *named_command(root, arguments).command;
+  if (named.role != PartyRole::kNone) return with_files_of_network_party(root, named, std::move(arguments));
+  const std::string path = take_path(arguments, kCommon);
+  if (const CommandEntry& behind = *named_command(root, arguments).command; behind.role != PartyRole::kNone) {
+    throw UsageError(
+        fmt::format("--config {0}: stands in front of {1}; write dpreduce {1} --config {0}", path, behind.name));
+  }
+  if (has_rank(path)) {
+    throw UsageError(
+        fmt::format("--config {}: is the same file for all ranks; what is a silo's own goes into --silo-config", path));
+  }
+  std::vector<TomlItem> common;
+  if (!path.empty()) common = read_items(path, kCommon);
+  const std::string file = fmt::format("{} {}", kCommon, path);
+  std::map<std::string, std::string> places;
+  if (!party) {
+    Arguments given = with_items(root, std::move(arguments), common, file, &places);
+    return {.arguments = std::move(given), .places = std::move(places), .common_file = path, .own_file = {}};
+  }
+
+  Arguments all = with_items(root, arguments, common, file);
+  const std::string own_path = take_path(all, kOwn);
+  const CommandEntry& command = command_of_parties(root, arguments);
+  const Option& ledger = *command.options.find(kLedger);
+  const bool are_given_to_all = rows_given(command, arguments) > 0;
+  const std::string own = with_rank(own_path, *party);
+  bool rows_are_own = false;
+  bool ledger_is_own = false;
+  std::optional<SiloConsent> consent;
+  if (!own.empty()) {
+    const bool is_ledger_given_to_all = is_given(arguments, ledger);
+    // The party's own options stand between the command line and the common ones.
+    const auto require_own = [&](std::vector<TomlItem>& items, const std::string& own_file) {
+      require_owner(items, own_path, own_file, *party);
+    };
+    OwnFile file_of_party = read_own_file(root, command, own, *party == 0, require_own);
+    consent = std::move(file_of_party.consent);
+    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
+    rows_are_own = !are_given_to_all && rows_given(command, arguments) == kOptionsOfRows;
+    ledger_is_own = !is_ledger_given_to_all && is_given(arguments, ledger);
+  }
+  all = with_items(root, std::move(arguments), common, file, &places);
+  // A coordinator has no rows.
+  rows_are_own |= *party == 0 && rows_given(command, all) == 0;
+  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own, std::move(consent)};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,111 @@
+#include "commands/consent_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands/keyword_options.hpp"
+#include "common/base/error.hpp"
+#include "common/base/text.hpp"
+#include "common/base/version.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+// `auto` stands for a method, and is none: the plan has the one that it has become.
+void require_method(const std::string& name) {
+  std::vector<std::string> names;
+  for (const MethodEntry* method : all_methods()) {
+    if (method->resolved_by.empty()) names.emplace_back(method->name);
+  }
+  for (const MethodEntry* method : {&evaluate_method(), &release_method()}) names.emplace_back(method->name);
+  if (std::ranges::find(names, name) != names.end()) return;
+  throw UsageError(fmt::format("methods: '{}' is no method that a plan names{}; there are {}", name,
+                               did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+void require_positive(const char* key, const std::optional<double>& value) {
+  if (!value || (*value > 0.0 && std::isfinite(*value))) return;
+  throw UsageError(fmt::format("{} {}: must be greater than 0, and finite", key, *value));
+}
+
+void require_digest(const std::string& digest) {
+  constexpr std::size_t kDigits = 64;
+  if (digest.size() == kDigits && digest.find_first_not_of("0123456789abcdef") == std::string::npos) return;
+  throw UsageError(
+      fmt::format("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest));
+}
+
+void require_in_range(const SiloConsent& consent) {
+  require_positive("most-mu", consent.most_mu);
+  require_positive("most-mu-in-all", consent.most_mu_in_all);
+  require_positive("most-clip-norm", consent.most_clip_norm);
+  if (consent.least_version.empty() || version_numbers(consent.least_version)) return;
+  throw UsageError(fmt::format("least-version '{}': must be a version, as in 1.2.0", consent.least_version));
+}
+
+}  // namespace
+
+void declare_consent(OptionTable& table, SiloConsent& consent) {
+  const auto list = [&](const char* key, const char* help, const char* type, auto read) {
+    table.add({.names = key, .help = help, .type = type, .values = OptionValues::kMany, .read = read});
+  };
+  list("methods", "what may be done: methods that train, evaluate, release", "NAME",
+       [&consent](const std::vector<std::string>& names) {
+         std::ranges::for_each(names, require_method);
+         consent.methods = names;
+       });
+  list("models", "which models may be evaluated: SHA-256 of each file", "DIGEST",
+       [&consent](const std::vector<std::string>& digests) {
+         std::ranges::for_each(digests, require_digest);
+         consent.models = digests;
+       });
+  table.count("least-silos", consent.least_silos, "k, the silos of the run");
+  table.count("least-threshold", consent.least_threshold, "t, the silos that must stay to the end");
+  table.count("least-colluding", consent.least_colluding, "c, the silos that may show the coordinator what they know");
+  table.count("most-colluding", consent.most_colluding, "c: noise grows with it");
+  table.choice("adjacency", consent.adjacency, "which data sets are neighbors");
+  table.choice("unit", consent.unit, "whose presence is hidden");
+  table.count("rows-per-person", consent.rows_per_person, "B, what a person's rows count for: exactly");
+  table.count("least-silos-per-person", consent.least_silos_per_person, "s, the silos that may have rows of a person");
+  table.number("most-clip-norm", consent.most_clip_norm, "C");
+  list("losses", "what training rounds may descend on", "softmax|sigmoid|square",
+       [&consent](const std::vector<std::string>& names) {
+         consent.losses.clear();
+         for (const std::string& name : names) consent.losses.push_back(read_choice<Loss>("losses", name));
+       });
+  table.count("most-rounds", consent.most_rounds, "of any one release");
+  table.choice("noise", consent.noise, "distributed: central noise is refused; central: either is allowed");
+  table.number("most-mu", consent.most_mu, "of one run, in Gaussian DP");
+  table.number("most-mu-in-all", consent.most_mu_in_all, "of all runs on the silo's ledger, this one included");
+  table.text("least-version", consent.least_version, "of dpreduce, at every party");
+}
+
+SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file) {
+  SiloConsent consent;
+  OptionTable table;
+  declare_consent(table, consent);
+  const std::string name = fmt::format("[{}]", kConsentTable);
+  for (const TomlItem& item : items) {
+    const std::string place = fmt::format("{}, line {}", file, item.line);
+    if (item.section.size() > 1) {
+      throw UsageError(fmt::format("{}: {} has no table '{}'", place, name, item.section[1]));
+    }
+    Option& option = *table.find(option_of(table, name, item, place).long_name());
+    if (option.is_given()) throw UsageError(fmt::format("{}: '{}' is there twice", place, item.key));
+    option.given = arguments_of(option, item, place).arguments;
+    if (option.given.empty()) throw UsageError(fmt::format("{}: '{}' is an empty list", place, item.key));
+    try {
+      option.read(option.given);
+      require_in_range(consent);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}: {}", place, error.what()));
+    }
+  }
+  return consent;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,118 @@
+#include "commands/refit_options.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "commands/keyword_options.hpp"
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::uint64_t kMostIndex = std::uint64_t{1} << 24;
+
+// "0,3,7-9" or names, in rising order; none where nothing is asked for.
+std::vector<std::size_t> indices_of(const char* option, const std::optional<std::string>& text,
+                                    const std::vector<std::string>& names) {
+  std::vector<std::size_t> indices;
+  if (!text) return indices;
+  std::istringstream list(*text);
+  for (std::string word; std::getline(list, word, ',');) {
+    if (const auto named = std::ranges::find(names, word); named != names.end()) {
+      indices.push_back(static_cast<std::size_t>(named - names.begin()));
+      continue;
+    }
+    const std::size_t dash = word.find('-');
+    const std::uint64_t first = read_count(option, word.substr(0, dash), kMostIndex);
+    const std::uint64_t last =
+        dash == std::string::npos ? first : read_count(option, word.substr(dash + 1), kMostIndex);
+    if (last < first) throw UsageError(fmt::format("{} {}: begins after its end", option, word));
+    for (std::uint64_t index = first; index <= last; ++index) indices.push_back(index);
+  }
+  if (indices.empty()) throw UsageError(fmt::format("{}: the list is empty; name one, or leave it out", option));
+  std::ranges::sort(indices);
+  return indices;
+}
+
+}  // namespace
+
+void declare_refit(OptionTable& table, AskedRefit& asked) {
+  RefitOptions& options = asked.options;
+  table.choice("--method", options.method, "what to make of the statistics");
+  table.flag("--shared-gram", options.shared_gram,
+             "ls: one Gram matrix for all classes, also where class_grams are there");
+  table
+      .text("--lambda", asked.lambda,
+            "ls: ridge, in feature units squared; auto: as fit takes it from the noise; path: a table of ridges, and "
+            "the one with the least estimated loss")
+      .typed("L|auto|path");
+  table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows beside a class's own");
+  table.choice("--metric", options.metric, "mean: nearest direction, or nearest center (with class_sizes)");
+  const auto list = [&](const char* name, std::optional<std::string>& asked_for, std::string help) {
+    table.add({.names = name,
+               .help = std::move(help),
+               .type = "LIST",
+               .read = [&asked_for](const std::vector<std::string>& arguments) { asked_for = arguments.back(); }});
+  };
+  list("--classes-kept", asked.classes, "a list of classes, indices or names, e.g. 0,3,7-9; default: all");
+  list("--features", asked.features,
+       "a list of features of prepared rows that weights may be of, indices or names; default: all");
+  table.numbers("--weights", options.class_weights,
+                "of kept classes: of their rows (ls --shared-gram with class_grams), or of their shares (fisher)");
+  table.count("--select", options.select, "keep the m features in which class means are farthest apart")
+      .defaults_to("");
+  table.choice("--select-by", options.select_by,
+               "distance of class means, or that over the standard deviation (fisher)");
+  table.count("--pca", options.components, "ls --shared-gram: weights within the first k principal components")
+      .defaults_to("");
+  for (const char* own : {"--lambda", "--alpha", "--shared-gram"}) table.needs(own, "--method ls");
+  table.excludes("--lambda path", "--weights", "ridges are compared for classes that count alike; leave one out");
+  table.needs("--metric euclidean", "--method mean");
+  table.needs("--select-by", "--select");
+  table.needs("--select-by t", "--method fisher");
+}
+
+RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistics) {
+  RefitOptions options = asked.options;
+  if (asked.lambda == "path") {
+    options.chooses_ridge = true;
+  } else if (asked.lambda != "auto") {
+    options.lambda = read_number("--lambda", asked.lambda);
+  }
+  const ClassifierParts& rows = statistics.of_rows;
+  options.classes = indices_of("--classes-kept", asked.classes, rows.class_names);
+  // Names are of raw features, which prepared ones are where nothing makes others of them.
+  const bool are_raw =
+      rows.preprocessing.dim() == rows.preprocessing.input_dim && rows.preprocessing.projection.empty();
+  options.features =
+      indices_of("--features", asked.features, are_raw ? rows.feature_names : std::vector<std::string>{});
+  return options;
+}
+
+RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStatistics& statistics) {
+  AskedRefit asked;
+  OptionTable table;
+  declare_refit(table, asked);
+  for (const TomlItem& item : keywords) {
+    const Option& option = option_of(table, "refit", item, "refit");
+    OptionArguments given = arguments_of(option, item, "refit");
+    if (given.is_set) option.read(given.arguments);
+  }
+  table.settle();
+  return options_of(asked, statistics);
+}
+
+nlohmann::json refit_json(const Refit& made) {
+  nlohmann::json told{{"method", made.classifier.parts().method}};
+  if (made.ridge) told["ridge"] = *made.ridge;
+  for (const RidgePoint& point : made.path) {
+    told["path"].push_back({{"ridge", point.ridge}, {"noise", point.noise}, {"loss", point.loss}});
+  }
+  return told;
+}
+
+}  // namespace dpreduce

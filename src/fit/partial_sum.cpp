@@ -1,0 +1,194 @@
+#include "fit/partial_sum.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "aggregator/release/statistic_fingerprint.hpp"
+#include "common/base/error.hpp"
+#include "common/base/text.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "common/silos/payload_archive.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kFingerprintWords = FingerprintPart{}.size();
+constexpr std::size_t kMostNamed = 3;
+constexpr std::string_view kPartialSum = "partial sum";
+
+// Calls apply(word, pad) with each word and the next of the partition's stream.
+template <typename Apply>
+void with_pad(std::span<std::uint64_t> words, const NoiseKey& key, const SumTicket& ticket,
+              const SummedPartition& partition, Apply apply) {
+  std::string context = fmt::format("{}/{}/", to_hex(std::as_bytes(std::span(ticket.task))), partition.name.size());
+  context += partition.name;
+  context.append(partition.nonce.begin(), partition.nonce.end());
+  RandomStream stream = key.stream("partial sum", std::as_bytes(std::span(context)));
+  for (std::uint64_t& word : words) apply(word, stream.next_u64());
+}
+
+// Of a statistic, and the number of partitions with rows that it is of.
+FingerprintPart fingerprint_of_sum(const Statistic& statistic, std::uint64_t with_rows, const NoiseKey& key,
+                                   const SumTicket& ticket) {
+  Statistic number({{"partitions_with_rows", 1}});
+  number.words().front() = with_rows;
+  RandomStream coefficients = key.stream("partial sum's fingerprint", std::as_bytes(std::span(ticket.task)));
+  FingerprintPart part = fingerprint_part(statistic, coefficients);
+  const FingerprintPart of_number = fingerprint_part(number, coefficients);
+  std::ranges::transform(part, of_number, part.begin(), std::plus());
+  return part;
+}
+
+std::string first_names(const std::vector<std::string>& names) {
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed));
+  std::vector<std::string> first;
+  std::transform(names.begin(), names.begin() + shown, std::back_inserter(first), shown_partition);
+  std::string text = fmt::format("{}", fmt::join(first, ", "));
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+}  // namespace
+
+DPREDUCE_ARCHIVE(SummedPartition, name, nonce)
+
+template <typename Archive>
+void PartialSum::serialize(Archive& archive, unsigned) {
+  archive_all(archive, session_, step_, task_, partitions_, words_);
+}
+
+bool is_partition_name(const std::string& partition) {
+  return !partition.empty() && partition.size() <= kLongestName;
+}
+
+std::string shown_partition(const std::string& name) {
+  return shown_text(name, kLongestName);
+}
+
+void require_partition_name(const std::string& partition) {
+  if (is_partition_name(partition)) return;
+  throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
+                               partition.size(), kLongestName));
+}
+
+void refuse_partition_twice(const std::string& partition, std::string_view kind) {
+  throw UsageError(
+      fmt::format("partition {} is in both {}; it may count once only, so keep one result of each partition",
+                  shown_partition(partition), kind));
+}
+
+PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
+                              const std::string& partition) {
+  require_partition_name(partition);
+  PartialSum sum;
+  sum.session_ = ticket.session;
+  sum.step_ = ticket.step;
+  sum.task_ = ticket.task;
+  SummedPartition own{partition, {}};
+  secure_bytes(std::as_writable_bytes(std::span(own.nonce)));
+  const NoiseKey key = ticket.key();
+  const std::uint64_t with_rows = has_rows ? 1 : 0;
+  const FingerprintPart fingerprint = fingerprint_of_sum(of_partition, with_rows, key, ticket);
+  sum.words_.assign(of_partition.words().begin(), of_partition.words().end());
+  sum.words_.insert(sum.words_.end(), fingerprint.begin(), fingerprint.end());
+  sum.words_.push_back(with_rows);
+  with_pad(sum.words_, key, ticket, own, [](std::uint64_t& word, std::uint64_t pad) { word += pad; });
+  sum.partitions_.push_back(std::move(own));
+  return sum;
+}
+
+bool PartialSum::is_of(const std::array<std::uint8_t, 16>& session, const std::array<std::uint8_t, 32>& task) const {
+  return session_ == session && task_ == task;
+}
+
+void PartialSum::add(const PartialSum& other) {
+  if (!is_of(other.session_, other.task_) || words_.size() != other.words_.size()) {
+    throw UsageError(session_ != other.session_
+                         ? "partial sums of two sessions do not add; make all of them from one plan"
+                         : fmt::format("partial sums of two tasks, of steps {} and {}, do not add; make all of them "
+                                       "from one task",
+                                       step_, other.step_));
+  }
+  partitions_ = merged_partitions(partitions_, other.partitions_, "partial sums");
+  for (std::size_t word = 0; word < words_.size(); ++word) words_[word] += other.words_[word];
+}
+
+Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> shape) const {
+  if (!is_of(ticket.session, ticket.task)) {
+    throw UsageError(session_ != ticket.session
+                         ? "the partial sum is of another plan's session; make it from this session's plan"
+                         : fmt::format("the partial sum is of step {} of this or another session of the plan, and the "
+                                       "session waits for its own step {}; make it from the session's current task",
+                                       step_, ticket.step));
+  }
+  Statistic statistic(std::move(shape));
+  const std::size_t elements = statistic.words().size();
+  const char* const kDamaged =
+      "the partial sum is not what its partitions have sealed: words or names were changed on the way; make it again";
+  if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
+  std::vector<std::uint64_t> words = words_;
+  const NoiseKey key = ticket.key();
+  const auto is_same = [](const SummedPartition& a, const SummedPartition& b) { return a.name == b.name; };
+  const bool is_listed_once = std::adjacent_find(partitions_.begin(), partitions_.end(), is_same) == partitions_.end();
+  if (!is_listed_once) throw AggregationAborted(kDamaged);
+  for (const SummedPartition& partition : partitions_) {
+    with_pad(words, key, ticket, partition, [](std::uint64_t& word, std::uint64_t pad) { word -= pad; });
+  }
+  std::copy_n(words.begin(), elements, statistic.words().begin());
+  FingerprintPart came{};
+  std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(elements), kFingerprintWords, came.begin());
+  const std::uint64_t with_rows = words.back();
+  cleanse(words.data(), words.size() * sizeof(words.front()));
+  const std::string expected = fingerprint_of(fingerprint_of_sum(statistic, with_rows, key, ticket));
+  if (fingerprint_of(came) != expected) throw AggregationAborted(kDamaged);
+  if (with_rows == 0) throw BadInput("no partition has a row; give some");
+  return statistic;
+}
+
+std::string PartialSum::to_bytes() const {
+  return message_of(kPartialSum, *this);
+}
+
+PartialSum PartialSum::from_bytes(const std::string& bytes) {
+  PartialSum sum = value_of_message<PartialSum>(kPartialSum, bytes);
+  if (!are_partitions(sum.partitions_)) refuse_message(kPartialSum);
+  return sum;
+}
+
+void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                             const char* where) {
+  std::vector<std::string> wanted = expected;
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  std::vector<std::string> missing;
+  std::vector<std::string> unknown;
+  std::set_difference(wanted.begin(), wanted.end(), there.begin(), there.end(), std::back_inserter(missing));
+  std::set_difference(there.begin(), there.end(), wanted.begin(), wanted.end(), std::back_inserter(unknown));
+  if (!missing.empty()) {
+    throw UsageError(
+        fmt::format("partitions are missing from the {}: {}; add theirs, or state the partitions that "
+                    "there are",
+                    where, first_names(missing)));
+  }
+  if (!unknown.empty()) {
+    throw UsageError(
+        fmt::format("the {} holds partitions that are not expected: {}; state all partitions that there "
+                    "are",
+                    where, first_names(unknown)));
+  }
+}
+
+void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
+  std::vector<std::string> there;
+  for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
+  require_same_partitions(there, expected, "sum");
+}
+
+}  // namespace dpreduce

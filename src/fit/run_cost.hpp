@@ -1,0 +1,46 @@
+// What a fit, and predictions after it, take of memory and of the wire.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "methods/fit_options.hpp"
+#include "methods/fit_plan.hpp"
+
+namespace dpreduce {
+
+// What it takes to predict rows, and to test a model on them.
+//
+// Legend: d_in features of a raw row, d of a transformed one, K classes, k label slots a row (label_slots.hpp).
+
+/// Bytes that each label of test rows takes on every rank, where rows may have several classes (metrics.hpp).
+inline constexpr std::uint64_t kBytesOfTestLabel = 24;
+
+/// A linear model, as it is when rows are tested.
+struct TestedModel {
+  std::size_t input_dim = 0;
+  std::size_t dim = 0;
+  std::size_t classes = 0;
+  std::size_t labels_per_row = 1;  ///< k
+  std::size_t heads = 1;           ///< 2: with prototypes beside the weights
+  unsigned threads = 1;
+};
+
+/// Bytes that a rank needs to test it: the model, a chunk, counts of classes and the report of them; beside
+/// kBytesOfTestLabel of each label.
+std::uint64_t memory_of_test(const TestedModel& model);
+/// The same of the model of that plan.
+std::uint64_t memory_of_test(const FitOptions& options, const FitPlan& plan);
+
+// What a fit takes of memory and of the wire, before any row is read: arithmetic on its plan and on how many rows there
+// are. Their number is private, and so is what follows from it: for the data's owner alone.
+
+/// Words of 8 bytes that one of so many ranks sends into sums, once each, and gets of every broadcast, in a whole run.
+double words_of_rank(const FitOptions& options, const FitPlan& plan, int ranks);
+
+/// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
+/// what the program itself takes; or, once that is gone, what test rows take (memory_of_test). Unlike
+/// FitPlan::memory_bytes it depends on the number of rows. Throws as rows_of_chunk.
+std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
+
+}  // namespace dpreduce

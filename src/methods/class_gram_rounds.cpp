@@ -1,0 +1,366 @@
+// A release in parts, class by class: TrainingRun::release_class_grams.
+//
+//     first pass  ->  reservation  ->  G and class sums, noised, to every rank
+//     round of P classes, one owner each:
+//       every rank:  A_j of its rows, for a few classes at a time  ->  noise, reduction to the owners
+//       every owner: its class is handed over, all at once, and dropped; what was made of it goes to the coordinator
+//     charge, record of G, class sums and what was made of all classes  ->  shown
+//
+// It is one release: until its charge is on the disk, nobody is shown any of it, and a run that dies has paid nothing.
+//
+// Reductions go on while the next few matrices are computed, and while classes are handed over.
+//
+// Classes of one round lie K / P apart in number: where files are sorted by class and cut evenly, every rank then has
+// rows of some class of every round.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/data/array_file.hpp"
+#include "common/ledger/triangle.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "methods/training_run.hpp"
+#include "worker/class_grams.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kSolutions = "solutions";  // the last block of a record
+
+std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
+  const std::size_t stride = (classes + ranks - 1) / ranks;
+  std::vector<std::size_t> order;
+  for (std::size_t first = 0; first < stride; ++first) {
+    for (std::size_t label = first; label < classes; label += stride) order.push_back(label);
+  }
+  return order;
+}
+
+// Every rank's copy of what the coordinator owns.
+ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t elements, double sigma,
+                     std::span<const std::pair<std::size_t, ReleasedBlock>> owned) {
+  std::vector<std::int64_t> values(elements);
+  if (ranks.is_coordinator()) {
+    const auto released = owned.front().second.values();
+    values.assign(released.begin(), released.end());
+  }
+  ranks.broadcast(std::as_writable_bytes(std::span(values)));
+  return ReleasedBlock(name, std::move(values), sigma);
+}
+
+// What the first pass and each class add to the release: of this rank's rows, or, from a source, of all rows.
+class AddedGrams {
+ public:
+  AddedGrams(const ReleaseRequest& request, const StatisticInputs& inputs, std::vector<std::size_t> order)
+      : hasher_(std::in_place, std::span<const std::byte, 32>(secret_of_digests()), inputs.transform.output_dim()),
+        own_(std::in_place, request, inputs, *hasher_, std::move(order)),
+        sums_(own_->take_sums()) {}
+  AddedGrams(const std::function<Statistic(const StatisticTask&)>& sum, StatisticTask task,
+             std::vector<std::size_t> order)
+      : sum_(sum), task_(std::move(task)), order_(std::move(order)), sums_(first_sums()) {}
+  AddedGrams(const AddedGrams&) = delete;
+  AddedGrams& operator=(const AddedGrams&) = delete;
+
+  Statistic take_sums() { return std::move(sums_); }
+
+  // Returns what ClassGrams::next does.
+  void next(std::span<std::int64_t> triangle) {
+    if (own_) return own_->next(triangle);
+    task_.part = StatisticPart::kGramOfClass;
+    task_.label = order_[next_++];
+    const Statistic gram = sum_(task_);
+    // What is summed now must be the rows of the first sum, under the same labels: a row that moved would count twice.
+    if (digests_of(gram).front() != digests_.at(task_.label)) {
+      throw BadInput(std::string("the training rows changed between two sums; partitions must hold the same rows and "
+                                 "labels whenever they are read") +
+                     kForOwnerOnly);
+    }
+    std::copy(gram.block(0).begin(), gram.block(0).end(), triangle.begin());
+  }
+
+ private:
+  static SecretVector<std::byte> secret_of_digests() {
+    SecretVector<std::byte> secret(32);
+    secure_bytes(secret);
+    return secret;
+  }
+
+  // Its last block holds digests.
+  Statistic first_sums() {
+    task_.part = StatisticPart::kClassSums;
+    std::ranges::copy(secret_of_digests(), std::as_writable_bytes(std::span(task_.secret)).begin());
+    const Statistic whole = sum_(task_);
+    std::vector<BlockShape> shape = whole.shape();
+    digests_ = digests_of(whole);
+    shape.pop_back();
+    Statistic sums(std::move(shape));
+    std::copy_n(whole.words().begin(), sums.words().size(), sums.words().begin());
+    return sums;
+  }
+
+  std::optional<RowHasher> hasher_;
+  std::optional<ClassGrams> own_;
+  std::function<Statistic(const StatisticTask&)> sum_;
+  StatisticTask task_;
+  std::vector<std::size_t> order_;
+  std::size_t next_ = 0;
+  std::vector<RowDigest> digests_;  // of each class, from a source
+  Statistic sums_;
+};
+
+// What is made of each class, gathered at the coordinator: post-processing of noised matrices, and much smaller.
+class ClassSolutions {
+ public:
+  ClassSolutions(Communicator& ranks, std::size_t classes, std::size_t width)
+      : ranks_(ranks), width_(width), all_(ranks.is_coordinator() ? classes * width : 0, 0) {}
+
+  // This rank's class of the round, at most one. Preconditions (asserted): `width` numbers.
+  void add(std::size_t label, const std::vector<double>& solution) {
+    DPREDUCE_ASSERT(own_.empty() && solution.size() == width_);
+    own_.push_back(1 + label);
+    for (const double number : solution) own_.push_back(std::bit_cast<std::uint64_t>(number));
+  }
+
+  // Brings what ranks have added to the coordinator. Each rank has a slot: 1 + the class, then the bits of its numbers;
+  // zeros where it has no class. Only one rank writes at each place, so the sum over ranks is what that rank has
+  // written. Collective. Wire: P (width + 1) words.
+  void end_round() {
+    const std::size_t slot = 1 + width_;
+    const auto owners = static_cast<std::size_t>(ranks_.owners());
+    std::vector<std::uint64_t> words(owners * slot, 0);
+    const std::size_t first = owners == 1 ? 0 : static_cast<std::size_t>(ranks_.rank()) * slot;
+    std::ranges::copy(std::exchange(own_, {}), words.begin() + static_cast<std::ptrdiff_t>(first));
+    if (owners > 1) ranks_.sum_to_coordinator(words);
+    if (!ranks_.is_coordinator()) return;
+    for (std::size_t place = 0; place < words.size(); place += slot) {
+      if (words[place] == 0) continue;
+      const auto numbers = std::span<const std::uint64_t>(words).subspan(place + 1, width_);
+      std::ranges::copy(numbers, all_.begin() + static_cast<std::ptrdiff_t>((words[place] - 1) * width_));
+    }
+  }
+
+  // The bits of K x width numbers at the coordinator; elsewhere nothing. Once.
+  std::vector<std::int64_t> take() { return std::move(all_); }
+
+ private:
+  Communicator& ranks_;
+  std::size_t width_;
+  std::vector<std::int64_t> all_;
+  std::vector<std::uint64_t> own_;
+};
+
+// The whole release for the watcher, block by block.
+class WatchedParts {
+ public:
+  explicit WatchedParts(const ReleaseRequest& request) : request_(request) {}
+  void add(const std::string& block, std::size_t number, const ReleasedBlock& part) {
+    sigma_[block] = part.sigma();
+    std::vector<std::int64_t>& values = values_[block];
+    values.resize(elements_of(block));
+    std::copy(part.values().begin(), part.values().end(),
+              values.begin() + static_cast<std::ptrdiff_t>(number * part.values().size()));
+  }
+  Release whole() {
+    std::vector<ReleasedBlock> blocks;
+    for (const BlockRequest& block : request_.blocks) {
+      blocks.emplace_back(block.name, std::move(values_[block.name]), sigma_[block.name]);
+    }
+    return Release(std::move(blocks));
+  }
+
+ private:
+  std::size_t elements_of(const std::string& name) const {
+    const auto found = std::find_if(request_.blocks.begin(), request_.blocks.end(),
+                                    [&](const BlockRequest& block) { return block.name == name; });
+    return found->elements;
+  }
+
+  const ReleaseRequest& request_;
+  std::map<std::string, std::vector<std::int64_t>> values_;
+  std::map<std::string, double> sigma_;
+};
+
+// The matrices of the classes, a few at a time. One set of them is summed while the next is computed.
+class GramRounds {
+ public:
+  // Called with a round's matrices of this rank's classes, and `advance`, which moves on what is being summed.
+  using OnRound = std::function<void(const PartRelease::Owned&, const std::function<void()>& advance)>;
+
+  GramRounds(Communicator& ranks, Timings& timings, PartRelease& parts, AddedGrams& grams, std::size_t elements)
+      : ranks_(ranks), timings_(timings), parts_(parts), grams_(grams), elements_(elements) {}
+
+  // Collective. Releases the classes of `order`, one of a round for each owner.
+  void release(const std::vector<std::size_t>& order, std::size_t owners, const OnRound& on_round) {
+    for (auto& set : triangles_) {
+      set.resize(std::min({owners, kGramsAtOnce, order.size()}));
+      for (auto& triangle : set) triangle.resize(elements_);
+    }
+    bool ends_round = false;  // of what is pending
+    for (std::size_t round = 0; round < order.size(); round += owners) {
+      const std::size_t round_end = std::min(order.size(), round + owners);
+      for (std::size_t first = round; first < round_end;) {
+        const std::size_t end = std::min(round_end, first + triangles_[0].size());
+        const std::vector<PartRelease::Part> group = computed(order, round, first, end);
+        std::optional<PartRelease::Pending> before = std::exchange(pending_, parts_.start("class_grams", group));
+        if (before) finish(*before, ends_round, on_round);
+        ends_round = end == round_end;
+        first = end;
+      }
+    }
+    if (std::optional<PartRelease::Pending> last = std::exchange(pending_, std::nullopt)) finish(*last, true, on_round);
+  }
+
+ private:
+  // This rank's matrices of the classes at [first, end) of the order, in a set that is not being summed.
+  std::vector<PartRelease::Part> computed(const std::vector<std::size_t>& order, std::size_t round, std::size_t first,
+                                          std::size_t end) {
+    auto& set = triangles_[groups_++ % triangles_.size()];
+    std::vector<PartRelease::Part> group;
+    for (std::size_t place = first; place < end; ++place) {
+      group.push_back({order[place], static_cast<int>(place - round), set[place - first]});
+    }
+    ranks_.together([&] {
+      for (const PartRelease::Part& part : group) {
+        grams_.next(part.local);
+        advance();
+      }
+      ranks_.check_peers();
+    });
+    timings_.end_phase("gram");
+    return group;
+  }
+
+  void finish(PartRelease::Pending& group, bool is_last_of_round, const OnRound& on_round) {
+    for (auto& released : group.finish()) own_.push_back(std::move(released));
+    timings_.end_phase("reduce");
+    if (!is_last_of_round) return;
+    on_round(own_, [this] { advance(); });
+    own_.clear();
+    timings_.end_phase("solve");
+  }
+
+  void advance() {
+    if (pending_) pending_->advance();
+  }
+
+  Communicator& ranks_;
+  Timings& timings_;
+  PartRelease& parts_;
+  AddedGrams& grams_;
+  std::size_t elements_;
+  std::array<std::vector<SecretVector<std::int64_t>>, 2> triangles_;
+  std::size_t groups_ = 0;
+  PartRelease::Owned own_;  // of the round that is being summed
+  std::optional<PartRelease::Pending> pending_;
+};
+
+// What is told of a pass over rows: its share that is done in the first one, nothing in those of the classes.
+class FirstPassShown {
+ public:
+  explicit FirstPassShown(Communicator& ranks)
+      : on_chunk_([this, &ranks](double share) { show_ ? show_(share) : ranks.check_peers(); }) {}
+  FirstPassShown(const FirstPassShown&) = delete;
+  FirstPassShown& operator=(const FirstPassShown&) = delete;
+
+  void begin(const OnChunk& show) { show_ = show; }
+  void end() { show_ = nullptr; }
+  const OnChunk& on_chunk() const { return on_chunk_; }
+
+ private:
+  OnChunk show_;
+  OnChunk on_chunk_;
+};
+
+// The blocks beside the class matrices, as every rank knows them. Collective.
+std::vector<ReleasedBlock> released_sums(Statistic sums, PartRelease& parts, Communicator& ranks) {
+  std::vector<ReleasedBlock> known;
+  for (std::size_t b = 0; b < sums.shape().size(); ++b) {
+    const std::string& block = sums.shape()[b].name;
+    const PartRelease::Part whole{0, 0, sums.block(b)};
+    known.push_back(
+        shared(ranks, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
+  }
+  return known;
+}
+
+}  // namespace
+
+void TrainingRun::show_class_grams(const std::function<Release()>& whole) {
+  ranks_.together([&] {
+    if (sides_.observer) show_observer(kWholeClassGrams, whole(), {});
+  });
+}
+
+// The blocks of its record: those of the first pass, and the bits of what was made of all classes.
+NamedIntegers TrainingRun::made_class_grams(std::string_view name, std::size_t width,
+                                            const std::function<void(const Release&)>& on_sums,
+                                            const OnClassGram& on_gram) {
+  const ReleaseRequest& request = plan_.request(name);
+  const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
+  DPREDUCE_ASSERT(!sides_.watcher || owners == 1);
+  const std::vector<std::size_t> order = strided_order(rows_.classes(), owners);
+  FirstPassShown shown(ranks_);
+  std::optional<AddedGrams> grams;
+  rows_.in_pass(std::string(name), [&](const OnChunk& show) {
+    if (sides_.source == nullptr) {
+      shown.begin(show);
+      grams.emplace(request, rows_.inputs(shown.on_chunk()), order);
+      shown.end();
+    } else {
+      const auto sum = [this](const StatisticTask& task) { return sides_.source->sum(task); };
+      grams.emplace(sum, task_of(name, rows_.preprocessing(), {}), order);
+    }
+  });
+  std::optional<WatchedParts> watched;
+  if (sides_.watcher) watched.emplace(request);
+  std::uint64_t integers = rows_.classes() * width;  // of the record
+  for (const BlockRequest& block : request.blocks) integers += block.triangles > 1 ? 0 : block.elements;
+  NamedIntegers record = releaser_.release_in_parts(name, integers, [&](PartRelease& parts) {
+    const Release sums(released_sums(grams->take_sums(), parts, ranks_));
+    ranks_.together([&] { on_sums(sums); });
+    end_phase("sums");
+    ClassSolutions solutions(ranks_, rows_.classes(), width);
+    GramRounds rounds(ranks_, timings_, parts, *grams, triangle_elements(rows_.lattice().dim));
+    rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
+      ranks_.together([&] {
+        for (const auto& [label, gram] : own) {
+          if (watched) watched->add(gram.name(), label, gram);
+          solutions.add(label, on_gram(label, gram));
+          advance();
+        }
+      });
+      solutions.end_round();
+    });
+    NamedIntegers made;
+    for (const ReleasedBlock& block : sums.blocks()) {
+      if (watched) watched->add(block.name(), 0, block);
+      made.emplace_back(block.name(), std::vector(block.values().begin(), block.values().end()));
+    }
+    made.emplace_back(kSolutions, solutions.take());
+    return made;
+  });
+  if (watched) sides_.watcher({name, watched->whole(), rows_.preprocessing(), {}});
+  return record;
+}
+
+std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
+                                                     const std::function<void(const Release&)>& on_sums,
+                                                     const OnClassGram& on_gram) {
+  std::optional<NamedIntegers> record = releaser_.saved(name);
+  if (!record) record = made_class_grams(name, width, on_sums, on_gram);
+  std::vector<double> solutions;
+  ranks_.together([&] {
+    if (!ranks_.is_coordinator()) return;
+    solutions.reserve(record->back().second.size());
+    for (const std::int64_t bits : record->back().second) solutions.push_back(std::bit_cast<double>(bits));
+    record->pop_back();
+    DPREDUCE_ASSERT(solutions.size() == rows_.classes() * width);
+    if (sides_.observer) show_observer(name, releaser_.release_of(name, std::move(*record)), {});
+  });
+  return solutions;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,264 @@
+#include "methods/statistic_task.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/lattice/lattice_weights.hpp"
+#include "common/ledger/triangle.hpp"
+#include "worker/class_grams.hpp"
+#include "worker/statistics/registered_statistics.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kPartsBlock = "class_grams";
+constexpr const char* kDigestsBlock = "digests";
+constexpr std::string_view kCenterRelease = "center";
+constexpr std::string_view kCenterRest = "center_rest";         // in one ball
+constexpr std::string_view kDirectionsRelease = "class_means";  // of a second head
+constexpr std::string_view kSizesRelease = "class_sizes";       // of --objective balanced
+constexpr std::string_view kAdaptiveRelease = "adaptive_gradient";
+constexpr unsigned kHalfBits = 32;
+constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
+
+TaskWeights task_weights(const LatticeWeights& weights) {
+  return {{weights.values(), weights.values() + weights.classes() * weights.dim()},
+          {weights.largest().begin(), weights.largest().end()}};
+}
+
+// What a task's point was made of, for as long as it is used.
+class PointOfTask {
+ public:
+  PointOfTask(const TaskPoint& task, const Lattice& lattice) {
+    if (const auto* balls = std::get_if<ClassBalls>(&task)) point_.emplace<ClassBalls>(*balls);
+    const auto* gradient = std::get_if<TaskGradientPoint>(&task);
+    if (gradient == nullptr) return;
+    weights_.emplace(gradient->weights.values, gradient->weights.largest, lattice);
+    if (gradient->directions) {
+      directions_.emplace(gradient->directions->values, gradient->directions->largest, lattice);
+      prior_.emplace(Prior{*directions_, gradient->features});
+    }
+    point_.emplace<GradientPoint>(
+        GradientPoint{*weights_, gradient->loss, prior_ ? &*prior_ : nullptr, gradient->residual_norm});
+  }
+  PointOfTask(const PointOfTask&) = delete;
+  PointOfTask& operator=(const PointOfTask&) = delete;
+
+  const PublicPoint& point() const { return point_; }
+
+ private:
+  std::optional<LatticeWeights> weights_;
+  std::optional<LatticeWeights> directions_;
+  std::optional<Prior> prior_;
+  PublicPoint point_;
+};
+
+const ReleaseRequest& requested(const StatisticTask& task, const FitPlan& plan) {
+  if (plan.has_request(task.release)) return plan.request(task.release);
+  throw UsageError("the task is for a release that the plan does not have; take it from a session of this plan");
+}
+
+bool are_within(std::span<const double> values, double smallest, double largest) {
+  return std::ranges::all_of(values, [&](double value) { return value >= smallest && value <= largest; });
+}
+
+// What is rows of a matrix, or scales them, may be multiplied and divided without overflow.
+constexpr double kLargest = 1e100;
+constexpr double kSmallest = 1e-100;
+
+bool is_of(const TaskWeights& weights, std::size_t classes, std::size_t dim) {
+  return weights.largest.size() == classes && weights.values.size() == classes * dim &&
+         are_within(weights.largest, 0.0, kLargest) &&
+         std::ranges::all_of(weights.values, [](std::int16_t value) { return value >= -kLatticeNorm; });
+}
+
+bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
+           std::size_t dim) {
+  const bool has_prior = point.directions.has_value();
+  // Without noise, and with --objective balanced, residuals are clipped to 1 (methods/gradient_rounds.cpp).
+  const bool is_whole = !plan.noise || plan.has_request(kSizesRelease);
+  const bool adapts = task.release == kAdaptiveRelease || task.preprocessing.targets.count > 0;
+  if (has_prior && (!plan.has_request(kDirectionsRelease) || point.loss != Loss::kSoftmax)) return false;
+  return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
+         (!has_prior || is_of(*point.directions, classes, dim)) &&
+         point.features == (has_prior ? task.preprocessing.dim() : 0) &&
+         (adapts ? are_within({&point.residual_norm, 1}, kSmallest, kLargest)
+                 : point.residual_norm == (is_whole ? 1.0 : residual_norm_of(point.loss, has_prior)));
+}
+
+bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {
+  return balls.centers.size() == classes * dim && balls.radii.size() == classes &&
+         are_within(balls.centers, -kLargest, kLargest) && are_within(balls.radii, kSmallest, kLargest);
+}
+
+// Whether the point is of the kind that the release is made at, and has these sizes.
+bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t classes, std::size_t dim) {
+  switch (registered_statistic(task.release).taken_at) {
+    case TakenAt::kRows:
+      return std::holds_alternative<std::monostate>(task.point);
+    case TakenAt::kWeights: {
+      const auto* gradient = std::get_if<TaskGradientPoint>(&task.point);
+      return gradient != nullptr && is_of(*gradient, task, plan, classes, dim);
+    }
+    case TakenAt::kBalls: {
+      const auto* balls = std::get_if<ClassBalls>(&task.point);
+      return balls != nullptr && is_of(*balls, task.release == kCenterRest ? 1 : classes, dim);
+    }
+    case TakenAt::kModels:
+      return false;  // evaluations do not travel
+  }
+  return false;
+}
+
+// Numbers are scaled and clipped in any case: where the plan finds their ranges, any range will do.
+bool are_planned(const TargetColumns& asked, const FitPlan& plan) {
+  const TargetColumns& planned = plan.preprocessing.targets;
+  const bool has_range = (asked.center == planned.center && asked.scale == planned.scale) ||
+                         (plan.has_request("target_sizes") && asked.center.size() == planned.count &&
+                          asked.scale.size() == planned.count && are_within(asked.center, -kLargest, kLargest) &&
+                          are_within(asked.scale, kSmallest, kLargest));
+  return asked.count == planned.count && has_range && asked.share >= 0.0 && asked.share < 1.0;
+}
+
+// Rows are prepared as planned, by what the plan releases for that before.
+bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::size_t dim) {
+  const Preprocessing& planned = plan.preprocessing;
+  const bool may_center = plan.has_request(kCenterRelease);
+  const bool may_project = plan.projection_elements > 0;
+  const bool has_columns = asked.columns == planned.columns || plan.has_request("feature_sizes");
+  const bool may_choose = plan.has_request("row_sizes");
+  const bool has_length = (asked.normalize == planned.normalize || plan.has_request("feature_sizes")) &&
+                          asked.clip_norm == planned.clip_norm;
+  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && are_planned(asked.targets, plan) &&
+         has_columns && (has_length || may_choose) && asked.output_dim() == dim &&
+         (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
+         asked.center_factor == center_factor_of(asked.center, asked.normalize, asked.clip_norm) &&
+         (asked.projection.empty() || (may_project && are_within(asked.projection, -kLargest, kLargest)));
+}
+
+bool is_part_of(const StatisticTask& task, std::size_t classes) {
+  const bool has_secret = std::ranges::any_of(task.secret, [](std::uint8_t byte) { return byte != 0; });
+  if (task.part == StatisticPart::kWhole && has_secret) return false;
+  return task.part == StatisticPart::kGramOfClass ? task.label < classes : task.label == 0;
+}
+
+void put_digests(std::span<const RowDigest> digests, std::span<std::int64_t> halves) {
+  std::size_t next = 0;
+  for (const RowDigest& digest : digests) {
+    for (const std::uint64_t word : digest) {
+      halves[next++] = static_cast<std::int64_t>(word & kLowerHalf);
+      halves[next++] = static_cast<std::int64_t>(word >> kHalfBits);
+    }
+  }
+  DPREDUCE_ASSERT(next == halves.size());
+}
+
+RowHasher hasher_of(const StatisticTask& task) {
+  return {std::as_bytes(std::span(task.secret)), task.preprocessing.output_dim()};
+}
+
+Statistic class_sums_of(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
+                        std::vector<BlockShape> shape) {
+  const RowHasher hasher = hasher_of(task);
+  ClassGrams grams(request, inputs, hasher, {});
+  Statistic whole(std::move(shape));
+  const Statistic sums = grams.take_sums();
+  std::copy(sums.words().begin(), sums.words().end(), whole.words().begin());
+  put_digests(grams.class_digests(), whole.block(whole.index_of(kDigestsBlock)));
+  return whole;
+}
+
+Statistic grams_of_class(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
+                         std::vector<BlockShape> shape) {
+  Statistic gram(std::move(shape));
+  const RowDigest digest =
+      gram_of_class(task.label, request, inputs, hasher_of(task), gram.block(gram.index_of(kPartsBlock)));
+  put_digests({&digest, 1}, gram.block(gram.index_of(kDigestsBlock)));
+  return gram;
+}
+
+}  // namespace
+
+StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point) {
+  StatisticTask task{.release = std::string(release), .preprocessing = preprocessing};
+  if (const auto* balls = std::get_if<ClassBalls>(&point)) task.point = *balls;
+  if (const auto* gradient = std::get_if<GradientPoint>(&point)) {
+    TaskGradientPoint task_point{.weights = task_weights(gradient->weights),
+                                 .loss = gradient->loss,
+                                 .directions = std::nullopt,
+                                 .residual_norm = gradient->residual_norm};
+    if (gradient->prior != nullptr) {
+      task_point.directions = task_weights(gradient->prior->directions);
+      task_point.features = gradient->prior->features;
+    }
+    task.point = std::move(task_point);
+  }
+  return task;
+}
+
+void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes) {
+  const std::size_t dim = requested(task, plan).dim;
+  if (is_part_of(task, classes) && is_preparation_of(task.preprocessing, plan, dim) &&
+      is_point_of(task, plan, classes, dim)) {
+    return;
+  }
+  throw UsageError("the task for release " + task.release +
+                   " is of rows, classes or weights that the plan does not have; take it from a session of this plan");
+}
+
+std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan) {
+  const ReleaseRequest& request = requested(task, plan);
+  if (request.in_parts == (task.part == StatisticPart::kWhole)) {
+    throw UsageError("release " + task.release + ": the plan makes it " + (request.in_parts ? "in parts" : "whole"));
+  }
+  std::vector<BlockShape> shape;
+  std::size_t classes = 0;
+  for (const BlockRequest& block : request.blocks) {
+    const bool is_parts = block.name == kPartsBlock;
+    if (is_parts) classes = block.triangles;
+    if (task.part == StatisticPart::kGramOfClass) {
+      if (is_parts) shape.push_back({block.name, triangle_elements(task.preprocessing.output_dim())});
+    } else if (!is_parts || task.part == StatisticPart::kWhole) {
+      shape.push_back({block.name, block.elements, block.fraction_bits});
+    }
+  }
+  const std::size_t digests = task.part == StatisticPart::kWhole       ? 0
+                              : task.part == StatisticPart::kClassSums ? classes
+                                                                       : 1;
+  if (digests > 0) shape.push_back({kDigestsBlock, digests * 2 * RowDigest{}.size()});
+  return shape;
+}
+
+std::vector<RowDigest> digests_of(const Statistic& sum) {
+  const auto halves = sum.block(sum.shape().size() - 1);
+  std::vector<RowDigest> digests(halves.size() / (2 * RowDigest{}.size()));
+  std::size_t next = 0;
+  for (RowDigest& digest : digests) {
+    for (std::uint64_t& word : digest) {
+      word = static_cast<std::uint64_t>(halves[next]) + (static_cast<std::uint64_t>(halves[next + 1]) << kHalfBits);
+      next += 2;
+    }
+  }
+  return digests;
+}
+
+Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
+                            const OnChunk& on_chunk) {
+  require_of_plan(task, plan, stream.classes);
+  std::vector<BlockShape> shape = shape_of(task, plan);
+  const RowTransform transform(task.preprocessing);
+  const PointOfTask point(task.point, {task.preprocessing.clip_norm, transform.output_dim()});
+  const StatisticInputs inputs{rows, transform, stream, on_chunk, point.point()};
+  const ReleaseRequest& request = plan.request(task.release);
+  switch (task.part) {
+    case StatisticPart::kClassSums:
+      return class_sums_of(task, request, inputs, std::move(shape));
+    case StatisticPart::kGramOfClass:
+      return grams_of_class(task, request, inputs, std::move(shape));
+    default:
+      return registered_statistic(task.release).compute(request, inputs);
+  }
+}
+
+}  // namespace dpreduce

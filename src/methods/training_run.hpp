@@ -1,0 +1,201 @@
+// One training run as a method sees it: releases of statistics of everybody's rows, one after the other.
+//
+//     release(name)         = this rank's statistic of its rows  ->  noise, ledger, reduction (aggregator/release)
+//     sum_public(name)      = this rank's statistic of its public rows  ->  reduction over ranks
+//     rows()                = the training rows as they are prepared now (prepared_rows.hpp)
+//     choices()             = what is chosen by rows: a setting, public rows (ChoicesOfRun)
+//
+// It is the only way from rows to a method. So a method cannot look at anything without noise, and its releases are all
+// that a run needs to go on: those that are saved are taken, and no row is read for them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "aggregator/release/release.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "methods/fit_plan.hpp"
+#include "methods/prepared_rows.hpp"
+#include "methods/timings.hpp"
+
+namespace dpreduce {
+
+// What a run chooses by rows: one of several classifiers that the same releases give, and public rows that stand for
+// classes.
+//
+//     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
+//     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
+
+/// Rows that are no secret; null where there are none.
+struct PublicRows {
+  WorkerRows* features = nullptr;    ///< without labels
+  WorkerRows* validation = nullptr;  ///< with labels
+  WorkerRows* candidates = nullptr;  ///< without labels; opened as all of them on every rank
+};
+
+/// One of several classifiers that the same releases give.
+struct Candidate {
+  std::string setting;                ///< how reports name it
+  std::vector<double> weights;        ///< K x d, d counting an intercept, in the coordinates of prepared rows
+  std::optional<double> threshold{};  ///< that of its scores, where candidates differ in it; the same on every rank
+};
+
+class ChoicesOfRun {
+ public:
+  /// All references outlive it, and so do public rows.
+  ChoicesOfRun(Communicator& ranks, PreparedRows& rows, Releaser& releaser, const FitPlan& plan, Timings& timings,
+               const PublicRows& public_rows)
+      : ranks_(ranks), rows_(rows), releaser_(releaser), plan_(plan), timings_(timings), public_rows_(public_rows) {}
+
+  /// The candidate to go with, its weights the same on every rank; of one that. By the number of rows, prepared as they
+  /// are now, that each gets right: with validation rows the one with most; else one drawn by training rows with the
+  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. A row of
+  /// several classes is right where its largest score is of one of them. With `prior`, the same on every rank, scores
+  /// are those of both heads. Shapes: as many candidates on every rank; weights and settings matter at the coordinator.
+  /// Collective. Phase: choose. Throws as for_each_lattice_chunk and Releaser::select.
+  Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
+  /// Notes a setting that a method has chosen by what it released before, for reports.
+  void note(std::string setting) { chosen_setting_ = std::move(setting); }
+  /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
+  const std::string& chosen_setting() const { return chosen_setting_; }
+
+  /// Which public rows stand for each class, by the sum over all rows, prepared as they are now, of their utilities
+  /// (utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
+  /// on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all of them then hold
+  /// without noise, and share the public rows; else, and among silos, every rank goes through all public rows with its
+  /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and there
+  /// are candidates. Throws as for_each_lattice_chunk and Releaser::select.
+  const Selection& select_public_rows(const CosineClip& clip);
+  /// What that chose; null before.
+  const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }
+  /// A public row as rows are prepared now; zeros where it has a NaN or an infinity. Throws BadInput where it cannot be
+  /// read.
+  std::vector<double> candidate_row(std::uint64_t index) const;
+  /// All public rows to choose among. Precondition (asserted): there are some.
+  WorkerRows& candidates() const;
+
+ private:
+  const Selection& select_by_class_sums();
+  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
+
+  Communicator& ranks_;
+  PreparedRows& rows_;
+  Releaser& releaser_;
+  const FitPlan& plan_;
+  Timings& timings_;
+  PublicRows public_rows_;
+  std::string chosen_setting_;
+  std::optional<Selection> chosen_public_rows_;
+};
+
+/// Called at the rank that owns the class, with its released Gram matrix (upper triangle); returns what is made of it,
+/// as many numbers for every class.
+using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
+
+/// What observers are shown the whole of "class_least_squares" as, where a method keeps it.
+inline constexpr std::string_view kWholeClassGrams = "class_grams";
+
+/// How many Gram matrices a rank sums up before their reductions begin; as many may be on their way meanwhile.
+inline constexpr std::size_t kGramsAtOnce = 4;
+
+/// A release as it becomes public, and the public point that its statistic was taken at.
+struct WatchedRelease {
+  std::string_view name;
+  const Release& release;
+  const Preprocessing& preprocessing;  ///< of the rows that were summed
+  PublicPoint point;
+};
+
+using ReleaseWatcher = std::function<void(const WatchedRelease&)>;
+
+/// Who looks on, and where sums come from, where it is not this rank's rows.
+struct RunSides {
+  /// Shown every release as it becomes public. Releases in parts are whole on one rank only: with more ranks they must
+  /// not be watched.
+  ReleaseWatcher watcher{};
+  /// Shown, within `together`, every release that is summed over ranks, as it becomes public, also one that was saved:
+  /// of a release in parts what all ranks know, its sums. At the coordinator alone.
+  ReleaseWatcher observer{};
+  StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere (PreparedRows)
+};
+
+class TrainingRun {
+ public:
+  /// All references outlive the run, and so do public rows.
+  TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
+              ProgressOf progress, Timings& timings, const PublicRows& public_rows = {}, RunSides sides = {});
+
+  /// The next round of that release, of a sample of the rows where the plan has one, at the coordinator; other ranks
+  /// get one without blocks. Collective: all ranks stop soon after one fails. `point`, the same on every rank, is what
+  /// the statistic is taken at. Throws as for_each_lattice_chunk and Releaser::release.
+  Release release(std::string_view name, const PublicPoint& point = {});
+
+  /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
+  /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
+  /// soon after one fails. Precondition (asserted): with more ranks there is no watcher. Throws as release.
+  Release release_of_own_rows(std::string_view name, const PublicPoint& point);
+
+  /// Charges the next round of that release, which the method does not make because of what it released before
+  /// (Releaser::charge_unmade). Collective.
+  void charge_unmade(std::string_view name) { releaser_.charge_unmade(name); }
+
+  /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
+  /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective. Precondition
+  /// (asserted): there are public rows. Throws as for_each_lattice_chunk.
+  Release sum_public(std::string_view name);
+
+  /// The release "class_least_squares", class by class, in memory that does not grow with their number but for what is
+  /// made of them. First `on_sums` is called on every rank with gram (where it is released) and class_sums; then
+  /// `on_gram` for each class, at one of the ranks: a matrix is dropped when it returns. Neither may call a collective,
+  /// nor show anything: all of it is one release, which is charged and saved after the last class. Returns at the
+  /// coordinator, K x width, what on_gram returned for each class. Of a release that was saved neither is called, and
+  /// no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change
+  /// while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released
+  /// matrices, and what the callbacks take; at the coordinator 8 K width.
+  std::vector<double> release_class_grams(std::string_view name, std::size_t width,
+                                          const std::function<void(const Release&)>& on_sums,
+                                          const OnClassGram& on_gram);
+
+  /// Shows the observer, at the coordinator, the whole of a release that was made class by class, under the name
+  /// kWholeClassGrams: `whole` makes it there. Collective.
+  void show_class_grams(const std::function<Release()>& whole);
+
+  /// Releaser::decision.
+  std::vector<double> decision(const std::string& name, std::size_t numbers,
+                               const std::function<std::vector<double>()>& decide) {
+    return releaser_.decision(name, numbers, decide);
+  }
+
+  /// Scores that rounds begin with, one a class and of every row alike; empty: 0. Known at the coordinator.
+  void set_first_scores(std::vector<double> scores) { first_scores_ = std::move(scores); }
+  const std::vector<double>& first_scores() const { return first_scores_; }
+
+  PreparedRows& rows() { return rows_; }
+  ChoicesOfRun& choices() { return choices_; }
+  Communicator& ranks() { return ranks_; }
+  void end_phase(const std::string& phase) { timings_.end_phase(phase); }
+
+ private:
+  void show_observer(std::string_view name, const Release& release, const PublicPoint& point) const;
+  Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
+  NamedIntegers made_class_grams(std::string_view name, std::size_t width,
+                                 const std::function<void(const Release&)>& on_sums, const OnClassGram& on_gram);
+
+  Communicator& ranks_;
+  Releaser& releaser_;
+  const FitPlan& plan_;
+  Timings& timings_;
+  PreparedRows rows_;
+  ChoicesOfRun choices_;
+  std::vector<double> first_scores_;
+  WorkerRows* public_features_;  // null where there are none
+  RunSides sides_;
+};
+
+}  // namespace dpreduce
