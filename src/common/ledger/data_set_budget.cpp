@@ -17,9 +17,6 @@
 namespace dpreduce {
 namespace {
 
-// Far above the rounding of 50 digits, far below that of double.
-const HighPrecision kArithmeticError("1e-40");
-
 // The mechanism for a group of two.
 Mechanism doubled(const Mechanism& selection) {
   if (const auto* exponential = std::get_if<ExponentialMechanism>(&selection)) {
