@@ -171,7 +171,7 @@ class NetworkRun {
   std::optional<HealthFile> health_;
 };
 
-void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network) {
+void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network, SiloOptions& silos) {
   table.begin_group("Network");
   const auto declare_address = [&](const char* name, const char* help) {
     table.text(name, network.address, help).typed("HOST:PORT").required().said(SaidBy::kParty);
@@ -186,7 +186,7 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
         .typed("SECONDS")
         .said(SaidBy::kParty);
     table
-        .number("--silo-patience", network.patience_seconds,
+        .number("--silo-patience", silos.patience_seconds,
                 "for so long in all a silo may keep --threshold others waiting; then the run ends for all; default: 20 "
                 "times --silo-timeout")
         .from(0.1, kLongestWait)
@@ -262,7 +262,7 @@ CommandEntry network_command(PartyRole role) {
   command.name = is_coordinator ? "coordinator" : "silo";
   command.role = role;
   OptionTable& table = command.options;
-  declare_network(table, role, read->network);
+  declare_network(table, role, read->network, read->fit.silos);
   declare_fit(table, read->fit);
   table.begin_group("Evaluation");
   table
@@ -284,7 +284,7 @@ CommandEntry network_command(PartyRole role) {
     FitOptions fit = read->fit;
     fit.silos.secure_aggregation = true;
     fit.silos.over_network = true;
-    fit.silos.patience_seconds = network.patience_seconds.value_or(kTimeoutsOfPatience * fit.silos.timeout_seconds);
+    if (!fit.silos.patience_seconds) fit.silos.patience_seconds = kTimeoutsOfPatience * fit.silos.timeout_seconds;
     fit.silos.rows_are_own = true;
     fit.silos.consent = parsed.consent;
     fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);

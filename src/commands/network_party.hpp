@@ -16,9 +16,8 @@ namespace dpreduce {
 
 /// What the party is told of the network, beside the fit.
 struct NetworkOptions {
-  std::string address;                     ///< where the coordinator listens, and silos dial
-  std::optional<double> wait_seconds;      ///< for the full roster, at the coordinator; empty: for ever
-  std::optional<double> patience_seconds;  ///< of the coordinator, with one silo in all; empty: some --silo-timeouts
+  std::string address;                 ///< where the coordinator listens, and silos dial
+  std::optional<double> wait_seconds;  ///< for the full roster, at the coordinator; empty: for ever
   double run_timeout_seconds = 86'400;
   std::string health;  ///< a file for supervisors; empty: none
 };

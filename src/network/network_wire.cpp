@@ -76,9 +76,9 @@ void NetworkWire::tick() {
     const auto now = WireClock::now();
     for (auto& [peer, line] : lines_) {
       if (!line.tick(now)) continue;
-      const std::string why = terms_.is_of_job ? "its process has ended"
-                                               : fmt::format("its line broke ({}) and was not made again within {} s",
-                                                             line.why_broken(), seconds_in(line.reconnect_time()));
+      std::string why = fmt::format("its line broke ({}) and was not made again within {} s", line.why_broken(),
+                                    seconds_in(line.reconnect_time()));
+      if (terms_.is_of_job) why = line.has_deviated() ? line.why_broken() : "its process has ended";
       on_gone(peer, why);
       if (line.state() == LineState::kLost) log(fmt::format("{} is lost: {}", name_of(peer), why));
     }

@@ -41,7 +41,7 @@ struct NetworkTerms {
   PartyLog* log = nullptr;                   ///< outlives the wire
   bool is_of_job = false;                    ///< parties are processes of one job (job_wire.hpp)
 
-  LineTimes times() const { return is_of_job ? LineTimes::of_job() : LineTimes::of(silo_timeout); }
+  LineTimes times() const { return is_of_job ? LineTimes::of_job(self == 0) : LineTimes::of(silo_timeout); }
 };
 
 /// A party as others see it at the moment.

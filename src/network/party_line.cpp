@@ -188,9 +188,14 @@ LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
   return times;
 }
 
-LineTimes LineTimes::of_job() {
+LineTimes LineTimes::of_job(bool is_coordinator) {
   using namespace std::chrono_literals;
-  return {.reconnect = 0s, .silence = 1'000'000h, .beat = 1'000'000h, .visit = 10s, .attempt = 4s, .farewell = 5s};
+  return {.reconnect = 0s,
+          .silence = 1'000'000h,
+          .beat = 1'000'000h,
+          .visit = 10s,
+          .attempt = 4s,
+          .farewell = is_coordinator ? 10s : 3s};
 }
 
 LineRoom LineRoom::of(std::size_t lines) {
@@ -248,6 +253,7 @@ bool PartyLine::take(const TlsConnection* from, std::span<const std::byte> bytes
       take_message(std::move(*message));
     }
   } catch (const AggregationAborted& fault) {
+    has_deviated_ = true;
     break_off(fault.what());
     return false;
   }

@@ -160,7 +160,7 @@ struct LineTimes {
   std::chrono::milliseconds farewell;   ///< for the others to take what was sent before a party ends
 
   static LineTimes of(std::chrono::milliseconds silo_timeout);
-  static LineTimes of_job();
+  static LineTimes of_job(bool is_coordinator);
 };
 
 /// Bytes of a line's messages: those that are kept until the other end has them, and those that have come and wait to
@@ -199,6 +199,8 @@ class PartyLine {
   const std::optional<ProcessNonce>& process() const { return process_; }
   ReliableLink& link() { return link_; }
   const std::string& why_broken() const { return why_broken_; }
+  /// Whether the party has sent what no party sends.
+  bool has_deviated() const { return has_deviated_; }
   std::chrono::milliseconds reconnect_time() const { return times_.reconnect; }
 
   /// The party's process has a new connection, in the place of an older one. `first` is sent before all else; `reader`
@@ -252,6 +254,7 @@ class PartyLine {
   Clock::time_point beat_{};
   Clock::time_point broken_at_{};
   std::string why_broken_;
+  bool has_deviated_ = false;
 };
 
 }  // namespace dpreduce

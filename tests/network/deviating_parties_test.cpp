@@ -84,6 +84,29 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
   expect_talk(parties.coordinator(), 2, *honest, 2);
 }
 
+// In a job a line that breaks is not made again: the coordinator is told why the silo is lost.
+TEST(DeviatingParties, ASiloOfAJobThatSendsWhatNoSiloSendsIsLostAndItIsSaidWhy) {
+  NetworkParties parties(2);
+  NetworkTerms terms = parties.terms_of(0);
+  terms.is_of_job = true;
+  CoordinatorWire coordinator(parties.identity(0), terms, {"127.0.0.1", "0"});
+  const auto port = static_cast<std::uint16_t>(std::stoul(parse_address("", coordinator.address()).port));
+  const auto honest = parties.silo(2, port);
+  boost::asio::io_context io;
+  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
+  Stream stream(io, own.context());
+  stream.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), port});
+  stream.handshake(boost::asio::ssl::stream_base::client);
+  boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
+  coordinator.wait_for_silos(std::nullopt, 2, [](const auto&) {});
+  boost::asio::write(stream, boost::asio::buffer(numbered_message(LinkKind::kMessage, 2, {})));
+  const std::optional<Message> lost = next_of(coordinator);
+  ASSERT_TRUE(lost && lost->is_farewell);
+  EXPECT_EQ(lost->from, 1U);
+  EXPECT_EQ(text_in(lost->bytes), "message 2 of the line where 1 comes next");
+  expect_talk(coordinator, 2, *honest, 2);
+}
+
 // What binds a run to a line is a secret that TLS alone has made: whoever knows both nonces, which are said inside it,
 // does not know the binding.
 TEST(DeviatingParties, ALineIsBoundByTheSecretOfItsConnectionAndByBothProcesses) {

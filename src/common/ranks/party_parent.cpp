@@ -107,21 +107,19 @@ class PartyParent {
     return true;
   }
 
+  // A silo's party, as the coordinator's parent knows it: its exit code, once it has ended.
+  struct SilosParty {
+    unsigned char code = 0;
+    MPI_Request end = MPI_REQUEST_NULL;
+    bool has_ended = false;
+  };
+
   // Until the coordinator's party has ended and those of silos have. Returns whether all have.
   bool lead() {
-    const auto silos = static_cast<std::size_t>(size_ - 1);
-    std::vector<unsigned char> codes(silos, 0);
-    std::vector<MPI_Request> ends(silos, MPI_REQUEST_NULL);
-    for (std::size_t silo = 0; silo < silos; ++silo) {
-      MPI_Irecv(&codes[silo], 1, MPI_UNSIGNED_CHAR, static_cast<int>(silo) + 1, 0, job_, &ends[silo]);
+    std::vector<SilosParty> silos(static_cast<std::size_t>(size_ - 1));
+    for (std::size_t place = 0; place < silos.size(); ++place) {
+      MPI_Irecv(&silos[place].code, 1, MPI_UNSIGNED_CHAR, static_cast<int>(place) + 1, 0, job_, &silos[place].end);
     }
-    std::vector<bool> has_ended(silos, false);
-    const auto count = [&](const auto& holds) {
-      std::size_t number = 0;
-      for (std::size_t silo = 0; silo < silos; ++silo) number += has_ended[silo] && holds(codes[silo]) ? 1 : 0;
-      return number;
-    };
-    std::optional<Clock::time_point> must_end;  // the coordinator's party; once it has ended: the others'
     auto next_beat = Clock::now();
     for (;;) {
       const auto now = Clock::now();
@@ -129,26 +127,30 @@ class PartyParent {
         send_to_silos(kAlive);
         next_beat = now + kBeat;
       }
-      for (std::size_t silo = 0; silo < silos; ++silo) has_ended[silo] = has_ended[silo] || has_come(ends[silo]);
+      for (SilosParty& silo : silos) silo.has_ended = silo.has_ended || has_come(silo.end);
       if (notice_exit(false)) {
         send_to_silos(party_.exit_code());
-        must_end = now + kLeaveTime;
+        must_end_ = now + kLeaveTime;
       }
-      if (silos > 0 && !party_.has_exited() && count([](unsigned char code) { return code != 0; }) == silos) {
-        if (!must_end) must_end = now + kLastChance;
-        if (now > *must_end && !is_given_up_) {
-          is_given_up_ = true;
-          std::fprintf(stderr, "dpreduce: the coordinator, rank 0 does not go on, and every silo has given it up\n");
-          party_.kill();
-        }
-      }
-      const bool have_all_ended = count([](unsigned char) { return true; }) == silos;
-      if (party_.has_exited() && (have_all_ended || now > *must_end)) {
+      end_what_silos_have_given_up(silos, now);
+      const bool have_all_ended = std::ranges::all_of(silos, &SilosParty::has_ended);
+      if (party_.has_exited() && (have_all_ended || now > *must_end_)) {
         send_to_silos(have_all_ended ? kLeaveTogether : kLeaveAlone);
         return have_all_ended;
       }
       ::usleep(kLookInMicroseconds);
     }
+  }
+
+  // No sum can be made any more; a coordinator that works notices that by itself.
+  void end_what_silos_have_given_up(const std::vector<SilosParty>& silos, Clock::time_point now) {
+    const auto has_failed = [](const SilosParty& silo) { return silo.has_ended && silo.code != 0; };
+    if (party_.has_exited() || is_given_up_ || silos.empty() || !std::ranges::all_of(silos, has_failed)) return;
+    if (!must_end_) must_end_ = now + kLastChance;
+    if (now <= *must_end_) return;
+    is_given_up_ = true;
+    std::fprintf(stderr, "dpreduce: the coordinator, rank 0 does not go on, and every silo has given it up\n");
+    party_.kill();
   }
 
   // Until the coordinator's parent says that it leaves. Returns whether it does together with all others.
@@ -157,18 +159,17 @@ class PartyParent {
     MPI_Request coming = MPI_REQUEST_NULL;
     const auto listen = [&] { MPI_Irecv(&told, 1, MPI_UNSIGNED_CHAR, 0, 0, job_, &coming); };
     listen();
-    std::optional<Clock::time_point> must_end;
     auto heard = Clock::now();
     for (;;) {
       const auto now = Clock::now();
-      if (notice_exit(must_end.has_value())) send(0, party_.exit_code());
+      if (notice_exit(must_end_.has_value())) send(0, party_.exit_code());
       if (has_come(coming)) {
         heard = now;
         if (told == kLeaveTogether || told == kLeaveAlone) return told == kLeaveTogether;
-        if (told != kAlive) must_end = now + kGrace;
+        if (told != kAlive) must_end_ = now + kGrace;
         listen();
       }
-      if (must_end && now > *must_end) party_.kill();
+      if (must_end_ && now > *must_end_) party_.kill();
       if (now > heard + kSilence && party_.has_exited()) {
         is_coordinator_lost_ = true;
         return false;
@@ -182,7 +183,8 @@ class PartyParent {
   MPI_Comm job_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  bool is_given_up_ = false;  // by all silos: the coordinator's party
+  std::optional<Clock::time_point> must_end_;  // the party, or at the coordinator, once it has ended, those of silos
+  bool is_given_up_ = false;                   // by all silos: the coordinator's party
   bool is_coordinator_lost_ = false;
 };
 
