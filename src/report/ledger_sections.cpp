@@ -68,17 +68,6 @@ Facts spent_so_far(const JsonFields& ledger, const std::vector<JsonFields>& runs
   return facts;
 }
 
-Table releases_of_all(const JsonFields& ledger) {
-  Table table{.caption = "All releases",
-              .columns = {"release", "time", "method", "mu", "rho", "sampling rate"},
-              .summary = "All releases"};
-  for (const JsonFields& release : ledger.objects("releases")) {
-    table.add({release.text("release"), release.text("time"), method_of(release), at_most(release.number("mu")),
-               at_most(release.number("rho")), figure(release.number("sampling_rate"))});
-  }
-  return table;
-}
-
 Table open_runs_of(const JsonFields& ledger) {
   Table table{.caption = "Runs that have not ended, and what they may still charge",
               .columns = {"run", "since", "method", "release", "times", "mu", "epsilon"}};
@@ -102,7 +91,16 @@ std::vector<Section> ledger_sections(const PageDocument& document) {
   const JsonFields ledger(document.content, document.name);
   const std::vector<JsonFields> runs = ledger.objects("runs");
   std::vector<Section> sections{{"Spent on these records, all runs together", {spent_so_far(ledger, runs)}},
-                                {"The budget over the ledger's life", {life_block(runs), releases_of_all(ledger)}},
+                                {"The budget over the ledger's life",
+                                 {life_block(runs), table_of("All releases", ledger.objects("releases"),
+                                                             {{"release", "", Written::kText},
+                                                              {"time", "", Written::kText},
+                                                              {"asked", "method asked for", Written::kText},
+                                                              {"method", "", Written::kText},
+                                                              {"mu", "", Written::kAtMost},
+                                                              {"rho", "", Written::kAtMost},
+                                                              {"sampling_rate"}},
+                                                             "All releases")}},
                                 {"Open runs", {open_runs_of(ledger)}}};
   return sections;
 }

@@ -82,16 +82,15 @@ Section silos_section(const JsonFields& silos) {
     facts.push_back(std::move(noise));
   }
   for (Fact& identities : facts_of(silos, {{"identities", "", Written::kText}})) facts.push_back(std::move(identities));
-  Table table{.caption = "Who took part, and who was lost",
-              .columns = {"silo", "name", "took part", "lost in round", "while", "why"}};
-  for (const JsonFields& silo : silos.objects("took_part")) {
-    table.add({figure(silo.number("silo")), silo.text("name"), "to the end", "–", "–", "–"});
-  }
-  for (const JsonFields& silo : silos.objects("lost")) {
-    table.add({figure(silo.number("silo")), silo.text("name"), "until it was lost", figure(silo.number("round")),
-               silo.text("phase"), silo.text("reason")});
-  }
-  return {"Who took part", {std::move(facts), std::move(table)}};
+  return {"Who took part",
+          {std::move(facts),
+           table_of("Who took part to the end", silos.objects("took_part"), {{"silo"}, {"name", "", Written::kText}}),
+           table_of("Who was lost", silos.objects("lost"),
+                    {{"silo"},
+                     {"name", "", Written::kText},
+                     {"round", "lost in round"},
+                     {"phase", "while", Written::kText},
+                     {"reason", "why", Written::kText}})}};
 }
 
 Section messages_section(const JsonFields& messages) {
@@ -256,7 +255,7 @@ Section test_section(const PageDocument& document, const JsonFields& report) {
 
 Section class_section(const JsonFields& report) {
   Section section{.title = "How well it does, class by class", .blocks = {}};
-  if (told_part_of(report)) return section;
+  if (!report.has("test") || told_part_of(report)) return section;
   const JsonFields test = report.object("test");
   const std::vector<std::string> names = all_class_names(report);
   section.owner_only = why_exact(test);
