@@ -327,6 +327,7 @@ void declare_fit(py::module_& module) {
   module.def(
       "check_fit_keywords", [](const std::vector<Keyword>& keywords) { fit_options_of(items_of(keywords)); },
       py::arg("keywords"));
+  module.def("keywords_of_classes", &keywords_of_classes);
   module.def("fit_keywords", [] {
     std::vector<std::array<std::string, 3>> keywords;
     for (KeywordHelp& keyword : fit_keywords()) {

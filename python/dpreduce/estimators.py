@@ -34,9 +34,7 @@ if typing.TYPE_CHECKING:
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
 _OTHERWISE = {"classes", "ledger", "seed", "max_labels", "target_range"}
 # Options that are about classes.
-OF_CLASSES = {"imbalance_ratio", "imbalance_seed", "objective", "metric", "auto", "expected_rows", "smallest_share", "top_k", "d_min", "d_max",
-               "shared_gram", "alpha", "lambda_", "isotropy_share", "local_steps", "batch", "loss", "iterate",
-               "learning_rate", "radius", "warm_start", "warm_start_share", "select", "select_by", "select_share", "choose", "choose_share"}
+OF_CLASSES = {parameter_of(name) for name in _library.core().keywords_of_classes()} - _OTHERWISE
 
 # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
 _fits: dict[str | None, list[float | None]] = {}

@@ -53,7 +53,7 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
                           .bad_rows = options.data.train.bad_rows};
   std::vector<RowsOfRank> of_ranks(kRanksOfPersons);
   Communicator::on_threads(kRanksOfPersons, [&](Communicator& ranks) {
-    WorkerRows own = open_training_rows(of_world, ranks);
+    WorkerRows own = open_training_rows(of_world.data.train, ranks);
     std::optional<ShardedArray> persons = open_persons(of_world.data.train, own, ranks);
     silos ? weigh(own, &*persons, bound, count_in_silo(*silos), ranks, needs)
           : weigh(own, &*persons, bound, count_over_ranks, ranks);

@@ -11,6 +11,7 @@
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/ranks/communicator.hpp"
+#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 
@@ -24,6 +25,13 @@ RunnableCommand by_coordinator(std::function<void()> work) {
 
 void PrintText::operator()(Communicator& ranks) const {
   if (ranks.is_coordinator()) std::fputs(text.c_str(), stdout);
+}
+
+void take_party(SiloOptions& silos, const ParsedCommand& parsed, const std::vector<std::string>& class_names) {
+  silos.rows_are_own = parsed.rows_are_own;
+  silos.ledger_is_own = parsed.ledger_is_own;
+  silos.consent = parsed.consent;
+  silos.agreed = agreed_options(parsed.options, class_names);
 }
 
 const CommandEntry* CommandEntry::command(const std::string& word) const {

@@ -48,6 +48,9 @@ struct ParsedCommand {
   std::optional<SiloConsent> consent = {};  ///< of a silo's own file
 };
 
+/// Takes from the command line what a party among silos says for itself, and what all have to say alike.
+void take_party(SiloOptions& silos, const ParsedCommand& parsed, const std::vector<std::string>& class_names);
+
 /// A command that starts one party of a run among silos, over a network.
 enum class PartyRole { kNone, kCoordinator, kSilo };
 

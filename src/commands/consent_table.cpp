@@ -1,7 +1,6 @@
 #include "commands/consent_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,11 +26,6 @@ void require_method(const std::string& name) {
                                did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-void require_positive(const char* key, const std::optional<double>& value) {
-  if (!value || (*value > 0.0 && std::isfinite(*value))) return;
-  throw UsageError(fmt::format("{} {}: must be greater than 0, and finite", key, *value));
-}
-
 void require_digest(const std::string& digest) {
   constexpr std::size_t kDigits = 64;
   if (digest.size() == kDigits && digest.find_first_not_of("0123456789abcdef") == std::string::npos) return;
@@ -39,10 +33,7 @@ void require_digest(const std::string& digest) {
       fmt::format("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest));
 }
 
-void require_in_range(const SiloConsent& consent) {
-  require_positive("most-mu", consent.most_mu);
-  require_positive("most-mu-in-all", consent.most_mu_in_all);
-  require_positive("most-clip-norm", consent.most_clip_norm);
+void require_version(const SiloConsent& consent) {
   if (consent.least_version.empty() || version_numbers(consent.least_version)) return;
   throw UsageError(fmt::format("least-version '{}': must be a version, as in 1.2.0", consent.least_version));
 }
@@ -71,7 +62,7 @@ void declare_consent(OptionTable& table, SiloConsent& consent) {
   table.choice("unit", consent.unit, "whose presence is hidden");
   table.count("rows-per-person", consent.rows_per_person, "B, what a person's rows count for: exactly");
   table.count("least-silos-per-person", consent.least_silos_per_person, "s, the silos that may have rows of a person");
-  table.number("most-clip-norm", consent.most_clip_norm, "C");
+  table.number("most-clip-norm", consent.most_clip_norm, "C").positive();
   list("losses", "what training rounds may descend on", "softmax|sigmoid|square",
        [&consent](const std::vector<std::string>& names) {
          consent.losses.clear();
@@ -79,8 +70,9 @@ void declare_consent(OptionTable& table, SiloConsent& consent) {
        });
   table.count("most-rounds", consent.most_rounds, "of any one release");
   table.choice("noise", consent.noise, "distributed: central noise is refused; central: either is allowed");
-  table.number("most-mu", consent.most_mu, "of one run, in Gaussian DP");
-  table.number("most-mu-in-all", consent.most_mu_in_all, "of all runs on the silo's ledger, this one included");
+  table.number("most-mu", consent.most_mu, "of one run, in Gaussian DP").positive();
+  table.number("most-mu-in-all", consent.most_mu_in_all, "of all runs on the silo's ledger, this one included")
+      .positive();
   table.text("least-version", consent.least_version, "of dpreduce, at every party");
 }
 
@@ -100,7 +92,8 @@ SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file)
     if (option.given.empty()) throw UsageError(fmt::format("{}: '{}' is an empty list", place, item.key));
     try {
       option.read(option.given);
-      require_in_range(consent);
+      table.check_ranges();
+      require_version(consent);
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("{}: {}", place, error.what()));
     }

@@ -269,10 +269,7 @@ CommandEntry evaluate_command() {
   command.chosen = [options](const ParsedCommand& parsed) -> RunnableCommand {
     EvaluateOptions asked = validated(*options, parsed.options);
     if (!asked.is_private) return by_all_ranks(run, std::move(asked));
-    asked.run.silos.rows_are_own = parsed.rows_are_own;
-    asked.run.silos.ledger_is_own = parsed.ledger_is_own;
-    asked.run.silos.agreed = agreed_options(parsed.options, {});
-    asked.run.silos.consent = parsed.consent;
+    take_party(asked.run.silos, parsed, {});
     return FitCommand{std::move(asked.run), evaluate_and_write};
   };
   return command;

@@ -433,10 +433,7 @@ CommandEntry fit_command() {
       "  dpreduce fit --config run.toml --dry-run";
   command.chosen = [options](const ParsedCommand& parsed) {
     FitOptions fit = *options;
-    fit.silos.rows_are_own = parsed.rows_are_own;
-    fit.silos.ledger_is_own = parsed.ledger_is_own;
-    fit.silos.consent = parsed.consent;
-    fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
+    take_party(fit.silos, parsed, fit.data.train.class_names);
     return FitCommand{validated(std::move(fit))};
   };
   return command;

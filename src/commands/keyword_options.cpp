@@ -91,6 +91,18 @@ std::vector<KeywordHelp> fit_keywords() {
   return keywords;
 }
 
+std::vector<std::string> keywords_of_classes() {
+  FitOptions fit;
+  OptionTable table;
+  declare_fit(table, fit);
+  add_fit_rules(table, fit);
+  std::vector<std::string> keywords;
+  for (const Option& option : table.options()) {
+    if (!option.is_of_command_alone && is_about_classes(table, option)) keywords.push_back(keyword_of(option));
+  }
+  return keywords;
+}
+
 RunnableCommand run_of_call(CommandEntry command, std::span<const TomlItem> keywords) {
   read_keywords(command.options, command.name, keywords, command.name + "()");
   return command.chosen({.options = command.options});

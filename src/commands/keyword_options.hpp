@@ -45,6 +45,9 @@ struct KeywordHelp {
 /// about silos, or about how a command prints.
 std::vector<KeywordHelp> fit_keywords();
 
+/// The names of those that are about classes, and so none of a fit to numbers.
+std::vector<std::string> keywords_of_classes();
+
 /// What `command` runs with these options, on rows and files that the program has in their place. Throws UsageError as
 /// fit_options_of, and as the command does.
 RunnableCommand run_of_call(CommandEntry command, std::span<const TomlItem> keywords);

@@ -57,10 +57,7 @@ CommandEntry release_command() {
   command.chosen = [options](const ParsedCommand& parsed) {
     FitOptions run = options->run;
     run.statistics = kinds_of(options->statistics);
-    run.silos.rows_are_own = parsed.rows_are_own;
-    run.silos.ledger_is_own = parsed.ledger_is_own;
-    run.silos.consent = parsed.consent;
-    run.silos.agreed = agreed_options(parsed.options, run.data.train.class_names);
+    take_party(run.silos, parsed, run.data.train.class_names);
     return FitCommand{validated(std::move(run))};
   };
   return command;

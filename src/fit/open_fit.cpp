@@ -44,10 +44,10 @@ void require_as_many_everywhere(const WorkerRows& rows, const std::string& name,
   });
 }
 
-void require_public_dim(const WorkerRows& rows, const FitOptions& options, std::size_t dim) {
+void require_public_dim(const WorkerRows& rows, const std::string& files, std::size_t dim) {
   if (rows.dim() == dim) return;
   throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
-                             options.data.public_x.front(), rows.dim(), dim));
+                             files, rows.dim(), dim));
 }
 
 // Rows that every rank holds, of which it reads an even share.
@@ -100,8 +100,7 @@ FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
   return options;
 }
 
-WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
-  const RowFiles& train = options.data.train;
+WorkerRows open_training_rows(const RowFiles& train, Communicator& ranks, const RowsInMemory* memory) {
   if (memory == nullptr) return open_ranked_rows(train, ranks);
   return ranked_rows_in_memory(memory->train_x, memory->train_y, train, ranks);
 }
@@ -129,6 +128,17 @@ void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   }
 }
 
+void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads) {
+  if (data.train.bad_rows != BadRows::kFail) return;
+  ThreadTeam team(threads);
+  if (memory.public_x) require_finite(*memory.public_x, data.public_x.front(), team);
+  if (memory.validation_x) require_finite(*memory.validation_x, data.validation.x.front(), team);
+}
+
+namespace {
+
+// Whether a rank has a row: a fit without any would charge for noise alone. Silos do not tell each other whether they
+// have rows, and are not asked. Collective. Throws BadInput, naming what rows were looked for in.
 void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
   if (ranks.silos() != nullptr) return;
   std::array<std::uint64_t, 1> count{rows.range().count};
@@ -138,77 +148,63 @@ void require_rows(const WorkerRows& rows, const std::string& name, Communicator&
   });
 }
 
-void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads) {
-  if (data.train.bad_rows != BadRows::kFail) return;
-  ThreadTeam team(threads);
-  if (memory.public_x) require_finite(*memory.public_x, data.public_x.front(), team);
-  if (memory.validation_x) require_finite(*memory.validation_x, data.validation.x.front(), team);
-}
-
-std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
-                                           const RowsInMemory* memory) {
-  if (options.rows.center != Centering::kPublic && (options.rows.pca == 0 || options.data.public_x.empty()) &&
-      !whitens_by_public_rows(options)) {
-    return std::nullopt;
-  }
-  const std::vector<std::string>& files = options.data.public_x;
+// This rank's share of public rows, for sums of them. Collective.
+WorkerRows open_public_rows(const DataOptions& data, std::size_t dim, Communicator& ranks, const RowsInMemory* memory) {
+  const std::string& name = data.public_x.front();
   WorkerRows rows = memory != nullptr
-                        ? shared_rows(*memory->public_x, {}, files.front(), {}, ranks)
-                        : open_ranked_rows({files, {}, options.data.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
-  ranks.together([&] { require_public_dim(rows, options, dim); });
+                        ? shared_rows(*memory->public_x, {}, name, {}, ranks)
+                        : open_ranked_rows({data.public_x, {}, data.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
+  ranks.together([&] { require_public_dim(rows, name, dim); });
   return rows;
 }
 
-std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
-                                          const RowsInMemory* memory) {
-  if (!may_choose_public_rows(options)) return std::nullopt;
+// All public rows, at every rank, to choose a class's prototypes from. Collective. Throws UsageError where ranks name
+// files of their own; BadInput where rows are fewer than prototypes, or not the same on every rank.
+WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOptions& method, std::size_t dim,
+                           Communicator& ranks, const RowsInMemory* memory) {
+  const std::string& name = files.front();
   std::optional<WorkerRows> rows;
   ranks.together([&] {
-    if (paths_are_per_worker(options.data.public_x)) {
+    if (paths_are_per_worker(files)) {
       throw UsageError(
-          fmt::format("--public-x {}: with --method {} every rank opens all public rows; name the "
-                      "same files for all, without {{rank}}",
-                      options.data.public_x.front(), options.method.name));
+          fmt::format("--public-x {}: with --method {} every rank opens all public rows; name the same files for all, "
+                      "without {{rank}}",
+                      name, method.name));
     }
-    rows.emplace(memory != nullptr
-                     ? WorkerRows::in_memory(*memory->public_x, std::nullopt, options.data.public_x.front())
-                     : WorkerRows::open(options.data.public_x, {}, 0, 1));
-    require_public_dim(*rows, options, dim);
+    rows.emplace(memory != nullptr ? WorkerRows::in_memory(*memory->public_x, std::nullopt, name)
+                                   : WorkerRows::open(files, {}, 0, 1));
+    require_public_dim(*rows, name, dim);
     const std::uint64_t count = rows->range().count;
-    const std::size_t wanted = options.method.top_k.value_or(1);
+    const std::size_t wanted = method.top_k.value_or(1);
     if (count >= wanted) return;
-    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}",
-                               options.data.public_x.front(), count, wanted,
-                               options.method.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
+    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}", name,
+                               count, wanted,
+                               method.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
   });
-  require_as_many_everywhere(*rows, "--public-x " + options.data.public_x.front(), ranks);
-  return rows;
+  require_as_many_everywhere(*rows, "--public-x " + name, ranks);
+  return std::move(*rows);
 }
 
-std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
-                                               const RowsInMemory* memory) {
-  const RowFiles& validation = options.data.validation;
-  if (validation.x.empty()) return std::nullopt;
+// This rank's share of validation rows, their labels checked. Collective.
+WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes, std::size_t dim, Communicator& ranks,
+                                const RowsInMemory* memory) {
+  const std::string& name = validation.x.front();
   std::optional<WorkerRows> rows;
   if (memory != nullptr) {
-    rows.emplace(
-        shared_rows(*memory->validation_x, memory->validation_y, validation.x.front(), validation.y.front(), ranks));
+    rows.emplace(shared_rows(*memory->validation_x, memory->validation_y, name, validation.y.front(), ranks));
   }
   ranks.together([&] {
     if (memory == nullptr) rows.emplace(open_rows_of_rank(validation, dim, ranks));
-    require_features_of(*rows, dim, validation.x.front());
-    label_counts(rows->labels(), rows->range(), options.data.classes, ranks);  // before it costs
+    require_features_of(*rows, dim, name);
+    label_counts(rows->labels(), rows->range(), classes, ranks);  // before it costs
   });
-  return rows;
+  return std::move(*rows);
 }
-
-namespace {
 
 // Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
 // release: the noise is made for one.
-void require_own_rows(const FitOptions& options, const Communicator& ranks) {
-  const MethodEntry& method = method_entry(options.method);
-  if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(options.data.train.x)) return;
+void require_own_rows(const MethodEntry& method, const RowFiles& train, const Communicator& ranks) {
+  if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(train.x)) return;
   throw UsageError(
       fmt::format("--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
                   "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
@@ -217,10 +213,8 @@ void require_own_rows(const FitOptions& options, const Communicator& ranks) {
 
 // Where the rows of a person are counted, or may be. Collective. Throws UsageError where a person would have rows in
 // more silos than there are.
-PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
-  const SiloOptions& terms = options.silos;
-  const bool are_silos = ranks.silos() != nullptr || method_entry(options.method).each_rank_is_a_silo;
-  if (!are_silos) return count_over_ranks;
+PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method, Communicator& ranks) {
+  if (ranks.silos() == nullptr && !method.each_rank_is_a_silo) return count_over_ranks;
   const std::uint64_t silos =
       ranks.silos() != nullptr ? ranks.silos()->terms().silos : static_cast<std::uint64_t>(ranks.size());
   ranks.together([&] { require_silos_per_person(terms, silos); });
@@ -229,53 +223,53 @@ PersonCount person_count_of(const FitOptions& options, Communicator& ranks) {
 
 // Gives rows the weights that are stated; of a dry run only their number is looked at. Collective.
 void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_run, Communicator& ranks,
-                     const std::optional<ArrayView>& in_memory) {
-  std::optional<ShardedArray> weights = open_weights(data.train, training, ranks, in_memory);
+                     const RowsInMemory* memory) {
+  std::optional<ShardedArray> weights =
+      open_weights(data.train, training, ranks, memory != nullptr ? memory->train_weight : std::nullopt);
   if (is_dry_run) return;
   ranks.together([&] { weigh(training, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound)); });
 }
 
-// The training rows' identifiers, after which rows are weighed, and gathered where units are clipped; of a dry run no
-// row is looked at. None where the unit is a row, or there are no rows. Collective.
-std::optional<ShardedArray> weigh_training(const FitOptions& options, bool clips_units, WorkerRows& training,
-                                           Communicator& ranks, const RowsInMemory* memory) {
-  if (!options.data.train.weight.empty()) {
-    weigh_as_stated(options.data, training, options.output.dry_run, ranks,
-                    memory != nullptr ? memory->train_weight : std::nullopt);
-  }
-  if (!options.data.has_units()) return std::nullopt;
+// Rows in the unit of the fit: weighed as stated, or by persons, whose identifiers are returned, and gathered where
+// units are clipped; of a dry run no row is looked at. Collective.
+std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_units, WorkerRows& rows,
+                                       Communicator& ranks, const RowsInMemory* memory) {
+  const DataOptions& data = options.data;
+  if (!data.train.weight.empty()) weigh_as_stated(data, rows, options.output.dry_run, ranks, memory);
+  if (!data.has_units()) return std::nullopt;
   std::optional<ShardedArray> persons =
-      open_persons(options.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
+      open_persons(data.train, rows, ranks, memory != nullptr ? memory->train_person : std::nullopt);
   if (options.output.dry_run) return persons;
-  weigh(training, persons ? &*persons : nullptr, options.data.bounded_rows(), person_count_of(options, ranks), ranks,
+  weigh(rows, persons ? &*persons : nullptr, data.bounded_rows(),
+        person_count_of(options.silos, method_entry(options.method), ranks), ranks,
         {.coins = options.method.batch.has_value(),
          .whole = clips_units,
-         .classes = options.data.classes,
-         .most_labels = options.data.most_labels(),
-         .bad_rows = options.data.train.bad_rows});
+         .classes = data.classes,
+         .most_labels = data.most_labels(),
+         .bad_rows = data.train.bad_rows});
   return persons;
 }
 
 // This rank's training rows, with labels that fit, and some on any rank. Collective.
-WorkerRows open_own_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
+WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Communicator& ranks,
+                         const RowsInMemory* memory) {
   ranks.together([&] {
-    if (memory == nullptr) require_own_rows(options, ranks);
+    if (memory == nullptr) require_own_rows(method, data.train, ranks);
   });
-  WorkerRows training = open_training_rows(options, ranks, memory);
-  ranks.together([&] { require_fitting_labels(training, options.data); });
-  require_rows(training, options.data.train.x.front(), ranks);
+  WorkerRows training = open_training_rows(data.train, ranks, memory);
+  ranks.together([&] { require_fitting_labels(training, data); });
+  require_rows(training, data.train.x.front(), ranks);
   return training;
 }
 
-// This rank's test rows, where figures of them share the budget: in the place of training rows, with the same unit, and
-// every value and label looked at before anything is reserved. Collective.
-std::optional<WorkerRows> open_evaluated_rows(FitOptions options, std::size_t dim, Communicator& ranks) {
-  if (!options.evaluation.share || options.output.dry_run) return std::nullopt;
+// This rank's test rows, whose figures share the budget: in the place of training rows, with the same unit, and every
+// value and label looked at before anything is reserved. Collective.
+WorkerRows open_evaluated_rows(FitOptions options, std::size_t dim, Communicator& ranks) {
   options.data.train = options.data.test;
   options.data.train.role = "test";
-  WorkerRows rows = open_own_rows(options, ranks, nullptr);
+  WorkerRows rows = open_own_rows(options.data, method_entry(options.method), ranks, nullptr);
   ranks.together([&] { require_features_of(rows, dim, options.data.train.x.front()); });
-  weigh_training(options, false, rows, ranks, nullptr);  // evaluations weigh persons
+  weigh_rows(options, false, rows, ranks, nullptr);  // evaluations weigh persons
   ranks.together([&] {
     for_each_feature_chunk(
         rows, options.data.classes, options.data.train.bad_rows, [](const RowChunk&, std::span<const float>) {},
@@ -292,11 +286,11 @@ std::unique_ptr<FileClaims> claim_silo_files(const WorkerRows& training, Communi
   return claims;
 }
 
-void keep_tail(const FitOptions& options, WorkerRows& training, Communicator& ranks) {
-  const auto tail = long_tail_of(options.data);
-  if (!tail || options.output.dry_run) return;
+void keep_tail(const DataOptions& data, WorkerRows& training, Communicator& ranks) {
+  const auto tail = long_tail_of(data);
+  if (!tail) return;
   ranks.together([&] {
-    if (!training.is_none()) keep_long_tail(training, options.data.classes, *tail);
+    if (!training.is_none()) keep_long_tail(training, data.classes, *tail);
   });
 }
 
@@ -310,6 +304,12 @@ void require_room(const ResolvedFit& fit, const WorkerRows& training, const Mach
   });
   if (!fit.plan().clips_units()) return;
   ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });
+}
+
+// Whether public rows are summed: for a center, for components, or for what rows are whitened about.
+bool sums_public_rows(const FitOptions& options) {
+  return options.rows.center == Centering::kPublic || (options.rows.pca > 0 && !options.data.public_x.empty()) ||
+         whitens_by_public_rows(options);
 }
 
 }  // namespace
@@ -327,39 +327,43 @@ void require_silos_per_person(const SiloOptions& options, std::uint64_t silos) {
 }
 
 OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemory* memory) {
-  WorkerRows training = open_own_rows(asked, ranks, memory);
-  FitOptions options = asked;
-  if (options.data.has_targets()) options.data.classes = training.targets();
-  const std::size_t dim = training.dim();
-  std::unique_ptr<FileClaims> claims = claim_silo_files(training, ranks);
-  std::optional<WorkerRows> candidates = open_candidates(options, dim, ranks, memory);
+  const bool is_dry_run = asked.output.dry_run;
+  const DataOptions& data = asked.data;
+  OpenFit open{.training = open_own_rows(data, method_entry(asked.method), ranks, memory)};
+  const std::size_t dim = open.training.dim();
+  open.claims = claim_silo_files(open.training, ranks);
+  if (may_choose_public_rows(asked)) {
+    open.candidates = open_candidates(data.public_x, asked.method, dim, ranks, memory);
+  }
+
   const MachineShare machine = machine_share(ranks);
-  std::shared_ptr<const ResolvedFit> fit =
-      resolved_for_job(options, dim, candidates ? candidates->range().count : 0, machine.bytes_for_rank(), ranks);
-  agree_on_noise(*fit, ranks);
-  std::optional<ShardedArray> persons = weigh_training(options, fit->plan().clips_units(), training, ranks, memory);
-  keep_tail(options, training, ranks);
-  const std::string person_option = options.data.train.option("person");
-  const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {
-    if (rows) require_public({name, &*rows}, training, {person_option.c_str(), persons ? &*persons : nullptr}, ranks);
+  FitOptions options = asked;
+  if (data.has_targets()) options.data.classes = open.training.targets();
+  open.fit = resolved_for_job(options, dim, open.candidates ? open.candidates->range().count : 0,
+                              machine.bytes_for_rank(), ranks);
+  agree_on_noise(*open.fit, ranks);
+
+  const std::optional<ShardedArray> persons =
+      weigh_rows(options, open.fit->plan().clips_units(), open.training, ranks, memory);
+  if (!is_dry_run) keep_tail(options.data, open.training, ranks);
+  const std::string person_option = data.train.option("person");
+  const auto require_apart = [&](const char* name, WorkerRows& rows) {
+    require_public({name, &rows}, open.training, {person_option.c_str(), persons ? &*persons : nullptr}, ranks);
   };
-  require_apart("public", candidates);
-  require_room(*fit, training, machine, ranks);
-  std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
-  require_apart("public", public_sums);
-  std::optional<WorkerRows> validation;
-  if (!options.output.dry_run) validation = open_validation_rows(options, dim, ranks, memory);
-  require_apart("validation", validation);
-  std::optional<WorkerRows> evaluated = open_evaluated_rows(options, dim, ranks);
-  const unsigned threads = options.machine.threads;
-  return {.fit = std::move(fit),
-          .training = std::move(training),
-          .public_sums = std::move(public_sums),
-          .validation = std::move(validation),
-          .candidates = std::move(candidates),
-          .evaluated = std::move(evaluated),
-          .claims = std::move(claims),
-          .threads = threads == 0 ? default_threads() : threads};
+  if (open.candidates) require_apart("public", *open.candidates);
+  require_room(*open.fit, open.training, machine, ranks);
+
+  if (sums_public_rows(open.fit->options())) {
+    open.public_sums = open_public_rows(data, dim, ranks, memory);
+    require_apart("public", *open.public_sums);
+  }
+  if (!is_dry_run && !data.validation.x.empty()) {
+    open.validation = open_validation_rows(data.validation, options.data.classes, dim, ranks, memory);
+    require_apart("validation", *open.validation);
+  }
+  if (!is_dry_run && asked.evaluation.share) open.evaluated = open_evaluated_rows(options, dim, ranks);
+  open.threads = asked.machine.threads == 0 ? default_threads() : asked.machine.threads;
+  return open;
 }
 
 }  // namespace dpreduce

@@ -31,47 +31,27 @@ struct RowsInMemory {
 FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows);
 
 /// This rank's training rows. Collective. Throws as open_ranked_rows, and WorkerRows::in_memory.
-WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory = nullptr);
+WorkerRows open_training_rows(const RowFiles& train, Communicator& ranks, const RowsInMemory* memory = nullptr);
 
 /// The bound on a row's labels is what their noise is made for: it is public, and the user's word. Throws UsageError
 /// where labels are zeros and ones without --max-labels, or class indices with it; BadInput where zeros and ones have
 /// not a column a class.
 void require_fitting_labels(WorkerRows& rows, const DataOptions& data);
 
-/// Returns where a rank has a row: a fit without any would charge for noise alone. Silos do not tell each other whether
-/// they have rows, and are not asked. Collective. Throws BadInput, naming what rows were looked for in.
-void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks);
-
 /// Reads the public and validation features in memory, for a fit with a ledger: before it costs. Throws BadInput where
 /// one is not finite, unless under --bad-rows zero.
 void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads);
-
-/// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
-/// rows have not `dim` features, and as open_ranked_rows.
-std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
-                                           const RowsInMemory* memory = nullptr);
-
-/// All of --public-x, for every rank to choose prototypes from; none where no method chooses. Collective. Throws
-/// UsageError where ranks name files of their own; BadInput where rows have not `dim` features, or are fewer than
-/// --top-k, or not the same on every rank.
-std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
-                                          const RowsInMemory* memory = nullptr);
-
-/// This rank's share of --validation-x, its labels checked; none where there are none. Collective. Throws as
-/// open_rows_of_rank and label_counts.
-std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
-                                               const RowsInMemory* memory = nullptr);
 
 /// Throws UsageError where a person would have rows in more silos than there are.
 void require_silos_per_person(const SiloOptions& options, std::uint64_t silos);
 
 struct OpenFit {
-  std::shared_ptr<const ResolvedFit> fit;
-  WorkerRows training;                    ///< this rank's
-  std::optional<WorkerRows> public_sums;  ///< this rank's share of public rows that are summed
-  std::optional<WorkerRows> validation;   ///< this rank's share
-  std::optional<WorkerRows> candidates;   ///< all public rows, where prototypes may be chosen among them
-  std::optional<WorkerRows> evaluated;    ///< this rank's test rows, looked at, where figures of them share the budget
+  std::shared_ptr<const ResolvedFit> fit{};
+  WorkerRows training;                      ///< this rank's
+  std::optional<WorkerRows> public_sums{};  ///< this rank's share of public rows that are summed
+  std::optional<WorkerRows> validation{};   ///< this rank's share
+  std::optional<WorkerRows> candidates{};   ///< all public rows, where prototypes may be chosen among them
+  std::optional<WorkerRows> evaluated{};  ///< this rank's test rows, looked at, where figures of them share the budget
   std::unique_ptr<FileClaims> claims{};   ///< a silo's, by which the coordinator knows its files on this machine
   unsigned threads = 1;                   ///< of this rank: --threads
 

@@ -268,6 +268,58 @@ void plan_memory(FitPlan& plan, const FitOptions& options, std::uint64_t public_
       plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
 }
 
+ReleaseTerms terms_of_rows(const DataOptions& data, Adjacency adjacency, const RowTransform& transform) {
+  ReleaseTerms terms;
+  terms.classes = data.classes;
+  terms.most_labels = data.most_labels();
+  terms.dim = transform.output_dim();
+  terms.adjacency = adjacency;
+  terms.has_units = data.weighs_rows();
+  terms.clips_units = data.has_units();
+  return terms;
+}
+
+// What is released before the method's own releases. `terms` become those of prepared rows.
+std::vector<ReleaseRequest> requests_of_preparation(const FitOptions& options, ReleaseTerms& terms) {
+  std::vector<ReleaseRequest> requests = preparation_requests(options, terms);
+  if (adjusts_scores(options)) {
+    requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
+  }
+  return requests;
+}
+
+void require_center_of_isotropy(const FitOptions& options) {
+  const Centering center = options.rows.center.value();
+  if (!options.method.isotropy_share || center == Centering::kDp || center == Centering::kPublic) return;
+  throw UsageError(
+      "--isotropy-share goes with --center dp or public: class means are told apart about the mean of all");
+}
+
+// The method has what the releases before it leave of mu^2.
+void add_requests_of_method(std::vector<ReleaseRequest>& requests, std::vector<ReleaseRequest> own) {
+  double rest = 1.0;
+  for (const ReleaseRequest& request : requests) rest -= request.share;
+  for (ReleaseRequest& request : own) {
+    request.share *= rest;
+    requests.push_back(std::move(request));
+  }
+}
+
+// Plans the noise of a selection, or of releases, and what the run promises.
+void plan_noise(FitPlan& plan, const FitOptions& options, const TrainingMethod& method,
+                std::optional<PlannedSelection> selection) {
+  const bool has_noise = !options.privacy.budget.non_private;
+  if (selection && options.evaluation.share) {
+    throw UsageError(
+        fmt::format("--evaluate-share with --method {}: its choice takes the whole budget; evaluate the model "
+                    "afterwards, by dpreduce evaluate --private",
+                    options.method.name));
+  }
+  if (selection) plan_selection(plan, std::move(*selection), options);
+  if (!selection && has_noise) plan_releases(plan, options, method);
+  if (has_noise) plan_promise(plan, options);
+}
+
 }  // namespace
 
 ResolvedFit::ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows,
@@ -371,68 +423,20 @@ std::optional<LongTail> long_tail_of(const DataOptions& data) {
 
 FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {
   FitPlan plan;
-  plan.preprocessing = {.input_dim = input_dim,
-                        .pool = options.rows.pool,
-                        .normalize = options.rows.normalize,
-                        .clip_norm = options.rows.clip_norm,
-                        .center = {},
-                        .intercept = 0.0};
-  if (options.data.has_targets()) {
-    plan.preprocessing.targets.count = options.data.classes;
-    if (!options.data.target_range.empty()) {
-      plan.preprocessing.targets =
-          target_columns(ranges_of("--target-range", options.data.target_range, options.data.classes));
-    }
-  }
-  if (!options.rows.feature_range.empty()) {
-    Ranges ranges = ranges_of("--feature-range", options.rows.feature_range, input_dim);
-    plan.preprocessing.columns = {std::move(ranges.middle), std::move(ranges.half)};
-  }
-  ReleaseTerms terms;
-  terms.classes = options.data.classes;
-  terms.most_labels = options.data.most_labels();
-  terms.dim = RowTransform(plan.preprocessing).output_dim();
-  terms.adjacency = options.privacy.adjacency;
-  terms.has_units = options.data.weighs_rows();
-  terms.clips_units = options.data.has_units();
-  double rest = 1.0;
-  plan.requests = preparation_requests(options, terms);
-  if (adjusts_scores(options)) {
-    plan.requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
-  }
-  for (const ReleaseRequest& request : plan.requests) rest -= request.share;
+  plan.preprocessing = known_preprocessing(options.rows, options.data, input_dim);
+  const std::unique_ptr<TrainingMethod> method = make_method(options);
+  plan.loss = method->loss();
+  ReleaseTerms terms = terms_of_rows(options.data, options.privacy.adjacency, RowTransform(plan.preprocessing));
+  plan.requests = requests_of_preparation(options, terms);
   plan.dim = terms.dim;
   require_more_than_signs(options, plan.dim);
-  const Centering center = options.rows.center.value();
-  if (options.method.isotropy_share && center != Centering::kDp && center != Centering::kPublic) {
-    throw UsageError(
-        "--isotropy-share goes with --center dp or public: class means are told apart about the mean of all");
-  }
-  const std::unique_ptr<TrainingMethod> method = make_method(options);
-  for (ReleaseRequest& request : method->requests(terms)) {
-    request.share *= rest;
-    plan.requests.push_back(std::move(request));
-  }
+  require_center_of_isotropy(options);
+  add_requests_of_method(plan.requests, method->requests(terms));
   if (options.evaluation.share) share_with_evaluation(plan.requests, terms, options);
   for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
-  plan.loss = method->loss();
-
-  const bool is_private = !options.privacy.budget.non_private;
-  if (auto selection = method->selection(terms, public_rows)) {
-    if (options.evaluation.share) {
-      throw UsageError(
-          fmt::format("--evaluate-share with --method {}: its choice takes the whole budget; evaluate the "
-                      "model afterwards, by dpreduce evaluate --private",
-                      options.method.name));
-    }
-    plan_selection(plan, std::move(*selection), options);
-  } else if (is_private) {
-    plan_releases(plan, options, *method);
-  }
-  if (is_private) plan_promise(plan, options);
+  plan_noise(plan, options, *method, method->selection(terms, public_rows));
   plan.config = config_of(options, plan.preprocessing, *method);
   plan.config_digest = to_hex(sha256(plan.config));
-
   plan_memory(plan, options, public_rows);
   return plan;
 }

@@ -194,6 +194,24 @@ void require_kept(const char* option, std::size_t kept, std::size_t dim) {
 
 }  // namespace
 
+Preprocessing known_preprocessing(const PreparationOptions& rows, const DataOptions& data, std::size_t input_dim) {
+  Preprocessing known{.input_dim = input_dim,
+                      .pool = rows.pool,
+                      .normalize = rows.normalize,
+                      .clip_norm = rows.clip_norm,
+                      .center = {},
+                      .intercept = 0.0};
+  if (data.has_targets()) known.targets.count = data.classes;
+  if (data.has_targets() && !data.target_range.empty()) {
+    known.targets = target_columns(ranges_of("--target-range", data.target_range, data.classes));
+  }
+  if (!rows.feature_range.empty()) {
+    Ranges ranges = ranges_of("--feature-range", rows.feature_range, input_dim);
+    known.columns = {std::move(ranges.middle), std::move(ranges.half)};
+  }
+  return known;
+}
+
 double center_share(const FitOptions& options) {
   return options.rows.center_share.value_or(method_entry(options.method).center_share);
 }

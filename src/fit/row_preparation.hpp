@@ -19,6 +19,10 @@
 
 namespace dpreduce {
 
+/// What is known of it before any row is read, for rows of `input_dim` features. Throws UsageError where ranges are not
+/// as many as columns, or not in order.
+Preprocessing known_preprocessing(const PreparationOptions& rows, const DataOptions& data, std::size_t input_dim);
+
 /// Share of mu^2 that the DP center takes: --center-share, else the method's own.
 double center_share(const FitOptions& options);
 

@@ -199,7 +199,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   }
   const ResolvedFit fit(plan.options, plan.dim);
   Communicator alone = Communicator::alone();
-  WorkerRows own = open_training_rows(plan.options, alone, &rows);
+  WorkerRows own = open_training_rows(plan.options.data.train, alone, &rows);
   if (own.dim() != plan.dim) {
     throw BadInput(fmt::format("partition {}: its rows have {} features, but the plan is for {}; all need the same",
                                shown_partition(partition), own.dim(), plan.dim));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <initializer_list>
 
 #include <fmt/format.h>
@@ -161,6 +162,24 @@ void add_fit_rules(OptionTable& table, const FitOptions& options) {
   add_rules_of_budgets(table);
   add_rules_of_silos(table, persons);
   if (train.role == RowFiles().role) add_rules_of_shared_evaluations(table);
+}
+
+bool is_about_classes(const OptionTable& fit, const Option& option) {
+  const auto is_excluded = [&](const std::string& own) {
+    const auto takes_own = [&](const MethodEntry& method) { return method.takes_option(own); };
+    const bool is_of_methods = !names_where(takes_own).empty();
+    const bool is_of_others = names_where([&](const MethodEntry& method) {
+                                return takes_own(method) && method.takes_option("--targets");
+                              }).empty();
+    const auto excludes = [&](const OptionRule& rule) {
+      return rule.kind == OptionRule::Kind::kExcludes && rule.first == "--targets" && rule.where.empty() &&
+             (rule.second == own || (is_of_methods && rule.second.starts_with(own + " ")));
+    };
+    return (is_of_methods && is_of_others) || std::ranges::any_of(fit.rules(), excludes);
+  };
+  return is_excluded(option.names) || std::ranges::any_of(fit.rules(), [&](const OptionRule& rule) {
+           return rule.kind == OptionRule::Kind::kNeeds && rule.first == option.names && is_excluded(rule.second);
+         });
 }
 
 void check_options(const FitOptions& options) {

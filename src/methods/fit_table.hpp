@@ -20,6 +20,10 @@ void declare_fit(OptionTable& table, FitOptions& options);
 /// What goes with what among the options of a fit, and among those of its parts. The table has all of them.
 void add_fit_rules(OptionTable& table, const FitOptions& options);
 
+/// Whether an option of a fit is about classes, and so says nothing where rows have numbers: --targets excludes it, or
+/// what it goes with, or no method that takes --targets takes it. `fit` has the rules of a fit.
+bool is_about_classes(const OptionTable& fit, const Option& option);
+
 /// What does not go with rounds on samples, whose rate the option `rate` says; not where `unless` is so, if it is not
 /// empty. The table has --adjacency, and the options of a budget.
 void add_rules_of_samples(OptionTable& table, const std::string& rate, const std::string& unless = {});

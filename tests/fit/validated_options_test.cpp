@@ -1,5 +1,6 @@
 #include "fit/validated_options.hpp"
 
+#include "methods/fit_table.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
@@ -94,6 +95,22 @@ TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
        {"mean", [](auto& fit) { without_noise(fit), with_limit(fit); },
         "--non-private and --budget-epsilon with --secure-aggregation"}},
       true);
+}
+
+// A side that no option has is a mistake of ours, and throws.
+TEST(FitOptions, RulesAreOfOptionsThatThereAre) {
+  FitOptions fit;
+  OptionTable table;
+  declare_fit(table, fit);
+  add_fit_rules(table, fit);
+  EXPECT_GT(table.rules().size(), 80U);
+  for (const OptionRule& rule : table.rules()) {
+    for (const std::string& side : {rule.first, rule.second, rule.where, rule.unless}) {
+      if (side.empty()) continue;
+      EXPECT_NO_THROW(table.holds(side)) << side;
+    }
+    EXPECT_NE(rule.first, rule.second);
+  }
 }
 
 TEST(FitOptions, ABatchOfAllRowsIsNone) {

@@ -226,7 +226,8 @@ void OptionTable::check_ranges() const {
     const std::string word = option.now();
     const std::optional<double> number = number_of(word);
     if (!number || option.range.has(*number)) continue;
-    throw UsageError(fmt::format("--{} {}: {}must {} {}", option.long_name(), word, option.range.meaning,
+    const std::string_view name = std::string_view(option.names).substr(0, option.names.find(','));
+    throw UsageError(fmt::format("{} {}: {}must {} {}", name, word, option.range.meaning,
                                  option.range.kind == OptionRange::Kind::kShare ? "lie" : "be", option.range.text()));
   }
 }

@@ -241,8 +241,8 @@ TEST_F(ConsentFile, NamesWhatIsWrongByFileLineAndKey) {
   const std::pair<const char*, const char*> wrong[] = {
       {"most-mue = 1\n", "line 2: 'most-mue' is not an option of [consent]; did you mean"},
       {"most-mu = \"much\"\n", "line 2: most-mu much: must be a number"},
-      {"most-mu = 0\n", "line 2: most-mu 0: must be greater than 0"},
-      {"most-mu-in-all = inf\n", "line 2: most-mu-in-all inf: must be greater than 0, and finite"},
+      {"most-mu = 0\n", "line 2: most-mu 0: must be a positive finite number"},
+      {"most-mu-in-all = inf\n", "line 2: most-mu-in-all inf: must be a positive finite number"},
       {"most-mu = [1, 2]\n", "line 2: 'most-mu' takes one value, not a list"},
       {"least-threshold = -1\n", "line 2: least-threshold -1: must not be negative"},
       {"least-threshold = true\n", "line 2: least-threshold true: must be"},

@@ -76,6 +76,17 @@ TEST(KeywordOptions, ToldAreThoseThatAreTaken) {
   EXPECT_FALSE(is_told("train_x") || is_told("out") || is_told("threshold") || is_told("config"));
 }
 
+TEST(KeywordOptions, OfClassesAreThoseThatNumbersHaveNoUseFor) {
+  const std::vector<std::string> all = keywords_of_classes();
+  for (const char* own : {"classes", "max_labels", "imbalance_ratio", "imbalance_seed", "objective", "metric", "loss",
+                          "batch", "choose", "choose_share", "select", "select_by", "radius", "lambda"}) {
+    EXPECT_THAT(all, testing::Contains(own));
+  }
+  for (const char* other : {"epsilon", "clip", "center", "pca", "rounds", "gram_share", "target_range", "public_x"}) {
+    EXPECT_THAT(all, Not(testing::Contains(other)));
+  }
+}
+
 TEST(KeywordOptions, OfPrivacyAreThoseOfItsSubcommands) {
   const std::vector<TomlItem> run{keyword("gaussian", {"10:50", "4"}), keyword("delta", {"1e-6"})};
   const nlohmann::json compose = parse_json(result_of_call(compose_command(), run));

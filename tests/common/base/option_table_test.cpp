@@ -42,7 +42,7 @@ TEST(OptionTable, ChoicesAreOfTheirSpellings) {
 
 TEST(OptionTable, HelpTellsTheValueThatIsThere) {
   double clip = 1.5;
-  std::optional<double> share;
+  std::optional<double> share{};
   std::size_t pool = 3;
   std::string out = "model";
   Normalize normalize = Normalize::kNone;
@@ -59,7 +59,7 @@ TEST(OptionTable, ReadersWriteWhereTheyWereTold) {
   std::optional<double> alpha = 1.0;
   std::optional<std::uint64_t> seed;
   std::vector<double> epsilons{1.0};
-  std::vector<std::string> files;
+  std::vector<std::string> files{};
   bool flag = false;
   OptionTable table;
   table.number_or_auto("--alpha", alpha, "");
@@ -91,6 +91,122 @@ TEST(OptionTable, OptionsAreFoundByAnyOfTheirNames) {
   EXPECT_EQ(table.find("--rep"), nullptr);
   EXPECT_EQ(table.find("--report")->long_name(), "report");
   EXPECT_FALSE(table.find("--report")->is_given());
+}
+
+// What a table says of its options, for tests of its rules.
+struct Said {
+  std::optional<double> share{};
+  double clip = 1.0;
+  std::size_t rounds = 1;
+  std::string ledger{};
+  std::vector<std::string> files{};
+  Normalize normalize = Normalize::kL2;
+  bool is_private = false;
+};
+
+struct SaidTable : OptionTable {
+  explicit SaidTable(Said& said) {
+    number("--share", said.share, "part").share();
+    number("--clip", said.clip, "norm").positive();
+    count("--rounds", said.rounds, "steps").from(1, 10, "the number of steps ");
+    file("--ledger", said.ledger, "ledger");
+    files("--x,--test-x", said.files, "rows");
+    choice("--normalize", said.normalize, "scale");
+    flag("--private", said.is_private, "noise");
+  }
+};
+
+std::string refusal(const OptionTable& table) {
+  return dpreduce::refusal<UsageError>([&] { table.settle(); });
+}
+
+TEST(OptionTable, NumbersAreWithinTheirRangeWhoeverHasSetThem) {
+  Said said;
+  SaidTable table(said);
+  EXPECT_EQ(refusal(table), "");
+  EXPECT_THAT(table.find("--rounds")->help, HasSubstr("steps (from 1 to 10)"));
+  said.rounds = 11;
+  EXPECT_EQ(refusal(table), "--rounds 11: the number of steps must be from 1 to 10");
+  said.rounds = 10;
+  for (const double clip : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    said.clip = clip;
+    EXPECT_THAT(refusal(table), HasSubstr(": must be a positive finite number")) << clip;
+  }
+  said.clip = 2.0;
+  for (const double share : {0.0, 1.0, -0.1, std::nan("")}) {
+    said.share = share;
+    EXPECT_THAT(refusal(table), HasSubstr("must lie between 0 and 1")) << share;
+  }
+}
+
+TEST(OptionTable, AnOptionIsSetWhereItIsNotWhatItWas) {
+  Said said{.clip = 3.0};
+  SaidTable table(said);
+  for (const char* option : {"--share", "--clip", "--rounds", "--ledger", "--x", "--normalize", "--private"}) {
+    EXPECT_FALSE(table.holds(option)) << option;
+  }
+  said = {.share = 0.5,
+          .clip = 1.0,
+          .rounds = 2,
+          .ledger = "l",
+          .files = {"a"},
+          .normalize = Normalize::kNone,
+          .is_private = true};
+  for (const char* option : {"--share", "--clip", "--rounds", "--ledger", "--test-x", "--normalize", "--private"}) {
+    EXPECT_TRUE(table.holds(option)) << option;
+  }
+  EXPECT_TRUE(table.holds("--normalize none") && table.holds("--normalize l2|none"));
+  EXPECT_FALSE(table.holds("--normalize l2"));
+  EXPECT_TRUE(table.holds("--rounds above 1"));
+  EXPECT_FALSE(table.holds("--rounds above 2"));
+  EXPECT_THROW(table.holds("--absent"), std::logic_error);
+}
+
+TEST(OptionTable, WhatARuleAsksIsRefusedWithBothSidesAndWhy) {
+  Said said;
+  SaidTable table(said);
+  table.needs("--ledger", "--private", "it is charged");
+  table.excludes("--share", "--normalize none", "rows have one length");
+  table.together("--x", "--rounds above 5");
+  EXPECT_EQ(refusal(table), "");
+  said.ledger = "l";
+  EXPECT_EQ(refusal(table), "--ledger goes with --private: it is charged");
+  said.is_private = true;
+  EXPECT_EQ(refusal(table), "");
+  said.share = 0.5;
+  said.normalize = Normalize::kNone;
+  EXPECT_EQ(refusal(table), "--share with --normalize none: rows have one length");
+  said.share.reset();
+  said.files = {"a"};
+  EXPECT_EQ(refusal(table), "--x and --rounds above 5 go together: --rounds above 5 is missing");
+  said.rounds = 6;
+  EXPECT_EQ(refusal(table), "");
+}
+
+TEST(OptionTable, ARuleMayBeOfSomeCasesOnly) {
+  Said said{.share = 0.5};
+  SaidTable table(said);
+  table.excludes("--ledger", "--x", "why").only_where("--private").but_not_where("--normalize none");
+  table.needs("--rounds", "--normalize l2|none");
+  said.ledger = "l";
+  said.files = {"a"};
+  EXPECT_EQ(refusal(table), "");
+  said.is_private = true;
+  EXPECT_EQ(refusal(table), "--ledger and --private with --x: why");
+  said.normalize = Normalize::kNone;
+  EXPECT_EQ(refusal(table), "");
+}
+
+TEST(OptionTable, WhatFollowsFromOptionsIsSetBeforeTheyAreChecked) {
+  Said said;
+  SaidTable table(said);
+  table.when_read([&](const OptionTable& read) {
+    if (read.holds("--private")) said.ledger = "ledger.jsonl";
+  });
+  table.needs("--private", "--ledger");
+  said.is_private = true;
+  EXPECT_EQ(refusal(table), "");
+  EXPECT_EQ(said.ledger, "ledger.jsonl");
 }
 
 }  // namespace dpreduce::option_table_test
