@@ -332,6 +332,21 @@ void run(const AuditOptions& options, Communicator& ranks) {
   });
 }
 
+void add_audit_rules(OptionTable& table, FitOptions& fit) {
+  choose_accountant(table, fit.privacy.budget, fit.method.batch);
+  table.excludes("--targets", "--one-run", "numbers have no class sums; leave --one-run out");
+  const std::string without_sums =
+      fmt::format("--method {}|{}", evaluate_method().name,
+                  fmt::join(names_where([](const MethodEntry& method) { return method.chooses_public_rows; }), "|"));
+  table.excludes("--one-run", without_sums, "it releases no class sums; leave --one-run out");
+  table.together("--train-x", "--train-y");
+  table.needs("--train-x", "--one-run", "only an audit by one run takes rows");
+  table.needs("--silos-per-person", "--rows-per-person");
+  for (const char* own : {"--one-run", "--batch"}) {
+    table.excludes("--silos-per-person", own, "it goes with whole runs on all rows; leave one out");
+  }
+}
+
 }  // namespace
 
 CommandEntry audit_command() {
@@ -374,18 +389,7 @@ CommandEntry audit_command() {
   table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options->fit.output.format);
   declare_config(table);
-  choose_accountant(table, options->fit.privacy.budget, options->fit.method.batch);
-  table.excludes("--targets", "--one-run", "numbers have no class sums; leave --one-run out");
-  const std::string without_sums =
-      fmt::format("--method {}|{}", evaluate_method().name,
-                  fmt::join(names_where([](const MethodEntry& method) { return method.chooses_public_rows; }), "|"));
-  table.excludes("--one-run", without_sums, "it releases no class sums; leave --one-run out");
-  table.together("--train-x", "--train-y");
-  table.needs("--train-x", "--one-run", "only an audit by one run takes rows");
-  table.needs("--silos-per-person", "--rows-per-person");
-  for (const char* own : {"--one-run", "--batch"}) {
-    table.excludes("--silos-per-person", own, "it goes with whole runs on all rows; leave one out");
-  }
+  add_audit_rules(table, options->fit);
   table.put_first("--method", "whose claim: mean, ls, fc, gd, ...; or evaluate");
   table.put_first("--epsilon", "the claim, with --delta");
   table.put_first("--delta", "goes with --epsilon");
