@@ -189,7 +189,7 @@ void SiloWire::dial_again(const std::string& why) {
     trouble_ = why;
     if (!further_hosts_.empty()) {
       std::swap(coordinator_.host, further_hosts_.front());
-      std::ranges::rotate(further_hosts_, further_hosts_.begin() + 1);
+      std::rotate(further_hosts_.begin(), further_hosts_.begin() + 1, further_hosts_.end());
     }
     changed_.notify_all();
   }
