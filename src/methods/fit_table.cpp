@@ -121,25 +121,22 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
 
 void declare_output(OptionTable& table, OutputOptions& output, bool has_model = true) {
   table.begin_group("Output");
-  table.file("--out", output.out, has_model ? "the model" : "the statistics")
-      .written()
-      .of_command_alone(SaidBy::kCoordinator);
-  table.file("--report", output.report, "JSON report").written().of_command_alone(SaidBy::kCoordinator);
+  const std::size_t first = table.options().size();
+  table.file("--out", output.out, has_model ? "the model" : "the statistics").written();
+  table.file("--report", output.report, "JSON report").written();
   table.file("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
-      .written()
-      .of_command_alone(SaidBy::kCoordinator);
+      .written();
   table
       .file("--metrics", output.metrics,
             "JSON lines that grow with the run: phase, round, norm of what is released beside its noise, budget spent")
-      .written()
-      .of_command_alone(SaidBy::kCoordinator);
+      .written();
   table.file("--timings", output.timings, "JSON, readable by its owner alone: the seconds of each phase and rank")
-      .written()
-      .of_command_alone(SaidBy::kCoordinator);
-  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page, metrics, timings")
-      .of_command_alone(SaidBy::kCoordinator);
-  table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay")
-      .of_command_alone(SaidBy::kCoordinator);
+      .written();
+  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page, metrics, timings");
+  table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay");
+  for (std::size_t own = first; own < table.options().size(); ++own) {
+    table.options()[own].of_command_alone(SaidBy::kCoordinator);
+  }
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
       .of_command_alone(SaidBy::kCommandLine);
   table.begin_group("");

@@ -10,7 +10,6 @@
 
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/accounting/budget.hpp"
-#include "common/base/error.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/least_squares_terms.hpp"
 #include "methods/registry.hpp"

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/error.hpp"
-
 namespace dpreduce {
 namespace {
 

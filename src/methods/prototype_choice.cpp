@@ -4,8 +4,6 @@
 #include <numeric>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/data/long_tail.hpp"

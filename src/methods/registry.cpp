@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "methods/fit_options.hpp"
 

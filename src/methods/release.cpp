@@ -1,10 +1,8 @@
 // Statistics that are released to be kept: what refits are made of. Trains nothing.
 #include <algorithm>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/error.hpp"
 #include "methods/class_balance.hpp"
 #include "methods/least_squares_terms.hpp"
 #include "methods/registry.hpp"

@@ -5,12 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "common/base/error.hpp"
 #include "common/ledger/column_bins.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/gradient_rounds.hpp"
