@@ -11,7 +11,7 @@ namespace dpreduce {
 
 // A run may spend one of (epsilon, delta), rho or mu; it protects neighbors of one kind.
 
-/// Which conversion links (epsilon, delta) with the noise of Gaussian releases.
+/// Conversion between (epsilon, delta) and the noise of Gaussian releases.
 ///
 /// kGdp: exact. kPld: the same, since the privacy loss of Gaussian releases is Gaussian and its exact conversion is the
 /// GDP one. kZcdp: the tight zCDP conversion. kRdp: the same, since Gaussian releases have Renyi divergence alpha rho
@@ -80,7 +80,7 @@ class PrivacyBudget {
 
 // Budget options of a user become a budget, and a run's budget a claim.
 
-/// Where a budget is stated in rho or mu without a delta, epsilon is reported at this delta.
+/// Delta at which epsilon is reported for a budget that is declared in rho or mu without a delta.
 inline constexpr double kDeltaToTell = 1e-5;
 
 struct EpsilonAtDelta {

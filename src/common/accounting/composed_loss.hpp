@@ -5,7 +5,7 @@
 //   y[s]   = tilted mass of S, modulo the transform's length N: what lies outside the window is folded into it
 //   delta  = e^(K(theta) - theta c) sum_s y[s] e^(-theta (s - c)) (1 - e^(epsilon - s))+,   c the window's center
 //
-// What is added (upper) or subtracted (lower), all of it in the units of the tilted law:
+// Terms that are added (upper) or subtracted (lower), all in the units of the tilted law:
 //
 //   transforms   an L2 norm of the error of y (loss_spectrum.hpp). Cauchy-Schwarz: its product with the norm of the
 //                weights e^(-theta (s - c)) (1 - e^(epsilon - s))+ bounds what the sum above errs by

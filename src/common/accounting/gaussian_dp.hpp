@@ -52,8 +52,8 @@ double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps = 1);
 /// Precondition: every mu is >= 0 and finite. Throws UsageError naming the value.
 double gdp_compose(std::span<const double> mus);
 
-// What a guarantee means for somebody who has to tell two neighboring data sets apart by what was released: the test
-// "was this record in?", for an attacker who knows everything else and has unlimited means.
+// Meaning of a guarantee for an adversary who has to distinguish two neighboring data sets by what was released: the
+// test "was this record in?", for an attacker who knows everything else and has unlimited means.
 //
 //   alpha   false-positive rate: how often an absent record is called present
 //   power   true-positive rate: how often a present record is called so

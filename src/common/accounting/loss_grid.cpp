@@ -204,10 +204,10 @@ void add_optimistic_smooth(LossGrid& grid, const LossCells& cells) {
     if (node + 1 < nodes) cost[node] = cells.cells[node].gap;
     if (node > 0) cost[node] = std::max(cost[node], cells.cells[node - 1].gap);
   }
-  // From its top node on the minorant is 0, up to its bottom node it is the line that H would be without outcomes
-  // below: there c is all of the call, or put, at least the gap of the cell next to it, and c is no larger in between.
-  // Where so much mass lies just below a node that its put is far above any gap, or all of H there, c is that gap
-  // instead, at the price of some P-mass.
+  // The minorant is 0 from its top node on; up to its bottom node it is the line that H would be without outcomes
+  // below. There c is all of the call, or put, at least the gap of the cell next to it, and c is no larger in between.
+  // If so much mass lies just below a node that its put is far above any gap, or all of H there, c is that gap instead,
+  // at the price of some P-mass.
   std::size_t top = 0;
   while (top + 1 < nodes && call[top] >= cost[top]) ++top;
   while (top > 0 && call[top] < cells.cells[top - 1].gap) --top;

@@ -85,7 +85,7 @@ LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double t
 /// The loss at which a law of this mechanism has an atom that a grid should hit; 0 for none.
 double atom_loss(const Mechanism& mechanism);
 
-/// Whether remove and add have the same law.
+/// Returns whether remove and add have the same law.
 bool is_symmetric(const Mechanism& mechanism);
 
 }  // namespace dpreduce

@@ -1,4 +1,4 @@
-// Where to look at a composed privacy loss: how strongly to tilt it, and which interval then holds nearly all of it.
+// Window on a composed privacy loss: how strongly to tilt the loss, and which interval then contains nearly all of it.
 //
 //   S = sum of all losses, under P;  K(theta) = ln E[e^(theta S)] = sum_i count_i ln E[e^(theta L_i)]
 //   tilted law   e^(theta s - K(theta)) P[S = s]: mean K'(theta), variance K''(theta)

@@ -29,7 +29,7 @@ inline constexpr std::size_t kPldCells = std::size_t{1} << 20;
 
 /// lower <= min{epsilon >= 0 : delta(epsilon) <= delta} <= upper; upper is never above the best Renyi order's epsilon.
 ///
-/// Where losses are rare and large (q below about 1e-4 with z below about 1.2), lower may be far from upper.
+/// The lower bound may be far from upper if losses are rare and large (q below about 1e-4 with z below about 1.2).
 /// Preconditions: require_run; kSmallestPldDelta <= delta < 1; 2^10 <= cells <= 2^24. Throws UsageError naming the
 /// argument.
 PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double delta, std::size_t cells = kPldCells);

@@ -40,7 +40,7 @@ double selection_mu(double epsilon);
 /// 0, and the result is at most kLargestPureEpsilon. Throws UsageError naming the argument.
 double selection_epsilon(double mu);
 
-// What a private selection is, in public numbers: its plan and its ledger line state the same ones.
+// Public numbers of a private selection: its plan and its ledger line state the same ones.
 //
 //   u_gi     utility of candidate i (of `candidates`) in group g (of `groups`): a sum over the records of group g
 //   Delta    sensitivity: the most by which what one record adds to the utilities of its group differs between two
@@ -49,9 +49,9 @@ double selection_epsilon(double mu);
 //   epsilon  the whole selection's, under the plan's adjacency; the rate gamma is epsilon / Delta under add-remove and
 //            epsilon / (2 Delta) under replace-one
 //
-// A record stands in one group, so that all groups together cost what one costs. Add-remove: the logarithms of one
-// group's probabilities move within an interval of length gamma Delta. Replace-one: a removal and an addition, in one
-// group or two, 2 gamma Delta in all. Both are epsilon.
+// A record is in one group, so that all groups together cost what one costs. Add-remove: the logarithms of one group's
+// probabilities move within an interval of length gamma Delta. Replace-one: a removal and an addition, in one group or
+// two, 2 gamma Delta in all. Both are epsilon.
 
 struct SelectionTerms {
   SelectionMechanism mechanism = SelectionMechanism::kExponential;

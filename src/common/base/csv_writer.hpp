@@ -36,7 +36,7 @@ class CsvWriter {
   std::string buffer_;
 };
 
-/// Whether the name ends with .csv. Otherwise the table is an .npy file.
+/// Returns whether the name ends with .csv. Otherwise the table is an .npy file.
 bool is_csv(const std::string& path);
 
 /// Throws UsageError where the name ends with a suffix other than .npy and .csv. Without one (a device, a pipe) it is

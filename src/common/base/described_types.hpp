@@ -1,5 +1,5 @@
-// What types say of themselves once, for all that write and read them: the spellings of an enumeration, the members of
-// a struct.
+// Descriptions that types give of themselves once, for all code that writes and reads them: the spellings of an
+// enumeration, the members of a struct.
 #pragma once
 
 #include <array>

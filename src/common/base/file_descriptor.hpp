@@ -39,7 +39,7 @@ std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes)
 /// Makes the names durable in the folder where the file of that path lies, behind links. Returns whether it could.
 bool sync_folder_of(const std::filesystem::path& path);
 
-/// What not every file system has.
+/// Features that not every file system has.
 enum class FileFeature { kLocks, kLinks, kModes };
 
 /// The system's reason for a failed call that needs the feature; where the file system lacks it, that cause, and what
@@ -50,7 +50,7 @@ std::string reason_of(int error_number, FileFeature needed);
 /// others on it; empty where it does not.
 std::string forced_mode(int file);
 
-/// Whether the open file is the one of that name; a link is not followed.
+/// Returns whether the open file is the one of that name; a link is not followed.
 bool has_name(int file, const std::filesystem::path& path);
 
 // Paths of files on this machine, as all paths here are.

@@ -41,7 +41,7 @@ void* allocate_in_huge_pages(std::size_t bytes) {
   const std::size_t whole = whole_units(bytes, kHugePage);
   void* const room = mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) throw std::bad_alloc();
-  // What lies before the first border of huge pages, and behind the last, is given back at once.
+  // Gives back at once the memory before the first border of huge pages, and behind the last.
   auto* const begin = static_cast<char*>(room);
   const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(room) % kHugePage) % kHugePage;
   if (before > 0) munmap(begin, before);

@@ -232,7 +232,7 @@ std::string running_machine() {
   return name.data();
 }
 
-// Whether a device is of a mount, not of a disk: Linux gives such a device the major number 0.
+// Returns whether a device belongs to a mount, not to a disk: Linux gives such a device the major number 0.
 bool is_of_a_mount(std::uint64_t device) {
   return major(device) == 0;
 }

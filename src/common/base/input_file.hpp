@@ -46,7 +46,7 @@ class MappedFile {
 //
 // Sizes are those of the central directory; numbers are little-endian. Source: PKWARE, APPNOTE.TXT, with zip64.
 
-/// Whether bytes begin as a zip file does.
+/// Returns whether the bytes begin as a zip file does.
 bool is_zip(std::span<const std::byte> bytes);
 
 /// Bytes of a file, or of a part of it: where they are mapped, or unpacked into memory.
@@ -102,7 +102,8 @@ class ZipFile {
   std::vector<Member> members_;
 };
 
-// Whether two names, on one machine or on two, lead to one and the same array: then its records would count twice.
+// Comparison of two names, on one machine or on two: do they lead to the same array, whose records would then count
+// twice? The same array means
 //
 //     one machine    the same device, inode and place in the file; or, on file systems without a disk of their own
 //                    (network mounts, overlays, snapshots), whose devices are numbered by the mount, what holds for two
@@ -111,7 +112,7 @@ class ZipFile {
 //    memory         bytes that overlap: of this process, or of a file that is mapped there, maybe by two processes
 //
 // The place is the object's address in an HDF5 file, whatever links lead to it, and 0 of a file that is one array.
-// What this cannot see: a copy; a file system that numbers its files anew on each machine; a virtual HDF5 data set.
+// Not detected: a copy; a file system that numbers its files anew on each machine; a virtual HDF5 data set.
 
 struct FileIdentity {
   std::string machine;           ///< the running kernel's; containers on one machine share it
@@ -131,8 +132,8 @@ FileIdentity file_identity(const std::string& file, std::uint64_t place);
 /// has other addresses.
 FileIdentity identity_of_memory(const std::byte* first, std::uint64_t bytes);
 
-/// Whether both are one array, as above; or memory that overlaps, where both are of one process or one mapped
-/// file. Symmetric.
+/// Returns whether both are one array, as above; or whether their memory overlaps, where both are of one process or of
+/// one mapped file. Symmetric.
 bool is_same_array(const FileIdentity& a, const FileIdentity& b);
 
 }  // namespace dpreduce

@@ -33,7 +33,7 @@ enum class OptionValues {
   kMany
 };
 
-/// Who says an option in a run among silos, whose parties are started each by itself.
+/// Parties that give an option in a run among silos, where each party is started by itself.
 enum class SaidBy {
   kAll,          ///< all parties, and alike: they compare it before anything is spent
   kAllOfFiles,   ///< all parties; one may have the files elsewhere, so that they compare only whether there are some
@@ -42,7 +42,7 @@ enum class SaidBy {
   kCommandLine   ///< each for itself, in no file of its own
 };
 
-/// What a number may be.
+/// Range of an option that is a number.
 struct OptionRange {
   enum class Kind { kAny, kWithin, kPositive, kShare } kind = Kind::kAny;
   double least = 0;  ///< of kWithin; kPositive: above 0 and finite; kShare: between 0 and 1, both left out
@@ -71,7 +71,7 @@ struct Option {
   /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
   OptionRange range = {};
-  /// What it is set to, as a word; of several words, or of a flag, something that is not empty. Empty where it is not.
+  /// Current value as a word; for several words, or for a flag, a text that is not empty. Empty if there is no value.
   std::function<std::string()> now = {};
   std::string at_first = {};  ///< `now` when it was declared
   /// Not empty: the argument names a file, and `read` is called with what this returns for its path. Throws BadInput.
@@ -81,12 +81,12 @@ struct Option {
   std::vector<std::string> given = {};
   bool is_given() const { return !given.empty(); }
   bool is_first() const { return !first_help.empty(); }
-  /// Whether it is not what it was when it was declared, whoever has set it.
+  /// Returns whether the value differs from the one at declaration, whoever set it.
   bool is_set() const { return now && now() != at_first; }
 
   /// The usual name, without dashes.
   std::string_view long_name() const;
-  /// Whether `name`, with or without its dashes, is one of the names.
+  /// Returns whether `name`, with or without its dashes, is one of the names.
   bool is_named(std::string_view name) const;
 
   Option& required() { return is_required = true, *this; }
@@ -112,8 +112,8 @@ struct Option {
   Option& within(OptionRange numbers);
 };
 
-/// What two options of a command have to do with each other. A side is an option that is set, "--pca"; an option of one
-/// of these values, "--loss sigmoid|square"; or of a number above one, "--max-labels above 1".
+/// Relation between two options of a command. A side is an option that is set, "--pca"; an option with one of these
+/// values, "--loss sigmoid|square"; or an option above a number, "--max-labels above 1".
 struct OptionRule {
   enum class Kind { kNeeds, kExcludes, kTogether } kind;
   std::string first;
@@ -194,7 +194,7 @@ class OptionTable {
   /// "--a and --where with --loss square": what a rule is about, in words; a side that is so, with the value that it
   /// has.
   std::string text_of(const OptionRule& rule) const;
-  /// Whether a side of a rule is so. Precondition: the table has its option, else std::logic_error.
+  /// Returns whether a side of a rule holds. Precondition: the table has its option, else std::logic_error.
   bool holds(std::string_view side) const;
   /// Throws UsageError naming an option that is out of its range, and the range.
   void check_ranges() const;
@@ -253,7 +253,7 @@ class OptionTable {
   /// Marks the option of this name as one that most users need, which help shows with this line before all others.
   /// Precondition: the table has it, else std::logic_error.
   void put_first(std::string_view name, std::string line);
-  /// Whether some options are marked as first ones.
+  /// Returns whether some options are marked as first ones.
   bool has_first() const;
 
   const std::deque<Option>& options() const { return options_; }

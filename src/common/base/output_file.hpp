@@ -38,19 +38,19 @@ class OutputClaim {
   int socket_ = -1;
 };
 
-/// What becomes of a file that has the target's name already. Devices and pipes are written in any case.
+/// Treatment of a file that has the target's name already. Devices and pipes are written in any case.
 enum class Existing {
   kKeep,    ///< it is an error
   kReplace  ///< the new file takes its place, at once and whole
 };
 
-/// Who may read a file that is made.
+/// Users who may read a file that is created.
 enum class Readers {
   kAsUsual,   ///< as the process's umask, or the file in its place, has it
   kOwnerOnly  ///< 0600, whatever was there
 };
 
-/// Whether a regular file of this name is there; links are followed.
+/// Returns whether a regular file of this name exists; links are followed.
 bool is_file(const std::string& path);
 
 /// Throws the BadInput of a file that is there and is to be kept.

@@ -52,7 +52,7 @@ std::vector<std::string> matches(const std::string& pattern) {
   return files;
 }
 
-// What stands in the folder, which may be a glob itself; names without it.
+// Names of the entries of the folder, which may be a glob itself; without the folder.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -14,7 +14,7 @@ namespace dpreduce {
 
 // The terms of a privacy guarantee that a user chooses, with the one spelling of each.
 
-/// Which data sets are neighbors.
+/// Definition of neighboring data sets.
 enum class Adjacency {
   kAddRemove,  ///< one record more or less
   kReplaceOne  ///< one record exchanged for another
@@ -23,7 +23,7 @@ template <>
 inline constexpr std::array spellings<Adjacency>{std::pair{std::string_view{"add-remove"}, Adjacency::kAddRemove},
                                                  std::pair{std::string_view{"replace-one"}, Adjacency::kReplaceOne}};
 
-/// Whose presence a guarantee hides.
+/// Unit whose presence a guarantee hides.
 enum class PrivacyUnit {
   kRecord,  ///< one row
   kPerson   ///< all rows of one person
@@ -32,7 +32,7 @@ template <>
 inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord},
                                                    std::pair{std::string_view{"person"}, PrivacyUnit::kPerson}};
 
-/// Who adds noise to a sum.
+/// Parties that add noise to a sum.
 enum class NoiseSource {
   kCentral,     ///< the coordinator, all of it
   kDistributed  ///< each silo its share

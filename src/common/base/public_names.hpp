@@ -10,8 +10,9 @@ namespace dpreduce {
 
 // Names of classes. Their list is public: name k is that of class k, and the list never comes from rows.
 
-/// What is wrong with a name, as in "is empty"; nothing where it may stand for a class. A name is UTF-8 without control
-/// characters (tabs and ends of lines separate names), neither begins nor ends with a space, and has 1 to 1000 bytes.
+/// Returns what is wrong with a name, as in "is empty"; an empty text if the name may be a class name. A name is UTF-8
+/// without control characters (tabs and ends of lines separate names), neither begins nor ends with a space, and has 1
+/// to 1000 bytes.
 std::string class_name_fault(std::string_view name);
 
 /// Throws UsageError where a name has a flaw or is that of two classes, or where there are names, but not as many as

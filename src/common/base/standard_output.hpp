@@ -1,4 +1,4 @@
-// What a command prints: in which format, and that all of it reaches its reader, or the command fails.
+// Output that a command prints: in which format, and that all of it reaches its reader, or the command fails.
 #pragma once
 
 #include "common/base/described_types.hpp"

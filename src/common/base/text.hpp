@@ -51,9 +51,9 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string> na
 
 // {rank} in a name: each rank then has a file of its own.
 
-/// Whether `pattern` holds "{rank}".
+/// Returns whether `pattern` contains "{rank}".
 bool has_rank(const std::string& pattern);
-/// Whether any does.
+/// Returns whether any pattern does.
 bool has_rank(const std::vector<std::string>& patterns);
 
 /// `pattern` with `rank` in the place of each "{rank}".

@@ -16,7 +16,7 @@ struct TomlItem {
   std::size_t line = 0;             ///< of the key; the first is 1
 };
 
-/// What is wrong with a text, and in which line.
+/// Error in a text, with the line of the error.
 class TomlError : public std::runtime_error {
  public:
   TomlError(std::size_t line, const std::string& what) : std::runtime_error(what), line_(line) {}

@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-// Which program this is.
+// Identification of this program.
 
 /// The program's version, as in --version and in every file that it writes.
 std::string version();

@@ -36,7 +36,7 @@ void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> s
   slots.front() = -static_cast<std::int32_t>(found);
 }
 
-// What to do about a class index that is out of range. That of the last class plus one is what labels from 1 look like.
+// Advice for a class index that is out of range. Labels that count from 1 have the last class plus one as an index.
 std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
   if (bad.value != std::to_string(classes)) return "; correct it, or pass the number of classes with --classes";
   return fmt::format(

@@ -27,7 +27,7 @@ namespace dpreduce {
 /// Ends each message that quotes a row, a value or a number of rows: these are private.
 inline constexpr const char* kForOwnerOnly = " (for the data's owner only)";
 
-/// Who looks at identifiers of persons. An integer and its decimal digits are one person: 7 and "7".
+/// Visitor of identifiers of persons. An integer and its decimal digits are one person: 7 and "7".
 struct VisitPersons {
   std::function<void(std::span<const std::int64_t> persons)> integers;  ///< of some rows that follow one another
   std::function<void(std::string_view person)> name;                    ///< of a row: UTF-8, or digits of 2^63 and more
@@ -107,17 +107,17 @@ class ArrayFile {
   virtual void expect_rows(std::uint64_t first_row, std::uint64_t count) const;
   virtual void release_rows(std::uint64_t first_row, std::uint64_t count) const;
 
-  /// Which array of which file this is, whatever it was named. BadInput where the file has gone.
+  /// Identity of the array in its file, whatever name was used. Throws BadInput if the file is gone.
   virtual FileIdentity identity() const = 0;
 
-  /// Whether labels are cells of a text table, 64-bit integers or strings by what all of them are: then what one stands
-  /// for must not depend on its type (NamedClasses::find_cell).
+  /// Returns whether labels are cells of a text table, which are 64-bit integers or strings by the type of all of them:
+  /// the meaning of a cell must then not depend on its type (NamedClasses::find_cell).
   virtual bool is_text() const { return false; }
 
-  /// Whether rows lie in files that the named one refers to: identity() is not theirs.
+  /// Returns whether rows lie in files that the named one refers to: identity() is then not theirs.
   virtual bool lies_in_other_files() const { return false; }
 
-  /// Bytes of memory that the array takes as long as the file is open, because elements do not lie in the file as rows.
+  /// Bytes of memory that the array uses while the file is open, because elements do not lie in the file as rows.
   virtual std::uint64_t held_bytes() const { return 0; }
 
   /// True where keeping the file open costs neither a descriptor nor a cache.

@@ -52,7 +52,7 @@ bool read_feature(std::string_view cell, float& value) {
   return number.has_value();
 }
 
-// What is missing is NaN, as of features.
+// Reads a target; a missing one is NaN, as for features.
 bool read_target(std::string_view cell, double& value) {
   const std::optional<double> number = number_of(cell);
   value = number.value_or(std::numeric_limits<double>::quiet_NaN());

@@ -101,7 +101,7 @@ class LentStrings {
   hid_t type_;
 };
 
-// Where the object lies in its file.
+// Address of the object in its file; nullopt if the library does not know it.
 std::optional<std::uint64_t> address_of(hid_t object) {
 #if H5_VERSION_GE(1, 12, 0)
   H5O_info1_t info;

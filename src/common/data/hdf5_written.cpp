@@ -137,7 +137,7 @@ std::string missing_external(hid_t dataset, hid_t creation, int files, std::uint
   return "";
 }
 
-// Where the library looks for the source of a virtual dataset, in this order.
+// Places where the library looks for the source of a virtual dataset, in this order.
 std::vector<fs::path> places_of_source(const std::string& name, hid_t dataset) {
   const fs::path main_file = fs::absolute(file_name_of(dataset));
   std::vector<fs::path> places;
@@ -173,7 +173,8 @@ Hdf5Handle file_of_source(const std::string& name, hid_t dataset) {
   return {};
 }
 
-// Whether a virtual dataset with mappings without an end goes on past a row that no source has. It must not be open.
+// Returns whether a virtual dataset with unlimited mappings continues past a row that no source has. The dataset must
+// not be open.
 bool goes_on_past_missing(hid_t file, const std::string& dataset) {
   const Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
   if (H5Pset_virtual_view(access.get(), H5D_VDS_FIRST_MISSING) < 0) return true;

@@ -1,10 +1,10 @@
-// Whether rows of an HDF5 dataset were ever written. The library reads what was not as a fill value, without a word.
+// Detection of rows of an HDF5 dataset that were never written. The library silently reads such rows as a fill value.
 //
-// Found are: chunks and contiguous space that was never allocated; raw files (external storage) that are missing or too
-// short; of virtual datasets mappings with gaps, and sources that are missing, of another size than a mapping, or have
+// Detected: chunks and contiguous space that were never allocated; raw files (external storage) that are missing or too
+// short; in virtual datasets, mappings with gaps, and sources that are missing, of another size than a mapping, or have
 // such parts themselves, used or not.
-// What this cannot see: rows that were never written in space that was allocated, as in a chunk that others share. They
-// hold the fill value in the file. Where that was chosen, and is not zero, Hdf5Array finds them by it.
+// Not detected: rows that were never written in allocated space, as in a chunk that others share. They hold the fill
+// value in the file. If that was chosen, and is not zero, Hdf5Array finds them by it.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
-/// What the library says about the failure just seen.
+/// Reason that the library reports for the failure just seen.
 std::string hdf5_reason();
 
 /// The file. Throws BadInput where it cannot be opened, as while a program writes it. Call it with the library

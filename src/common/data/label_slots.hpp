@@ -7,8 +7,8 @@
 //
 // One class index a row is k = 1. n rows are n x k slots, row-major, 4 k bytes a row whatever the number of classes.
 //
-// Where rows have numbers to predict in the place of classes, two slots hold the bits of each, a double: k = 2 m for m
-// targets.
+// For rows with numbers to predict in the place of classes, two slots hold the bits of each number, a double: k = 2 m
+// for m targets.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct ArrayView {
 
   /// Bytes of an element.
   std::size_t element_bytes() const { return is_string(dtype) ? string_bytes : size_of(dtype); }
-  /// Whether the elements lie in C order without gaps.
+  /// Returns whether the elements lie in C order without gaps.
   bool is_c_order() const;
 };
 

@@ -37,7 +37,7 @@ std::optional<std::int32_t> NamedClasses::find_cell(std::string_view cell) const
   return is_class && !has_misplaced_integers_ ? std::optional(static_cast<std::int32_t>(*integer)) : std::nullopt;
 }
 
-// Whether a label lists several names of classes.
+// Returns whether a label lists several names of classes.
 bool NamedClasses::is_set(std::string_view label) const {
   constexpr std::string_view kSeparators = ",;| ";
   std::size_t parts = 0;

@@ -46,7 +46,7 @@ class NpyArray final : public ArrayFile {
   /// it does not hold exactly the bytes that its shape asks for: a file cut short, or one with something after its end.
   explicit NpyArray(const std::string& path);
 
-  /// Of a file, or a part of it, that is open already; `name` is for messages, `file` the path. Throws the same.
+  /// Reads a file, or a part of it, that is open already; `name` is for messages, `file` the path. Throws the same.
   NpyArray(StoredBytes bytes, const std::string& name, const std::string& file);
 
   /// Reads `bytes`, which must stay valid as long as this object. Throws the same.

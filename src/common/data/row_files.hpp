@@ -1,4 +1,4 @@
-// Which rows to read.
+// Rows to read.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dpreduce {
 
-/// What happens to a row with a NaN or an infinity.
+/// Treatment of a row with a NaN or an infinity.
 enum class BadRows {
   kFail,  ///< the run stops at the rank that holds it
   kZero   ///< it counts nowhere

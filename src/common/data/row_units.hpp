@@ -34,9 +34,9 @@ constexpr RowWeight weight_of_stated(float weight, float bound) {
   return static_cast<RowWeight>(static_cast<double>(weight) / static_cast<double>(bound) * kWholeRow);
 }
 
-// Which unit of privacy each row of a worker belongs to: a unit may have several rows.
+// Units of privacy that the rows of a worker belong to: a unit may have several rows.
 
-/// Which part of what a unit may add is for its rows here, where others lie at workers that may not see them:
+/// Part of what a unit may add that is for its rows here, if other rows of it are at workers that may not see them:
 /// count / of. The parts of a unit are at most 1 together.
 struct UnitPart {
   std::uint32_t count = 1;

@@ -14,7 +14,7 @@
 
 namespace dpreduce {
 
-/// Where a row lies. `file` belongs to the array.
+/// Location of a row. `file` belongs to the array.
 struct RowLocation {
   const std::string& file;
   std::uint64_t row;  ///< in that file, from 0
@@ -77,13 +77,14 @@ class ShardedArray {
   /// All rows again.
   void keep_all() { kept_.reset(); }
 
-  /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
-  /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
+  /// Reads features as ArrayFile does, over the whole; ranges may span files. Preconditions (asserted): the role fits;
+  /// the rows exist; `out` has the right size. Throws BadInput if a file cannot be read or changed its shape since it
+  /// was checked.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
   /// Sets the treatment of labels that are not listed, from here on.
   void set_unlisted_labels(UnlistedLabels unlisted) { unlisted_ = unlisted; }
   UnlistedLabels unlisted_labels() const { return unlisted_; }
-  /// Of targets as read_targets, kSlotsPerTarget slots each (label_slots.hpp), and `classes` says nothing.
+  /// Reads labels; targets as read_targets does, kSlotsPerTarget slots each (label_slots.hpp), with `classes` ignored.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
 

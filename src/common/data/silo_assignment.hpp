@@ -1,4 +1,4 @@
-// Which rows of one data set go to which simulated silo.
+// Assignment of the rows of one data set to simulated silos.
 //
 // Legend: n rows, K classes, k silos. A stratum is a set of rows that are spread together: one class each for label
 // skew, all rows for the rest. Counts are fixed first, exactly, stratum by stratum; then row j of a stratum of m rows
@@ -44,7 +44,7 @@ struct SiloSpec {
   std::uint64_t seed = 0;
 };
 
-/// Whether strata are classes, so that each row must be of one.
+/// Returns whether strata are classes, so that each row must be of one.
 bool is_label_skew(Partition scheme);
 
 /// Shares of a draw from the symmetric Dirichlet distribution: `count` numbers >= 0 with sum 1, gamma variates over
@@ -62,9 +62,9 @@ class SiloAssignment {
   ///     kClasses             silo s holds classes sigma((s m + j) mod K), j < m, sigma a random permutation;
   ///                          each class is spread evenly over its holders
   ///
-  /// Where shares leave a silo without a row, it gets one from the silo that has most.
-  /// Preconditions (asserted): silos >= 1, a scheme's numbers in range, k m >= K for kClasses. Throws UsageError where
-  /// there are fewer rows than silos, or kClasses leaves a silo without a row.
+  /// A silo that shares leave without a row gets one from the silo that has most. Preconditions (asserted): silos >= 1,
+  /// a scheme's numbers in range, k m >= K for kClasses. Throws UsageError where there are fewer rows than silos, or
+  /// kClasses leaves a silo without a row.
   SiloAssignment(const SiloSpec& spec, const std::vector<std::uint64_t>& class_counts);
 
   std::size_t silos() const { return rows_.size(); }

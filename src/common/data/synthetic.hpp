@@ -31,9 +31,9 @@ namespace dpreduce {
 
 /// Returns M^T for M = sqrt(K/(K-1)) P (I_K - 1 1^T / K), P^T P = I_K: unit rows with inner products -1/(K-1).
 ///
-/// As P (I - 1 1^T/K) = (P H^T) H for Helmert's (K-1) x K matrix H (orthonormal rows, all orthogonal to 1), it is made
-/// as Q H with Q = P H^T a uniform d x (K-1) partial isometry: the same law, and d = K - 1 features are enough.
-/// Cost O(d K^2). Preconditions (asserted): classes >= 2, dim >= classes - 1.
+/// P (I - 1 1^T/K) = (P H^T) H for Helmert's (K-1) x K matrix H (orthonormal rows, all orthogonal to 1), so it is made
+/// as Q H with Q = P H^T a uniform d x (K-1) partial isometry: the same law, and d = K - 1 features are enough. Cost
+/// O(d K^2). Preconditions (asserted): classes >= 2, dim >= classes - 1.
 std::vector<double> simplex_frame(std::size_t classes, std::size_t dim, std::uint64_t seed);
 
 /// Returns K independent uniform points of the sphere of this radius in R^d.
@@ -44,7 +44,7 @@ std::vector<double> sphere_points(std::size_t classes, std::size_t dim, double r
 std::vector<double> worst_perturbations(const std::vector<double>& means, std::size_t classes, std::size_t dim,
                                         double beta);
 
-/// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
+/// Layout of synthetic class means: a simplex equiangular tight frame, or anywhere on a sphere.
 enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
 template <>
 inline constexpr std::array spellings<ClassMeans>{
@@ -101,8 +101,8 @@ class SyntheticRows {
   /// The class of a row, of several the first; classes are shuffled over rows.
   std::int32_t label(SyntheticPart part, std::uint64_t row) const;
 
-  /// Whose a training row is: floor(P u^2), of P = ceil(n / R) persons, u uniform. A long tail: person k has about
-  /// n / (2 sqrt(P k)) rows, and some have none. Precondition (asserted): there are persons; the row exists.
+  /// Person of a training row: floor(P u^2), with P = ceil(n / R) persons, u uniform. The tail is long: person k has
+  /// about n / (2 sqrt(P k)) rows, and some have none. Preconditions (asserted): there are persons; the row exists.
   std::uint64_t person(std::uint64_t row) const;
 
   /// Slots of a row's labels (label_slots.hpp).
@@ -119,7 +119,7 @@ class SyntheticRows {
     IndexPermutation shuffle;
   };
   void fill_classes(SyntheticPart which, std::uint64_t row, std::span<std::int32_t> slots) const;
-  // Of a row of these classes: their means' sum over the root of their number.
+  // Mean of a row of these classes: the sum of their means over the root of their number.
   std::vector<double> mean_of(std::span<const std::int32_t> classes) const;
   const Part& part(SyntheticPart which) const { return which == SyntheticPart::kTrain ? train_ : test_; }
 

@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-// Which rows are whose: features and labels of one worker.
+// Features and labels of one worker: which rows are its own.
 
 struct RowRange {
   std::uint64_t first = 0;
@@ -63,7 +63,7 @@ class WorkerRows {
 
   std::size_t dim() const { return features_.columns(); }
   bool has_labels() const { return labels_.has_value(); }
-  /// Whether labels are n x K zeros and ones, so that a row may be of several classes, or of none.
+  /// Returns whether labels are n x K zeros and ones, so that a row may be of several classes, or of none.
   bool has_label_sets() const { return labels_ && labels_->role() == ArrayRole::kLabels && labels_->columns() > 1; }
   /// m, where rows have numbers to predict in the place of classes; else 0.
   std::size_t targets() const { return labels_ && labels_->role() == ArrayRole::kTargets ? labels_->columns() : 0; }
@@ -89,31 +89,32 @@ class WorkerRows {
   /// From here on this worker has all its rows again.
   void keep_all();
 
-  /// What each row of range() counts for, from here on. Precondition (asserted): one weight a row; nothing was left out
-  /// before.
+  /// Sets the weight of each row of range(), from here on. Precondition (asserted): one weight a row; nothing was left
+  /// out before.
   void set_weights(std::vector<RowWeight> weights);
   bool has_weights() const { return weights_.has_value(); }
   /// The weight of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
   RowWeight weight(std::uint64_t row) const;
 
-  /// The group of each row of range(), from here on. Precondition (asserted): one group a row; nothing was left out
-  /// before.
+  /// Sets the group of each row of range(), from here on. Precondition (asserted): one group a row; nothing was left
+  /// out before.
   void set_groups(std::vector<std::int32_t> groups);
-  /// That of row `row` of features(). Preconditions (asserted): rows have groups; the row is in range().
+  /// Group of row `row` of features(). Preconditions (asserted): rows have groups; the row is in range().
   std::int32_t group(std::uint64_t row) const;
 
-  /// Whose each row of range() is, from here on. Precondition (asserted): one unit a row, each of them numbered.
+  /// Sets the unit of each row of range(), from here on. Precondition (asserted): one unit a row, each of them
+  /// numbered.
   void set_units(RowUnits units);
   bool has_units() const { return units_.has_value(); }
   /// Precondition (asserted): has_units().
   const RowUnits& units() const;
-  /// Of row `row` of features(). Preconditions (asserted): as weight.
+  /// Unit of row `row` of features(). Preconditions (asserted): as for weight.
   std::uint32_t unit(std::uint64_t row) const;
-  /// Whether each unit's rows are all here, so that rows are gone through unit by unit. They have one weight.
+  /// Returns whether each unit's rows are all here, so that rows are processed unit by unit. They have one weight.
   bool goes_by_unit() const { return units_ && units_->are_whole; }
   /// Places of the rows of range(), those of one unit after the other. Precondition (asserted): goes_by_unit().
   const std::vector<std::uint64_t>& by_unit() const;
-  /// Where each unit's rows end in by_unit(). Precondition (asserted): goes_by_unit().
+  /// Ends of the units' rows in by_unit(). Precondition (asserted): goes_by_unit().
   const std::vector<std::uint64_t>& ends_of_units() const;
   /// The rows of the unit that has most. Precondition (asserted): goes_by_unit().
   std::size_t largest_unit() const;
