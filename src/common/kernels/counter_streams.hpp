@@ -31,7 +31,7 @@ struct CounterStream {
   StreamSign sign;
 };
 
-/// Whether this processor has what the two functions below need.
+/// Returns whether this processor has the instructions that the two functions below need.
 bool has_vector_aes();
 
 /// Precondition: has_vector_aes().

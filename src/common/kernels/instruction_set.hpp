@@ -1,4 +1,4 @@
-// What an instruction set gives to products: the innermost loops, of tiles and of rows as they lie in memory.
+// Innermost loops that an instruction set provides for products: of tiles, and of rows as they lie in memory.
 #pragma once
 
 #include <array>
@@ -29,7 +29,8 @@ inline constexpr std::size_t kMaxLanes = 16;
 
 inline constexpr std::uint32_t kNoEnergy = ~std::uint32_t{0};
 
-/// What an instruction set gives to BlockedKernel. A plain struct: no virtual call in the hot loop's neighborhood.
+/// Loops and tile sizes that an instruction set provides to BlockedKernel. A plain struct: no virtual call in the hot
+/// loop's neighborhood.
 struct MicroKernel {
   /// Overwrites `tile` (tile_rows x (v lanes), row-major) by the sums above over `pairs` pairs. Strides between pairs
   /// are in int16.

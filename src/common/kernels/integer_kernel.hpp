@@ -40,7 +40,7 @@ struct KnownEnergies {
 /// Seconds for which products that this thread asked for have packed operands, since the thread began. For benchmarks.
 double packing_seconds();
 
-/// Which entries of C a product computes.
+/// Entries of C that a product computes.
 enum class ProductPart { kFull, kUpperTriangle };
 
 /// Takes the products of some rows, from `first_row` on, with all others: rows x m, which last for the call.

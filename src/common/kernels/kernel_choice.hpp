@@ -1,4 +1,4 @@
-// Which kernels this processor can run, and which one is used.
+// Kernels that this processor can run, and the one that is used.
 #pragma once
 
 #include <string_view>

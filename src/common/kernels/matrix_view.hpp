@@ -77,7 +77,7 @@ struct Operand {
 
   std::size_t depth() const { return summed_over == SummedOver::kRows ? view.rows : view.cols; }
   std::size_t columns() const { return summed_over == SummedOver::kRows ? view.cols : view.rows; }
-  /// Whether the energies of its columns are known; they then hold no -32768.
+  /// Returns whether the energies of its columns are known; the columns then contain no -32768.
   bool has_known_energies() const { return summed_over == SummedOver::kRows && view.energies.columns != nullptr; }
   std::int16_t at(std::size_t k, std::size_t column) const {
     return summed_over == SummedOver::kRows ? view.row(k)[column] : view.row(column)[k];

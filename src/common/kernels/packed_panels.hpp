@@ -14,7 +14,7 @@
 
 namespace dpreduce {
 
-// Where int32 sums must be widened: runs of row pairs whose every product sum provably fits.
+// Widening of int32 sums: runs of row pairs for which every product sum provably fits.
 //
 // Legend: the energy of a column over a run of rows is E = sum q^2. By Cauchy-Schwarz, for columns a and b,
 //

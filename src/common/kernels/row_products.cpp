@@ -118,7 +118,7 @@ class RowDots {
     if (energies.back() == kNoEnergy) reject_first({view, SummedOver::kColumns}, columns_, rows);
   }
 
-  // What is known of the rows, which is of all columns; else they are measured.
+  // Uses the known energies of the rows, which are over all columns; measures them if they are not known.
   void take_energies(const Int16View& a, const Range& rows, std::span<std::uint32_t> energies) const {
     if (a.energies.rows == nullptr) return measure(a, rows, energies);
     const std::uint32_t* const known = a.energies.rows + rows.begin;

@@ -88,7 +88,7 @@ std::uint64_t distance_below(std::int64_t best, std::int64_t utility) {
   return static_cast<std::uint64_t>(best) - static_cast<std::uint64_t>(utility);
 }
 
-// What the two ways ask of candidates: distances u_max - u_i, and m_i as a number or as leading digits and exponent.
+// Candidates as both ways need them: distances u_max - u_i, and m_i as a number or as leading digits and exponent.
 class PlainCandidates {
  public:
   explicit PlainCandidates(std::span<const std::int64_t> utilities) : utilities_(utilities) {

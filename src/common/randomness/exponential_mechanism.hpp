@@ -74,7 +74,7 @@ inline constexpr double kMostHalvings = 100;  // smaller powers than 2^-100 are 
 inline constexpr double kPowerRoundoffs = 10;
 inline constexpr double kHalvingsRoundoffs = 7;
 
-/// Whether doubles are rounded to nearest, now and in this thread.
+/// Returns whether doubles are rounded to nearest, now and in this thread.
 bool can_decide_by_doubles();
 
 /// value (1 + theta), |theta| <= u. Without a conversion instruction, so that loops of it vectorize everywhere.

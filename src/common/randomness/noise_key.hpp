@@ -59,7 +59,7 @@ class NoiseKey {
   SecretVector<std::byte> bytes_;  // 32, or none after a move: a moved-from key derives nothing
 };
 
-// Which rows a Poisson sample takes: a secret coin for every row, with the same outcome on whichever rank it is tossed.
+// Poisson sample of rows: a secret coin for every row, with the same outcome on whichever rank it is tossed.
 //
 //     row g is drawn  <=>  word g of the sample's stream < floor(q 2^64)        g: place among the rows of all ranks
 //
@@ -70,9 +70,9 @@ class NoiseKey {
 // in memory that does not grow with their number, and rows keep their coins however they are spread over ranks, as long
 // as their order is the same: files that are named in another order give them other coins of the same probability.
 //
-// Where a unit of privacy has several rows, it has one coin, that of the place of its first row among the rows of all
-// ranks: all its rows are drawn, on every rank, or none. First rows of different units have different places, so that
-// units are drawn independently, each with probability floor(q 2^64) / 2^64.
+// A unit of privacy with several rows has one coin, that of the place of its first row among the rows of all ranks: all
+// its rows are drawn, on every rank, or none. First rows of different units have different places, so that units are
+// drawn independently, each with probability floor(q 2^64) / 2^64.
 
 /// The coins of consecutive rows, from left to right.
 class RowCoins {
@@ -81,7 +81,7 @@ class RowCoins {
   /// Precondition (asserted): 0 < rate < 1. Throws EntropyFailure.
   RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint64_t first_row);
 
-  /// Whether the next row is drawn. Throws EntropyFailure.
+  /// Returns whether the next row is drawn. Throws EntropyFailure.
   bool next() { return stream_.next_u64() < threshold_; }
 
  private:
@@ -89,14 +89,14 @@ class RowCoins {
   std::uint64_t threshold_;
 };
 
-/// What a rank needs to know of a sample.
+/// Data of a sample that a rank needs.
 struct RowSample {
   SecretVector<std::byte> secret;  ///< 32 bytes, the same on every rank
   double rate;                     ///< q, below 1
   std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
 
-  /// Whether the unit is drawn, of every unit, by the places of their first rows. Equal places have one coin.
-  /// Memory: 17 bytes a unit. Throws EntropyFailure.
+  /// Returns for every unit whether it is drawn, by the places of their first rows. Equal places have one coin. Memory:
+  /// 17 bytes a unit. Throws EntropyFailure.
   std::vector<char> drawn_units(std::span<const std::uint64_t> first_rows) const;
 
   RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }

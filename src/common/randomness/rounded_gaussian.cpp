@@ -37,7 +37,7 @@ std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInte
   return static_cast<std::int64_t>(smallest);
 }
 
-// As above, without the half.
+// Computes the same without the half.
 std::optional<std::int64_t> floor_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
                                           unsigned scale_bits, unsigned fraction_bits) {
   DPREDUCE_ASSERT(0 <= lower && lower < upper);
@@ -344,7 +344,7 @@ void fill_floored_gaussian(RandomStream& stream, double sigma, unsigned fraction
   fill_from_proposals(stream, out, [&](std::uint64_t column, const RandomBlock& block, std::int64_t& sample) {
     GaussianProposal proposal(stream, column, block);
     if (!proposal.accepted()) return false;
-    // Where y is not an integer, floor(-y) = -floor(y) - 1; a real y is one with probability zero.
+    // If y is not an integer, floor(-y) = -floor(y) - 1; a real y is an integer with probability zero.
     const std::int64_t magnitude = proposal.floored(exact, fraction_bits);
     sample = is_negative(block) ? -magnitude - 1 : magnitude;
     return true;

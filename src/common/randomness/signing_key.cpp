@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-// What comes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). Read here, since
-// OpenSSL's own reader tries all kinds of keys in turn, for half a millisecond.
+// Bytes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). Read here, since OpenSSL's own
+// reader tries all kinds of keys in turn, for half a millisecond.
 constexpr std::array<unsigned char, 16> kPrefix{0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
                                                 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
 constexpr std::size_t kRawBytes = 32;

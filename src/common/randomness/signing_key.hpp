@@ -57,7 +57,7 @@ class SigningKey {
   std::unique_ptr<evp_pkey_st, FreeKey> key_;
 };
 
-/// Whether the owner of that key signed that message.
+/// Returns whether the owner of that key signed that message.
 bool verifies(const PublicKey& signer, std::span<const std::byte> message, const Signature& signature);
 
 }  // namespace dpreduce
