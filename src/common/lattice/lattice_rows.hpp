@@ -61,33 +61,34 @@ class LatticeRows {
   std::span<const std::int32_t> classes_of(std::size_t row) const {
     return classes_in(slots_of(labels_, labels_per_row_, row));
   }
-  /// Whether the row counts: in sums over all rows, whatever its classes.
+  /// Returns whether the row counts: in sums over all rows, whatever its classes.
   bool counts(std::size_t row) const { return counts_[row] != 0; }
 
   /// ||q||^2 of a row.
   std::uint32_t squared_norm(std::size_t row) const { return squared_norms_[row]; }
 
-  /// Whether rows have weights (row_units.hpp); else each is a whole row.
+  /// Returns whether rows have weights (row_units.hpp); else each is a whole row.
   bool has_weights() const { return !weights_.empty(); }
   std::span<const RowWeight> weights() const { return weights_; }
   RowWeight weight(std::size_t row) const { return weights_.empty() ? kWholeRow : weights_[row]; }
   /// Gives the rows weights. Precondition (asserted): one a row.
   void set_weights(std::vector<RowWeight> weights);
 
-  /// Whether the worker knows whose rows these are; and whose each is, by the worker's number (row_units.hpp).
+  /// Returns whether the worker knows whose rows these are. unit() returns the unit of a row, by the worker's number
+  /// (row_units.hpp).
   bool has_units() const { return !units_.empty(); }
   std::uint32_t unit(std::size_t row) const { return units_[row]; }
-  /// Which part of what that unit may add is for these rows.
+  /// Part of what the unit of the row may add that is for these rows.
   UnitPart part_of_unit(std::size_t row) const { return parts_ ? (*parts_)[units_[row]] : UnitPart{}; }
-  /// Sets the unit of each row, and which part of its bound is for these rows; without `parts` all of it. Precondition
-  /// (asserted): one unit a row, each among the parts, if any.
+  /// Sets the unit of each row, and the part of the unit's bound that is for these rows; without `parts` all of it.
+  /// Precondition (asserted): one unit a row, each among the parts, if any.
   void set_units(std::vector<std::uint32_t> units, std::shared_ptr<const UnitParts> parts = {});
   /// The row behind those of the unit whose row `first` is, as far as they follow one another. Precondition:
   /// has_units().
   std::size_t end_of_unit(std::size_t first) const;
 
-  /// Of the unit whose row `first` is the first, <q_i, q_j> for j <= i, rows counted from there, row-major, where
-  /// they are remembered; else nothing.
+  /// Products <q_i, q_j>, j <= i, of the unit whose first row is `first`, rows counted from there, row-major; empty if
+  /// they are not remembered.
   std::span<const std::int32_t> products_of_unit(std::size_t first) const;
   /// Remembers them until the rows change: `products` of units one behind the other, from firsts[row] on for the
   /// unit whose first row is `row`, firsts[row] = firsts[row + 1] where there are none. Precondition (asserted): one
@@ -98,18 +99,19 @@ class LatticeRows {
   std::size_t first_bad_row() const { return first_bad_row_; }
 
   /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
-  /// their slots, without weights and units, on `threads` threads, each of which decodes what it transforms. A row
-  /// with a NaN, an infinity or more classes than slots becomes zero without classes and counts nowhere. Where rows
-  /// have targets, slots hold these (label_slots.hpp). Rows are
-  /// independent of each other: the result does not depend on `threads`. At most `capacity` rows.
+  /// their slots, without weights and units, on `threads` threads, each of which decodes what it transforms. A row with
+  /// a NaN, an infinity or more classes than slots becomes zero without classes and counts nowhere. If rows have
+  /// targets, slots hold these (label_slots.hpp). Rows are independent of each other: the result does not depend on
+  /// `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);
   /// The same of rows that lie apart, one after the other.
   void assign(const RowTransform& transform, std::span<const StoredFloats> rows, std::span<const std::int32_t> labels,
               unsigned threads);
 
-  /// Of rows that are prepared as `transform` does but for its projection and what comes after it (is_projection_of),
-  /// with their weights and units: as if they were assigned by it. Precondition (asserted): as many slots a row.
+  /// Assigns rows that are prepared as `transform` does but for its projection and what comes after it
+  /// (is_projection_of), with their weights and units: the result is as if `transform` had assigned them. Precondition
+  /// (asserted): as many slots a row.
   void assign_projected(const RowTransform& transform, const LatticeRows& rows, unsigned threads);
 
   /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.
@@ -160,7 +162,7 @@ struct CosineClip {
   std::int64_t lower = 0;
   std::int64_t upper = 2 * kLatticeNorm * kLatticeNorm;
 
-  /// Whether some pair of rows is clipped: if not, sums of u are sums of <q, z> but for a constant.
+  /// Returns whether some pair of rows is clipped: if not, sums of u are sums of <q, z> but for a constant.
   bool is_active() const { return lower > 0 || upper < 2 * kLatticeNorm * kLatticeNorm; }
   /// The most that u may be.
   std::uint64_t range() const { return static_cast<std::uint64_t>(upper - lower); }

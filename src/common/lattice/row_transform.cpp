@@ -145,7 +145,7 @@ void require_selected(const Preprocessing& p) {
   }
 }
 
-// Of `count` columns, or of none where nothing is known of them.
+// Returns whether these are ranges of `count` columns, or of none, where nothing is known of the columns.
 bool are_ranges(std::span<const double> center, std::span<const double> scale, std::size_t count) {
   return center.size() == scale.size() && (center.empty() || center.size() == count) &&
          std::ranges::all_of(center, [](double value) { return std::isfinite(value); }) &&
@@ -298,7 +298,7 @@ std::size_t RowTransform::rows_at_once() const {
   return packed_ ? packed_->block_rows() : kRowsInCache;
 }
 
-// What is kept of w, and the intercept; zeros where the row is not finite.
+// Writes the entries of w that are kept, and the intercept; zeros if the row is not finite.
 void RowTransform::finish(std::span<const double> w, bool is_finite, std::span<double> out) const {
   if (!is_finite) {
     std::fill(out.begin(), out.end(), 0.0);
@@ -325,7 +325,7 @@ void RowTransform::finish(std::span<const double> w, bool is_finite, std::span<d
   }
 }
 
-// Where a row becomes w: in its place, unless only some of w is kept.
+// Place where a row becomes w: in its place, unless only some of w is kept.
 std::span<double> RowTransform::place_of_w(std::span<double> out) const {
   thread_local std::vector<double> of_row;
   const std::size_t width = preprocessing_.projected_dim();

@@ -42,8 +42,8 @@ struct Ranges {
   std::vector<double> half;
 };
 
-/// Of lo_1, hi_1, lo_2, hi_2, ..., one for each of `count` columns, or one for all. Throws UsageError naming the option
-/// where there are neither two numbers nor twice as many, one is not finite, or a range is empty.
+/// Ranges from lo_1, hi_1, lo_2, hi_2, ..., one for each of `count` columns, or one for all. Throws UsageError naming
+/// the option if there are neither two numbers nor twice as many as columns, one is not finite, or a range is empty.
 Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t count);
 
 /// m targets with those ranges: c their middles, h half their widths times sqrt(m), so that no row whose targets are
@@ -66,8 +66,8 @@ TargetColumns target_columns(Ranges ranges);
 //     with an intercept share a > 0: the row is u = (sqrt(1 - a) w, sqrt(a) C), of norm at most C still
 //     with targets of share b > 0: the row is (sqrt(1 - b) u, sqrt(b) C y'), y' scaled and clipped
 //
-// It reads one row and public constants only, in a fixed order of double operations: its bits cannot depend on any
-// other row, on the row's position, on threads or on alignment.
+// The transform reads one row and public constants only, in a fixed order of double operations: its bits cannot depend
+// on any other row, on the row's position, on threads or on alignment.
 
 /// Public centers and scales of raw columns; empty where these stay as they are.
 struct FeatureColumns {
@@ -126,8 +126,8 @@ double center_factor_of(std::span<const double> center, Normalize normalize, dou
 /// Normalize::kL2 that is the same row. Precondition (asserted): no intercept yet; whole rows.
 Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix);
 
-/// Whether `projected` is `rows` and a projection, with what comes after it: its rows can then be made of the others'
-/// (RowTransform::project).
+/// Returns whether `projected` is `rows` and a projection, with what comes after it: its rows can then be made of the
+/// others' (RowTransform::project).
 bool is_projection_of(const Preprocessing& projected, const Preprocessing& rows);
 
 class LatticeWeights;

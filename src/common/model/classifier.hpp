@@ -25,7 +25,7 @@
 
 namespace dpreduce {
 
-/// What a guarantee for persons says beside its figures.
+/// Terms of a guarantee for persons, beside its figures.
 struct PersonStatement {
   std::uint64_t rows = 1;                             ///< B: what a person's rows count for together; at least 1
   std::optional<std::uint64_t> silos = std::nullopt;  ///< s, where s silos at most promised to have rows of one person
@@ -61,7 +61,7 @@ struct ClassifierParts {
   std::vector<std::string> class_names{};
   /// Name a is that of feature a of a raw row; empty where features have none.
   std::vector<std::string> feature_names{};
-  /// What makes probabilities of W u + b; empty where scores only rank classes.
+  /// Link that makes probabilities of W u + b; empty if scores only rank classes.
   std::optional<Link> link = std::nullopt;
   Forfeits forfeits{};  ///< why nothing is promised, beside a seed; none where something is
 };
@@ -90,7 +90,7 @@ class Classifier {
   std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
                                      std::size_t first_row = 0) const;
 
-  /// Whether scores are numbers, and not of classes.
+  /// Returns whether scores are numbers, and not of classes.
   bool predicts_numbers() const { return parts_.preprocessing.targets.count > 0; }
 
   /// Makes probabilities of the scores of one row (to_probabilities); with prototypes, which go with softmax, half of

@@ -245,14 +245,14 @@ nlohmann::json to_json(const LabelSetFigures& figures) {
 
 namespace {
 
-// Of a sum: digits of 31 bits, each in a word of its own, so that those of 2^32 rows carry into nothing.
+// Words of a sum: digits of 31 bits, each in a word of its own, so that those of 2^32 rows carry into nothing.
 constexpr std::size_t kWords = 8;
 constexpr int kWordBits = 31;
 constexpr int kGridBits = 56;
 constexpr std::size_t kSums = 3;      // of v, v^2 and e^2
 constexpr std::size_t kFirstSum = 2;  // after the number of rows, and of numbers that no sum holds
 
-// What rounding leaves of the spread of equal numbers is below it: 2^-56 a row, and 2^-53 of their squares.
+// Upper bound of what rounding leaves of the spread of equal numbers: 2^-56 a row, and 2^-53 of their squares.
 constexpr double kLeastSpread = 1e-14;
 
 double unit_of(std::size_t word) {

@@ -21,9 +21,9 @@ namespace dpreduce {
 /// Largest K of which M is kept: 8 MiB of counts. All figures but M itself need 3 K counts.
 inline constexpr std::size_t kMostClassesInMatrix = 1024;
 
-/// What test rows of K classes were given: support_c, given_c = sum_t M_tc and M_cc of each class, and all of M up to
-/// kMostClassesInMatrix. Counts of two parts of the rows are added word by word, so that any split of them gives the
-/// same.
+/// Counts of the classes that test rows of K classes were given: support_c, given_c = sum_t M_tc and M_cc of each
+/// class, and all of M up to kMostClassesInMatrix. Counts of two parts of the rows are added word by word, so that any
+/// split of them gives the same.
 class ClassCounts {
  public:
   /// All zero. Throws UsageError where K is 0.
@@ -39,7 +39,7 @@ class ClassCounts {
   std::uint64_t right(std::size_t label) const;      ///< M_cc
   std::uint64_t total() const;
 
-  /// Whether M is kept.
+  /// Returns whether M is kept.
   bool has_matrix() const { return has_matrix(classes_); }
   /// M_tp. Precondition (asserted): has_matrix.
   std::uint64_t count(std::size_t true_label, std::size_t predicted_label) const;
@@ -105,7 +105,7 @@ class RankCounts {
   /// Counts a row, positive or not. Cost: log of the number of positives.
   void add(double score);
 
-  /// What add has counted, to be added to the counts of other rows of the same positives.
+  /// Counts that add has made, to be added to the counts of other rows of the same positives.
   std::span<std::uint64_t> rows() { return rows_; }
 
   /// Once all rows are counted. Empty without positives.

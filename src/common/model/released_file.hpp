@@ -1,4 +1,4 @@
-// What files of released values have in common, models and statistics: what rows were prepared by, what is promised,
+// Common content of files of released values, models and statistics: what rows were prepared by, what is promised,
 // names of classes and features.
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
@@ -28,8 +28,8 @@ namespace dpreduce {
 /// Ends a complaint about such a file.
 inline constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 
-/// What such a file says of its promise: "private", and of a private one its figures, adjacency, and where the unit is
-/// a person "unit" and what goes with it; else "forfeited_by", where there is anything.
+/// Privacy statement of such a file: "private", and of a private one its figures, adjacency, and if the unit is a
+/// person "unit" and what goes with it; else "forfeited_by", if there is anything.
 nlohmann::json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits);
 
 /// The metadata of such a file: all but weights of `parts`.

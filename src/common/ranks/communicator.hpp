@@ -135,7 +135,7 @@ class Communicator {
   /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
   int ranks_on_machine();
 
-  /// Whether the ranks have agreed on a failure: then all of them are on their way out.
+  /// Returns whether the ranks have agreed on a failure: then all of them are on their way out.
   bool failure_agreed() const { return failure_agreed_; }
 
   /// Ends the whole job at once with `code`. For a failure outside `together`: there the other ranks would wait for

@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// Whether mpirun, srun or another PMI launcher started this process.
+/// Returns whether mpirun, srun or another PMI launcher started this process.
 bool launched_by_mpi();
 
 /// Threads of a process where the user names no number: one under a launcher, else one a processor.

@@ -290,7 +290,7 @@ std::optional<PrivateFolder> shared_segments;
 }  // namespace
 
 void begin_mpi(int threads) {
-  // Of Open MPI 4, and of 5. Whoever starts the ranks: a launcher need not be mpirun.
+  // Names of Open MPI 4, and of 5. Set whoever starts the ranks: a launcher need not be mpirun.
   constexpr std::array kFolderOfSegments{"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"};
   setenv("HOME", "/nonexistent", 0);
   const bool is_chosen =

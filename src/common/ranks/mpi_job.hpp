@@ -14,8 +14,8 @@ struct JoinedJob {
   int size = 1;
 };
 
-/// What a process was started as: a rank that does the work itself, or the parent of a party. It must be known before
-/// MPI is started.
+/// Kind of a process at its start: a rank that does the work itself, or the parent of a party. The kind must be known
+/// before MPI is started.
 enum class JobKind { kTrustedRanks, kSilos };
 
 /// Collective over all processes of the job, the first of its calls. Where they are not of one kind, rank 0 says

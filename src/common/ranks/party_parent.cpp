@@ -27,7 +27,8 @@ constexpr auto kLeaveTime = std::chrono::seconds(20);   // for silos' parties to
 constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up to end
 constexpr useconds_t kLookInMicroseconds = 20'000;
 
-// What parents tell each other, a byte: the exit code of a party that has ended; and the coordinator's parent, to all:
+// Messages between parents, a byte each: the exit code of a party that has ended; and from the coordinator's parent to
+// all:
 constexpr unsigned char kAlive = 255;
 constexpr unsigned char kLeaveTogether = 254;
 constexpr unsigned char kLeaveAlone = 253;

@@ -1,9 +1,9 @@
-// How ranks that trust each other exchange structured values: as one archive of Boost.Serialization, within a message
-// that names its kind and its version and has a digest (framed_message). The kind names the type of the value: ranks
-// run one and the same program, so that types have the same names for all of them.
+// Archives by which ranks that trust each other exchange structured values: one archive of Boost.Serialization, within
+// a message that names its kind and its version and has a digest (framed_message). The kind names the type of the
+// value: ranks run one and the same program, so that types have the same names for all of them.
 //
-// What comes from anybody else is read by common/silos/payload_archive.hpp, which trusts nothing. Boost's headers are
-// slow to compile: only sources that define a message of ranks include this.
+// Data from anybody else is read by common/silos/payload_archive.hpp, which trusts nothing. Boost's headers are slow to
+// compile: only sources that define a message of ranks include this.
 #pragma once
 
 #include <cstddef>
@@ -95,7 +95,7 @@ void serialize(Archive& archive, std::variant<T...>& value, unsigned version) {
 
 namespace dpreduce {
 
-/// Which kind of message an archive of that type is.
+/// Kind of message of an archive of that type.
 template <typename Value>
 std::string kind_of_archive() {
   return std::string("message between ranks, of type ") + typeid(Value).name();

@@ -32,7 +32,7 @@ class SiloJob final : public Job {
   const SiloTerms& terms() const { return terms_; }
   /// Whom the parties know, and what rows look like; nothing in a simulation without --roster.
   const std::optional<Roster>& roster() const { return roster_; }
-  /// Whether parties may be on one machine, and know each other there (file_claims.hpp).
+  /// Returns whether parties may be on one machine, and know each other there (file_claims.hpp).
   bool may_share_machine() const { return !over_network_; }
   /// The log of this party; null: none.
   PartyLog* log() const { return log_; }

@@ -10,7 +10,7 @@
 namespace dpreduce {
 namespace {
 
-// Where the threads meet. What a rank shows there may be read between two meetings.
+// Meeting point of the threads. Data that a rank shows there may be read between two meetings.
 class Meeting {
  public:
   explicit Meeting(int size) : shown_(static_cast<std::size_t>(size), nullptr) {}

@@ -114,9 +114,9 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
   }
 }
 
-// Whether a silo is left out rests on nothing that it computes, and so not on how long it computes: one person's rows
-// may take most of its time. One that is alive and late ends the run for all. What has come is still read when the time
-// is over, for as long again at most.
+// No silo is left out for anything that it computes, and so not for how long it computes: one person's rows may take
+// most of its time. A silo that is alive and late ends the run for all. Messages that have come are still read when the
+// time is over, for as long again at most.
 void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
                                 const std::function<bool()>& is_enough) {
   const auto began = WireClock::now();

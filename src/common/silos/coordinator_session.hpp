@@ -30,7 +30,7 @@ struct LostSilo {
   std::string reason;
 };
 
-/// What one kind of message has cost so far.
+/// Cost of one kind of message so far.
 struct PhaseCost {
   double seconds = 0.0;     ///< for which the coordinator waited for it
   std::uint64_t waits = 0;  ///< how often it waited: once for all silos together, a round trip each time
@@ -52,7 +52,7 @@ class CoordinatorSession {
 
   void connect();
 
-  /// What all agree on: the failure of the party with the smallest number, or none.
+  /// Verdict that all agree on: the failure of the party with the smallest number, or none.
   std::int64_t agree(std::int64_t verdict);
 
   /// Goes on with the silos that have made the noise plan of that digest themselves (handshake.hpp).
@@ -71,7 +71,7 @@ class CoordinatorSession {
   std::string name_of(std::uint32_t silo) const { return roster_.party_text(silo); }
   /// The silos whose statistics the last sum holds.
   const std::vector<std::uint32_t>& last_summed() const { return last_summed_; }
-  /// What each kind of message has cost, by its name.
+  /// Cost of each kind of message, by its name.
   const std::map<std::string, PhaseCost>& costs() const { return costs_; }
 
  protected:

@@ -17,7 +17,7 @@
 
 namespace dpreduce {
 
-/// What identifies an array on a machine.
+/// Identity of an array on a machine.
 struct ClaimedArray {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -86,7 +86,7 @@ std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame);
 std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const FrameHeader& header,
                                   std::span<const std::byte> payload);
 
-/// What is wrong with a frame's claim: "truncated", "a replay or out of order", ...; empty where nothing is.
+/// Returns what is wrong with a frame's claim: "truncated", "a replay or out of order", ...; empty if nothing is.
 std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected);
 
 /// The payload of a frame from `expected.sender` with exactly the expected round and sequence, of any kind, which is

@@ -61,7 +61,7 @@ std::string text_of(const VersionField& version) {
   return shown_text(text.substr(0, text.find('\0')), version.size());
 }
 
-// What the offer says, and this silo was started with, must be the same in all of it.
+// Throws AggregationAborted unless the offer and what this silo was started with are the same in all that both state.
 void require_own(const Offer& offer, const SiloTerms& terms, const std::optional<Roster>& roster) {
   if (offer.version != own_version()) {
     throw AggregationAborted(fmt::format(

@@ -90,7 +90,7 @@ Hello read_hello(PayloadReader& reader);
 /// same offer again.
 RunId run_of(const Offer& offer, std::span<const std::byte> members);
 
-/// Whether that silo said hello to that offer.
+/// Returns whether that silo said hello to that offer.
 bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo);
 
 // How parties agree on the noise of a run, before anybody masks.
@@ -107,8 +107,8 @@ bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo);
 std::vector<std::byte> make_signed_plan(const Identity& identity, const RunId& run, std::uint32_t party,
                                         const PublicKey& plan);
 
-/// What make_signed_plan has made for `plan`, as bytes. Throws AggregationAborted where it is for another plan, or not
-/// signed by `identity`; `name` is the party's in messages.
+/// Reads the bytes that make_signed_plan has made for `plan`. Throws AggregationAborted if they are for another plan,
+/// or not signed by `identity`; `name` is the party's in messages.
 std::vector<std::byte> take_signed_plan(PayloadReader& reader, const PublicKey& identity, const RunId& run,
                                         std::uint32_t party, const PublicKey& plan, const std::string& name);
 

@@ -24,7 +24,7 @@ namespace dpreduce {
 /// 32 random bytes of the coordinator's, one choice a run.
 using RunId = std::array<std::byte, 32>;
 
-/// What a derived key is for.
+/// Purpose of a derived key.
 struct KeyContext {
   RunId run{};
   std::uint64_t round = 0;

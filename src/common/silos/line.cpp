@@ -68,7 +68,7 @@ void LineWire::set_line(const LineTerms& terms) {
   sending_ = std::thread([this] { send_what_is_due(); });
 }
 
-// Of an exception that is on its way: nothing goes on after it.
+// Stores the exception that is being handled: nothing goes on after it.
 void LineWire::fail() {
   const std::lock_guard guard(lock_);
   fault_ = std::current_exception();

@@ -19,8 +19,8 @@
 // ([bonawitz2017], with the coordinator as their server, their consistency check before masks too.) Keys, secrets and
 // shares are new in every attempt, so that what is revealed says nothing about any other. Departures: a silo that
 // vanishes after it has sent a part of its y cannot be taken out of the sum again, since pieces are added as they come.
-// That attempt is then given up, none of its secrets being revealed, and a new one begins without the silo. A silo
-// signs U3 in one attempt at a sum at most. Finally, each share is committed to with a salt of its own. So a silo that
+// The attempt is then given up, none of its secrets being revealed, and a new one begins without the silo. A silo signs
+// U3 in one attempt at a sum at most. Finally, each share is committed to with a salt of its own. So a silo that
 // reveals another share than it was given is found out, and the sum is made with the shares of the others.
 #pragma once
 
@@ -60,7 +60,7 @@ struct SumAttempt {
   }
 };
 
-/// What a silo advertises.
+/// Values that a silo advertises.
 struct Advertisement {
   PublicKey mask_key{};
   PublicKey commitment{};  ///< HKDF of b_u
@@ -78,11 +78,11 @@ inline constexpr std::size_t kSaltedShareBytes = kShareBytes + 32;
 /// Shares of both secrets, sealed.
 inline constexpr std::size_t kSealedSharesBytes = 2 * kSaltedShareBytes + 16;
 
-/// Which secret of a silo a share is of.
+/// Secret of a silo that a share is of.
 enum class SecretKind : std::uint32_t { kSelfMask = 0, kMaskKey = 1 };
 
-/// What a silo commits itself to, of both shares for one holder: each an HKDF of salt and share, which hides the share
-/// (256 random bits) and binds to it (SHA-256).
+/// Commitments of a silo to both shares for one holder: each an HKDF of salt and share, which hides the share (256
+/// random bits) and binds to it (SHA-256).
 struct ShareCommitments {
   std::array<std::byte, 32> self_mask{};
   std::array<std::byte, 32> mask_key{};

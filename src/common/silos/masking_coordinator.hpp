@@ -43,14 +43,14 @@ class MaskingCoordinator {
   std::vector<std::byte> keys_for(std::uint32_t silo) const;
   std::vector<std::byte> delivery_for(std::uint32_t silo) const;
   std::vector<std::byte> unmask_for(std::uint32_t silo) const;
-  /// Who has signed the list of that stage, in rising order, and t of their signatures.
+  /// Silos that have signed the list of that stage, in rising order; and the signatures of t of them.
   std::vector<std::uint32_t> consenting(ListStage stage) const;
   std::vector<std::byte> quorum(ListStage stage) const;  ///< precondition (asserted): at least t are consenting
 
   bool has_masked_all(std::uint32_t silo) const;
   /// Some of its pieces are in the sum, and some are not there: the attempt cannot go on without it.
   bool is_partial(std::uint32_t silo) const;
-  /// Whether enough has been revealed.
+  /// Returns whether enough has been revealed.
   bool can_unmask() const;
 
   /// values += sum over U3, mod 2^64. Precondition (asserted): can_unmask. Throws AggregationAborted naming a silo that

@@ -25,7 +25,7 @@ SealingKey sharing_key(const SiloSelf& self, const SumAttempt& attempt, std::uin
   return SealingKey(derive_key(found->second, attempt.context("shares", from, to)));
 }
 
-// What sealed shares are bound to: whose they are, for whom, and the commitments, so that nobody on the way can
+// Data that sealed shares are bound to: whose they are, for whom, and the commitments, so that nobody on the way can
 // exchange these.
 std::vector<std::byte> bound_to(std::uint32_t from, std::uint32_t to, const ShareCommitments& commitments) {
   PayloadWriter writer;

@@ -21,7 +21,7 @@
 
 namespace dpreduce {
 
-/// What a silo is in a run.
+/// Identity and secrets of a silo in a run.
 struct SiloSelf {
   std::uint32_t number = 0;
   const Identity* identity = nullptr;
@@ -96,7 +96,7 @@ class MaskingSilo {
 
 class SiloSum {
  public:
-  /// What a silo does next.
+  /// Next step of a silo.
   enum class Step {
     kAnswer,  ///< it sends `kind` with `body`
     kMask,    ///< it sends its statistic, masked

@@ -1,10 +1,10 @@
-// Who masks with whom, and who holds whose shares [bonawitz2017] [bell2020].
+// Graph of the silos: who masks with whom, and who holds whose shares [bonawitz2017] [bell2020].
 //
 //     n participants on a ring, in the order of their numbers; each has the m / 2 next ones on either side as its
 //     neighbors (a Harary graph [harary1962]: m-regular, and m-connected). Below 32 participants, or where m would be
 //     n - 1 or more: everybody. holders of u's shares: u and its neighbors; any t' of them give a secret back
 //
-// What is asked of it, for at least t of the n staying and c of the n colluding with the coordinator:
+// Requirements on the graph, for at least t of the n staying and c of the n colluding with the coordinator:
 //     live      the holders that stay can reconstruct:        m + 1 - (n - t) >= t'
 //     refusing  both secrets of one silo never come together, whatever single holders are told, since each honest one
 //               gives one share of one of them:                2 t' > m + 1 + c

@@ -15,9 +15,9 @@
 
 namespace dpreduce {
 
-// Who a party is: an Ed25519 key pair that it keeps over all runs.
+// Identity of a party: an Ed25519 key pair that it keeps over all runs.
 //
-// The private half stays in one file of its owner (PEM, 0600); the public half stands in the roster.
+// The private half stays in one file of its owner (PEM, 0600); the public half is in the roster.
 
 /// The first digits of a key or digest in hex: enough for people to compare.
 std::string short_hex(const PublicKey& digest);
@@ -48,7 +48,7 @@ class Identity {
   SigningKey key_;
 };
 
-// Who takes part: names, public keys and what their rows look like. The same file at every party.
+// Roster of the parties: names, public keys and what their rows look like. The same file at every party.
 //
 //     dim = 768                      # features a row
 //     classes = 10                   # or, where rows have numbers to predict, how many a row has

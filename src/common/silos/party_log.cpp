@@ -33,7 +33,7 @@ std::string time_of_day() {
   return fmt::format("{}.{:03}Z", std::string_view(text.data(), length), milliseconds % 1000);
 }
 
-// Whether it begins as a log does: with the time of a line.
+// Returns whether the file begins as a log does: with the time of a line.
 bool begins_as_log(int file) {
   std::array<std::byte, 24> read{};
   if (read_from_start(file, read) != read.size()) return false;

@@ -51,7 +51,7 @@ class PayloadReader {
     std::copy(read.begin(), read.end(), result.begin());
     return result;
   }
-  /// What PayloadWriter::numbers has written; no longer than the payload.
+  /// Numbers that PayloadWriter::numbers has written; no longer than the payload.
   std::vector<std::uint32_t> numbers();
   std::span<const std::byte> rest() { return bytes(rest_.size()); }
   std::size_t size_left() const { return rest_.size(); }

@@ -45,7 +45,7 @@ std::uint64_t evaluate(const Polynomial& polynomial, std::uint32_t at) {
   return result.value();
 }
 
-// What the value at holder `of` counts for the value at 0: prod_{h != of} h / (h - of).
+// Weight of the value at holder `of` in the value at 0: prod_{h != of} h / (h - of).
 FieldElement lagrange_weight(std::span<const Share> shares, std::uint32_t of) {
   FieldElement above(1);
   FieldElement below(1);

@@ -1,6 +1,6 @@
-// How messages travel between the parties of a run. A message arrives whole; nothing else is promised.
+// Wire that carries messages between the parties of a run. A message arrives whole; nothing else is promised.
 //
-// It may be late, changed, repeated or from somebody else: frame.hpp detects that.
+// A message may be late, changed, repeated or from somebody else: frame.hpp detects that.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct LineTerms;  // line.hpp
 
 using WireClock = std::chrono::steady_clock;
 
-/// What the two ends of a line share and nobody else does; zeros on a wire that has no such thing. Offers and hellos
-/// are signed with it, so that none fits another line (handshake.hpp).
+/// Value that the two ends of a line share and nobody else does; zeros on a wire that has no such thing. Offers and
+/// hellos are signed with it, so that none fits another line (handshake.hpp).
 using LineBinding = std::array<std::byte, 32>;
 
 struct Message {
@@ -40,7 +40,7 @@ class Wire {
   /// The next message from any party; nothing where none has come by `until`. Throws as send.
   virtual std::optional<Message> receive(WireClock::time_point until) = 0;
 
-  /// That of the line to `peer`, for the whole run.
+  /// Binding of the line to `peer`, for the whole run.
   virtual LineBinding binding(std::uint32_t) const { return {}; }
 
   /// From here on send throws AggregationAborted where nothing is taken for so long, on a wire on which sending waits.
@@ -55,7 +55,7 @@ class Wire {
   }
 };
 
-/// Where a party stands in a job that a launcher has started, and how it finds the others.
+/// Place of a party in a job that a launcher has started, and how it finds the others.
 struct JobPlace {
   int rank = 0;
   int size = 1;
