@@ -49,10 +49,10 @@ void serialize(Archive& archive, BudgetOptions& options, unsigned) {
   archive_all(archive, static_cast<StatedBudget&>(options), options.accountant, options.non_private);
 }
 
-/// Throws UsageError naming the option where a number that is stated is outside the range that a budget takes.
+/// Throws UsageError naming the option if a declared number is outside the range that a budget accepts.
 void require_ranges(const StatedBudget& stated);
 
-/// A privacy budget, stated in one of three ways; what it allows is one number, mu.
+/// Privacy budget, declared in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
  public:
   /// Preconditions: exactly one of epsilon (with delta), rho, mu; 0 < epsilon <= kLargestEpsilon; 0 < delta < 1;
@@ -69,7 +69,7 @@ class PrivacyBudget {
   /// own epsilon, elsewhere what mu(accountant) converts to. Throws UsageError unless 0 < delta < 1.
   double epsilon_at(double delta, Accountant accountant = Accountant::kGdp) const;
 
-  /// The figures as the user stated them; empty for a budget in rho or mu.
+  /// Figures as the user declared them; empty for a budget in rho or mu.
   std::optional<double> epsilon() const { return options_.epsilon; }
   std::optional<double> delta() const { return options_.delta; }
 
@@ -100,23 +100,23 @@ struct Guarantee {
   bool is_pure() const { return delta == 0.0; }
 };
 
-/// Throws UsageError unless exactly one of (epsilon, delta), rho, mu is stated, in range. A delta beside rho or mu only
-/// says where epsilon is to be told.
+/// Throws UsageError unless exactly one of (epsilon, delta), rho, mu is declared, in range. A delta beside rho or mu is
+/// only the one at which epsilon is reported.
 PrivacyBudget budget_from(const StatedBudget& options);
 
-/// mu as realized (at most the budget's), with the stated (epsilon, delta), or epsilon at the delta to be told.
+/// mu as realized (at most the budget's), with the declared (epsilon, delta), or epsilon at the delta to report.
 Guarantee guarantee_of(const BudgetOptions& options, double mu);
 
-/// The stated (epsilon, delta), of a run with rounds on samples. Precondition (asserted): they are stated.
+/// Declared (epsilon, delta) of a run with rounds on samples. Precondition (asserted): they are declared.
 Guarantee sampled_guarantee_of(const BudgetOptions& options);
 
-/// The epsilon of a single selection by the exponential mechanism that may spend all of the budget: the stated one,
-/// pure, whatever delta is beside it; or the largest that keeps to a stated mu or rho. Throws UsageError as
+/// The epsilon of a single selection by the exponential mechanism that may spend all of the budget: the declared one,
+/// pure, whatever delta is beside it; or the largest that keeps to a declared mu or rho. Throws UsageError as
 /// budget_from, but that a delta may be missing.
 double selection_epsilon_of(const BudgetOptions& options);
 
-/// The guarantee of that selection: (epsilon, 0), mu and rho (selection_charge.hpp), and epsilon at the stated delta or
-/// the one to be told. Throws UsageError where epsilon is out of the accountants' range.
+/// The guarantee of that selection: (epsilon, 0), mu and rho (selection_charge.hpp), and epsilon at the declared delta
+/// or the one to report. Throws UsageError if epsilon is out of the accountants' range.
 Guarantee selection_guarantee_of(const BudgetOptions& options, double epsilon);
 
 nlohmann::json to_json(const Guarantee& guarantee);

@@ -6,7 +6,7 @@
 //
 // Other mechanisms may stand beside the steps in the run, with noise that is fixed already.
 //
-// The answer was checked: the accountant's epsilon at it is at most the one asked for. It is rounded up, and at most
+// The answer was checked: the accountant's epsilon at it is at most the one requested. It is rounded up, and at most
 // the tolerance above the smallest that the accountant would accept.
 #pragma once
 

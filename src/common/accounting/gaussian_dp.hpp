@@ -70,8 +70,8 @@ double gdp_attack_power(double mu, double alpha);
 /// Preconditions: epsilon >= 0; 0 <= delta < 1; 0 < alpha < 1. Throws UsageError naming the argument.
 double attack_power(double epsilon, double delta, double alpha);
 
-/// How often an attacker is right at best who is shown either of two equally likely neighbors: Phi(mu / 2), raised
-/// likewise. Precondition: as gdp_attack_power. Throws UsageError naming the argument.
+/// Best accuracy of an attacker who is shown either of two equally likely neighbors: Phi(mu / 2), raised likewise.
+/// Precondition: as gdp_attack_power. Throws UsageError naming the argument.
 double gdp_even_odds_accuracy(double mu);
 
 // The noise of several blocks under one budget, for sensitivities in any unit.

@@ -34,7 +34,7 @@ class LossSketch {
   /// count times mean of L under the tilted law.
   double mean(double theta) const;
   double largest_loss() const { return largest_; }
-  /// How far one loss can lie above (sign > 0) or below its tilted mean.
+  /// Largest distance of one loss above (sign > 0) or below its tilted mean.
   double reach(double theta, double sign) const;
   double range() const { return largest_ - smallest_; }
 

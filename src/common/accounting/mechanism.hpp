@@ -38,8 +38,8 @@ struct ExponentialMechanism {
   bool operator==(const ExponentialMechanism&) const = default;
 };
 
-/// Any epsilon-DP mechanism, of which randomized response is the worst: lines of earlier versions on selections whose
-/// losses fill [-epsilon, epsilon].
+/// Arbitrary epsilon-DP mechanism, of which randomized response is the worst: lines of earlier versions on selections
+/// whose losses fill [-epsilon, epsilon].
 struct PureMechanism {
   double epsilon;
   bool operator==(const PureMechanism&) const = default;
@@ -47,8 +47,8 @@ struct PureMechanism {
 
 using Mechanism = std::variant<GaussianMechanism, SubsampledGaussian, ExponentialMechanism, PureMechanism>;
 
-/// One mechanism, run count times; a run is a sequence of these. Later ones may be chosen by what earlier ones put out,
-/// as long as the list itself was fixed before.
+/// Mechanism that is run count times; a run is a sequence of these. Later ones may be chosen by what earlier ones
+/// output, as long as the list itself was fixed before.
 struct RepeatedMechanism {
   Mechanism mechanism;
   std::uint64_t count = 1;

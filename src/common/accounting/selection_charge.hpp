@@ -1,4 +1,4 @@
-// One private selection by the exponential mechanism has a cost.
+// Cost of one private selection by the exponential mechanism.
 //
 //   P[candidate] ~ exp(epsilon u / D), u monotone in the data (adding a record raises no utility or lowers none) with
 //   sensitivity D, under add/remove: the log probabilities move within one interval of length epsilon. That is

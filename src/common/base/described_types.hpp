@@ -34,7 +34,7 @@ constexpr std::optional<E> choice_of(std::string_view text) {
   return std::nullopt;
 }
 
-// How a struct says once what it is made of, for whatever writes and reads it.
+// Members of a struct, described once for all code that writes and reads it.
 
 /// Archives `members`, for the serialize of a struct.
 template <typename Archive, typename... Member>

@@ -71,18 +71,18 @@ struct Interrupted : Error {
     if (!(condition)) throw std::logic_error("dpreduce: internal error: " #condition); \
   } while (false)
 
-/// Another rank failed and prints the reason; this one ends with the same code and says nothing.
+/// Another rank failed and prints the reason; this one ends with the same code and prints nothing.
 struct PeerFailed : Error {
   PeerFailed(ExitCode code, int failed_rank)
       : Error(code, "rank " + std::to_string(failed_rank) + " failed"), rank(failed_rank) {}
   int rank;
 };
 
-// How a phase of work ended, as one number that ranks and parties agree on.
+// Outcome of a phase of work, as one number that ranks and parties agree on.
 //
 //     verdict = party * 256 + exit code of the party that failed; the smallest one counts; kNobodyFailed is larger
 //
-// A verdict that comes from somebody else can stop a party. It never makes it go on, and never ends it well.
+// A verdict from another party can stop a party. Such a verdict never makes it go on, and never ends it well.
 
 inline constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::int64_t kCodesOfParty = 256;

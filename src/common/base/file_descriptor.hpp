@@ -30,7 +30,7 @@ class FileDescriptor {
 
 // Calls that a signal interrupts are repeated. Where one fails, errno is the reason.
 
-/// How many of the bytes were written: fewer than all where the file takes no more.
+/// Number of bytes written: fewer than all if the file takes no more.
 std::size_t write_all(int file, std::span<const std::byte> bytes);
 
 /// Fills `bytes` from the file's beginning, and returns how many it has; nothing where it cannot be read.
@@ -42,12 +42,12 @@ bool sync_folder_of(const std::filesystem::path& path);
 /// Features that not every file system has.
 enum class FileFeature { kLocks, kLinks, kModes };
 
-/// The system's reason for a failed call that needs the feature; where the file system lacks it, that cause, and what
-/// to do.
+/// The system's reason for a failed call that needs the feature; if the file system lacks it, that cause, and what to
+/// do.
 std::string reason_of(int error_number, FileFeature needed);
 
-/// Gives the open file the permissions 0600. Returns what is wrong, with what to do, where the file system forces
-/// others on it; empty where it does not.
+/// Gives the open file the permissions 0600. If the file system forces others on it, returns what is wrong, with what
+/// to do; else an empty text.
 std::string forced_mode(int file);
 
 /// Returns whether the open file is the one of that name; a link is not followed.

@@ -1,4 +1,4 @@
-// The members of a JSON object that somebody else wrote, each read with its type and range checked.
+// Members of a JSON object from elsewhere, each read with its type and range checked.
 //
 // A member that is null counts as absent. Every refusal is a BadInput that names the document, the member by its place
 // in it, what the member must be, and what to give instead.

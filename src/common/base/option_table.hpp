@@ -20,12 +20,12 @@
 
 namespace dpreduce {
 
-// The options of a command as data: what they are named, what help says of them, and how their arguments are read.
+// Options of a command as data: their names, their help texts, and how their arguments are read.
 //
 // Nothing here knows how a command line is parsed; the command line, configuration files and documents are made from
 // the same table.
 
-/// How many arguments follow the name of an option.
+/// Number of arguments that follow the name of an option.
 enum class OptionValues {
   kNone,
   kOptional,  ///< one, or none: then it is read as an empty word
@@ -48,7 +48,7 @@ struct OptionRange {
   double least = 0;  ///< of kWithin; kPositive: above 0 and finite; kShare: between 0 and 1, both left out
   double most = 0;
   std::string meaning = {};  ///< what the number is, in the message; empty: nothing
-  /// In words, "from 1 to 10"; empty where all are allowed.
+  /// Range in words, "from 1 to 10"; empty if all numbers are allowed.
   std::string text() const;
   bool has(double number) const;
 };
@@ -126,7 +126,7 @@ struct OptionRule {
   OptionRule& but_not_where(std::string said) { return unless = std::move(said), *this; }
 };
 
-/// Value of an option in words: empty where there is none.
+/// Value of an option in words; empty if absent.
 template <typename Value>
 std::string option_word(const Value& value) {
   if constexpr (std::is_same_v<Value, bool>) {
@@ -167,8 +167,8 @@ E read_choice(std::string_view option, const std::string& text) {
   return *chosen;
 }
 
-/// In the order of help. Every function adds an option that writes into `value`, which outlives the table; the default
-/// that help tells is the value that is there already.
+/// Options in the order of help. Every function adds an option that writes into `value`, which outlives the table; the
+/// default that help shows is the present value.
 class OptionTable {
  public:
   Option& add(Option option);
@@ -188,7 +188,7 @@ class OptionTable {
   const std::deque<OptionRule>& rules() const { return rules_; }
   /// `follow` sets what follows from the options that are given; called once all are read.
   void when_read(std::function<void(const OptionTable&)> follow) { when_read_.push_back(std::move(follow)); }
-  /// Once all that is given is read: sets what follows from it, and checks ranges and rules.
+  /// Sets, after all that is given is read, what follows from it, and checks ranges and rules.
   void settle() const;
 
   /// "--a and --where with --loss square": what a rule is about, in words; a side that is so, with the value that it
@@ -262,7 +262,7 @@ class OptionTable {
   /// The names of all, without dashes.
   std::vector<std::string> long_names() const;
 
-  /// The option of this name, which may have its dashes; null where there is none.
+  /// Option of this name, which may have its dashes; null if absent.
   const Option* find(std::string_view name) const;
   Option* find(std::string_view name);
 

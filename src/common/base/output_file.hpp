@@ -53,7 +53,7 @@ enum class Readers {
 /// Returns whether a regular file of this name exists; links are followed.
 bool is_file(const std::string& path);
 
-/// Throws the BadInput of a file that is there and is to be kept.
+/// Throws BadInput for a file that exists and is to be kept.
 [[noreturn]] void refuse_existing(const std::string& path);
 
 /// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
@@ -96,8 +96,8 @@ class AtomicFile {
   /// Removes the names that unfinished files of this process have at this moment. For a signal handler that ends the
   /// process: async-signal-safe.
   static void remove_unfinished() noexcept;
-  /// From here on that counts as an unfinished file, or folder that is empty by then: it is of use only while this
-  /// process lives.
+  /// Declares the path an unfinished file, or a folder that is empty by then: it is of use only while this process
+  /// lives.
   static void remove_when_ended(const std::string& path);
 
  private:
@@ -144,7 +144,7 @@ class MadeFiles {
 /// sooner: a run that is refused leaves the file as it was.
 class LineFile {
  public:
-  /// Throws BadInput where the path is empty or a directory, the file cannot be written, or is there and is to be kept;
+  /// Throws BadInput where the path is empty or a directory, the file cannot be written, or exists and is to be kept;
   /// UsageError where another process is writing it.
   LineFile(const std::string& path, Existing existing);
   /// Removes a file that it has made and never written to.

@@ -30,7 +30,7 @@ struct ContainerFormat {
 
 constexpr ContainerFormat kContainers[] = {{".h5"}, {".hdf5"}, {".npz", true}, {".pt", true}, {".pth", true}};
 
-// In no order.
+// Paths that match the pattern, in no order.
 std::vector<std::string> glob_matches(const std::string& pattern) {
   glob_t found{};
   const int failure = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);

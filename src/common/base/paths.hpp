@@ -1,4 +1,4 @@
-// From what a user typed to files: globs, {rank}, and arrays in files.
+// Files that a user's words name: globs, {rank}, and arrays in files.
 #pragma once
 
 #include <cstddef>

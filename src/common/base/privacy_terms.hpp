@@ -42,7 +42,7 @@ inline constexpr std::array spellings<NoiseSource>{
     std::pair{std::string_view{"central"}, NoiseSource::kCentral},
     std::pair{std::string_view{"distributed"}, NoiseSource::kDistributed}};
 
-/// How one of several candidates is chosen privately. Ledger lines name it.
+/// Mechanism that chooses one of several candidates privately. Ledger lines name it.
 enum class SelectionMechanism {
   kExponential,
   kPermuteAndFlip  ///< only on lines of earlier versions, which count as pure epsilon-DP; no run draws it

@@ -1,4 +1,4 @@
-// Names of classes and of features. Their lists are public and stand in models; they never come from rows.
+// Names of classes and of features. Their lists are public and are in models; they never come from rows.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ void require_class_names(std::span<const std::string> names, std::size_t classes
 /// The name of class k where there are names, else its number.
 std::string name_of_class(std::span<const std::string> names, std::size_t k);
 
-// Names of features, as columns of data frames have them. Their list is public, and stands in models.
+// Names of features, as columns of data frames have them. Their list is public, and is in models.
 
 /// Throws UsageError where there are names, but not as many as `features`, or one is no UTF-8 text.
 void require_feature_names(std::span<const std::string> names, std::size_t features);

@@ -5,7 +5,7 @@
 
 namespace dpreduce {
 
-// How a command prints its result.
+// Format in which a command prints its result.
 
 enum class OutputFormat { kText, kJson };
 template <>
@@ -21,9 +21,9 @@ inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"
 /// Exit code where whoever read standard output has gone: 128 + SIGPIPE, as of a program that the signal ends.
 inline constexpr int kClosedPipe = 141;
 
-/// From here on `stdout` writes through to the descriptor of standard output, and no print fails. Descriptors 0 to 2
-/// that the process was started without are taken by /dev/null, so that no file that is opened later gets what is
-/// printed. Call it first in main, once.
+/// Makes `stdout` write through to the descriptor of standard output from here on, so that no print fails. Descriptors
+/// 0 to 2 that the process was started without are taken by /dev/null, so that no file that is opened later gets what
+/// is printed. Call it first in main, once.
 void keep_errors_of_standard_output();
 
 /// Flushes and closes standard output. Returns `code`, or where that is 0 and text was not written: kBadInput, with one

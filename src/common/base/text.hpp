@@ -38,8 +38,8 @@ std::string shown_text(std::string_view text, std::size_t most);
 
 // "Did you mean": the name that a mistyped one was probably meant to be.
 
-/// How many characters have to be inserted, deleted, exchanged, or swapped with their neighbor, to make `first` of
-/// `second` (the restricted Damerau-Levenshtein distance); upper and lower case count as equal.
+/// Number of characters that have to be inserted, deleted, exchanged, or swapped with their neighbor, to make `first`
+/// of `second` (the restricted Damerau-Levenshtein distance); upper and lower case count as equal.
 std::size_t edits_between(std::string_view first, std::string_view second);
 
 /// The one of `names` that is fewest edits from `typed`, or, where none is near, the only one that begins with it;

@@ -56,7 +56,7 @@ class ArrayFile {
 
   /// Throws BadInput naming the file, its shape or type, and what to do, where it is no feature file as above.
   void require_holds_features() const;
-  /// The same for labels; `names` are those of the classes, null where there are none, and labels must be numbers.
+  /// The same for labels; `names` are those of the classes, null if absent, and labels must then be numbers.
   void require_holds_labels(const NamedClasses* names) const;
 
   /// The same for what rows weigh: floats, one a row.
@@ -120,7 +120,7 @@ class ArrayFile {
   /// Bytes of memory that the array uses while the file is open, because elements do not lie in the file as rows.
   virtual std::uint64_t held_bytes() const { return 0; }
 
-  /// True where keeping the file open costs neither a descriptor nor a cache.
+  /// Returns whether keeping the file open costs neither a descriptor nor a cache.
   virtual bool is_cheap_to_keep_open() const = 0;
 
  protected:

@@ -7,14 +7,14 @@
 
 namespace dpreduce {
 
-// One identifier stands for no person wherever identifiers are written down.
+// Identifier that stands for no person wherever identifiers are written down.
 
 /// NumPy's NaT (not a time) as an integer.
 inline constexpr std::int64_t kNoPerson = std::numeric_limits<std::int64_t>::min();
 
-/// True of what tables write where an identifier is missing: nothing or white space alone, and nan, NaT, None, NA,
-/// <NA>, N/A, #N/A and null, in upper or lower case and with white space around them; also the digits of kNoPerson. All
-/// rows that have one would otherwise be one person's.
+/// Returns whether the text is what tables write for a missing identifier: nothing or white space alone, and nan, NaT,
+/// None, NA, <NA>, N/A, #N/A and null, in upper or lower case and with white space around them; also the digits of
+/// kNoPerson. All rows that have one would otherwise be one person's.
 bool names_no_person(std::string_view identifier);
 
 }  // namespace dpreduce

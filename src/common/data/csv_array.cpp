@@ -145,7 +145,8 @@ void refuse_decimal_commas(std::span<const std::byte> text, const std::string& p
   if (!last.empty()) reader.refuse_comma(last);
 }
 
-// All rows of the table as numbers, row-major; nothing where a row has a cell that is none, and `cell` is that cell.
+// All rows of the table as numbers, row-major; nothing if a row has a cell that is not a number, and `cell` is then
+// that cell.
 template <typename Number, typename Read>
 std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string& bad_cell) {
   std::vector<Number> numbers;

@@ -45,10 +45,10 @@ std::string hdf5_reason();
 /// silenced.
 Hdf5Handle open_to_read(const std::string& path);
 
-/// The extents of a space; none of a scalar, or where they cannot be told.
+/// Extents of a space; none for a scalar, or if they are unknown.
 std::vector<hsize_t> extents_of(hid_t space);
 
-/// The path of the file that holds the object; empty where it cannot be told.
+/// Path of the file that contains the object; empty if it is unknown.
 std::string file_name_of(hid_t object);
 
 /// Throws BadInput, beginning with `name`, where parts of that dataset of the file were never written. Does nothing

@@ -1,4 +1,4 @@
-// How the classes of a row are held: k slots a row, k the most that a row may have.
+// Storage of the classes of a row: k slots a row, k the most that a row may have.
 //
 //     {3, 7, -1, -1}   the classes 3 and 7, ascending, then kNoLabel        k = 4
 //     {-1, -1, -1, -1} a row of no class

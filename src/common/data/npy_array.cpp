@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-// How files of other formats begin, and what to do about them.
+// First bytes of files of other formats, and what to do about them.
 struct OtherFormat {
   std::string_view magic;
   std::string_view advice;  // after the file's name, which {0} stands for

@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-// How much a row counts, where a unit of privacy may have several rows, or where its owner states a weight.
+// Weight of a row, if a unit of privacy may have several rows, or if its owner declares a weight.
 //
 // Legend: a unit has m rows, B (public) is what a unit's rows count for together, in rows; J = 2^24.
 //
@@ -29,7 +29,8 @@ constexpr RowWeight weight_of_rows(std::uint64_t unit_rows, std::uint64_t rows_p
   return static_cast<RowWeight>((rows_per_unit << kWeightBits) / unit_rows);
 }
 
-/// floor(J weight / bound), of a weight that its owner states. Preconditions: 0 <= weight <= bound; bound > 0, finite.
+/// floor(J weight / bound), of a weight that its owner declares. Preconditions: 0 <= weight <= bound; bound > 0,
+/// finite.
 constexpr RowWeight weight_of_stated(float weight, float bound) {
   return static_cast<RowWeight>(static_cast<double>(weight) / static_cast<double>(bound) * kWholeRow);
 }

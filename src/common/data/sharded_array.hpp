@@ -25,17 +25,17 @@ struct RowLocation {
 class ShardedArray {
  public:
   /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
-  /// role (see ArrayFile), has another number of columns than the first (both are named), or is one that
-  /// stands in the list already under another name.
-  /// `paths` must not be empty (asserted). Labels may be among `names`, where there are some.
+  /// role (see ArrayFile), has another number of columns than the first (both are named), or is one that is in the list
+  /// already under another name. `paths` must not be empty (asserted). Labels may be among `names`, where there are
+  /// some.
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role, std::shared_ptr<const NamedClasses> names = {});
 
   /// One array that is open already, and stays so. Throws BadInput where it does not fit the role.
   ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role);
 
-  /// From here on the rows of `array`, which is open and stays so, come after all others; of labels, class indices or
-  /// zeros and ones, never names. Preconditions (asserted): as many columns; nothing was left out before. Throws
-  /// BadInput where it does not fit the role.
+  /// Appends the rows of `array`, which is open and stays so, after all others; of labels, class indices or zeros and
+  /// ones, never names. Preconditions (asserted): as many columns; nothing was left out before. Throws BadInput where
+  /// it does not fit the role.
   void append(std::unique_ptr<ArrayFile> array);
 
   /// No rows, of that many columns.
@@ -70,11 +70,11 @@ class ShardedArray {
   DType dtype() const;
   /// Bytes of a row as it is stored. Precondition: as dtype.
   std::uint64_t row_bytes() const { return columns_ * size_of(dtype()); }
-  /// From here on this array is the rows `places` of what it was: row r is places[r]. Preconditions (asserted): places
+  /// Keeps of the rows, from here on, only those at `places`: row r is then places[r]. Preconditions (asserted): places
   /// rise and exist. Memory: 8 bytes a row.
   void keep(std::vector<std::uint64_t> places);
 
-  /// All rows again.
+  /// Keeps all rows again.
   void keep_all() { kept_.reset(); }
 
   /// Reads features as ArrayFile does, over the whole; ranges may span files. Preconditions (asserted): the role fits;

@@ -20,7 +20,7 @@
 
 namespace dpreduce {
 
-/// How the rows of one data set are spread over simulated silos.
+/// Scheme by which the rows of one data set are spread over simulated silos.
 enum class Partition {
   kIid,          ///< evenly, at random
   kDirichlet,    ///< the rows of each class in shares drawn from a Dirichlet distribution
@@ -68,7 +68,7 @@ class SiloAssignment {
   SiloAssignment(const SiloSpec& spec, const std::vector<std::uint64_t>& class_counts);
 
   std::size_t silos() const { return rows_.size(); }
-  /// How many rows the silo gets.
+  /// Number of rows that the silo gets.
   std::uint64_t rows_of(std::size_t silo) const { return rows_[silo]; }
   /// The silo of the next row, which is of that stratum (0 without label skew). Rows come in the order of the data set.
   /// Precondition (asserted): no more rows of a stratum than it was made for.

@@ -87,7 +87,7 @@ class SyntheticRows {
 
   const SyntheticSpec& spec() const { return spec_; }
   std::uint64_t rows(SyntheticPart part) const;
-  /// Number of rows of class k: training rows by the imbalance asked for (rounded cumulatively, so that they add up),
+  /// Number of rows of class k: training rows by the requested imbalance (rounded cumulatively, so that they add up),
   /// test rows even.
   std::uint64_t class_count(SyntheticPart part, std::size_t k) const;
   /// M_k, d entries.

@@ -78,15 +78,15 @@ class WorkerRows {
   /// This worker's rows among those of `features()`.
   RowRange range() const { return range_; }
 
-  /// From here on this worker has those of its rows that lie at `places` of features() and labels(), which become these
-  /// rows alone. Precondition (asserted): places rise, and lie in range().
+  /// Keeps of this worker's rows, from here on, those at `places` of features() and labels(), which become these rows
+  /// alone. Precondition (asserted): places rise, and lie in range().
   void keep(std::vector<std::uint64_t> places);
 
-  /// From here on this worker has its even share of the rows that it was opened with, which others have as well.
+  /// Gives this worker, from here on, its even share of the rows that it was opened with, which others have as well.
   /// Preconditions (asserted): worker < workers; nothing was left out before.
   void keep_share(std::size_t worker, std::size_t workers);
 
-  /// From here on this worker has all its rows again.
+  /// Gives this worker all its rows again, from here on.
   void keep_all();
 
   /// Sets the weight of each row of range(), from here on. Precondition (asserted): one weight a row; nothing was left
@@ -119,9 +119,9 @@ class WorkerRows {
   /// The rows of the unit that has most. Precondition (asserted): goes_by_unit().
   std::size_t largest_unit() const;
 
-  /// From here on this worker has, of its own rows, those at `own` places, and after them rows that other workers had.
-  /// Weights and units are to be set anew. Preconditions (asserted): as keep; nothing was left out before;
-  /// has_labels(); as many features as labels, of as many columns as these rows.
+  /// Gives this worker, from here on, those of its own rows that are at `own` places, and after them rows that other
+  /// workers had. Weights and units have to be set again. Preconditions (asserted): as keep; nothing was left out
+  /// before; has_labels(); as many features as labels, of as many columns as these rows.
   void exchange(std::vector<std::uint64_t> own, OtherRows others);
   /// Bytes that the rows of others take.
   std::uint64_t bytes_of_others() const;

@@ -4,8 +4,8 @@
 //     left_j, width_j   strip j is [left_j, left_j + width_j), in places; left_0 = 0, left_{j+1} = left_j + width_j
 //     kSlots            1024 equally likely slots: 1023 strips, and the tail [T, infinity), T = left_1023 = 4.7995...
 //     tail level m      [T + m, T + m + 1), with probability 2^-(m+1) given the tail
-//    kDensity          813: slots, strips and levels are so wide that kDensity * exp(-x^2/2) stays below the
-//                      proposal's density times kSlots
+//     kDensity          813: slots, strips and levels are so wide that kDensity * exp(-x^2/2) stays below the
+//                       proposal's density times kSlots
 //
 // A proposal x = left_j + width_j * U with uniform U has density 1 / (kSlots * width_j), in the tail 2^-(m+1) / kSlots.
 // A proposal is accepted with probability

@@ -37,7 +37,7 @@ std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInte
   return static_cast<std::int64_t>(smallest);
 }
 
-// Computes the same without the half.
+// Computes the same as round_product, without the half.
 std::optional<std::int64_t> floor_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
                                           unsigned scale_bits, unsigned fraction_bits) {
   DPREDUCE_ASSERT(0 <= lower && lower < upper);
