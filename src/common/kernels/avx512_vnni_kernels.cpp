@@ -124,7 +124,7 @@ constexpr std::size_t kValues = 2 * kLanes;
 constexpr std::size_t kRowsAhead = 16;
 // Pairs of the next block that an outer product fetches: with its own rows they fit in a second-level cache of 1 MiB.
 constexpr std::size_t kPairsFetched = 32;
-// How many times its own rows a dot product looks ahead, into the second-level cache.
+// Distance by which a dot product looks ahead, in multiples of its own rows, into the second-level cache.
 constexpr std::size_t kRowsFromMemory = 8;
 
 DPREDUCE_AVX512_VNNI inline __mmask32 mask_of(std::size_t count) {

@@ -37,7 +37,7 @@ struct KnownEnergies {
   }
 };
 
-/// Seconds for which products that this thread asked for have packed operands, since the thread began. For benchmarks.
+/// Seconds for which products that this thread requested have packed operands, since the thread began. For benchmarks.
 double packing_seconds();
 
 /// Entries of C that a product computes.
@@ -52,7 +52,7 @@ class RowFactors {
  public:
   virtual ~RowFactors() = default;
 
-  /// So many rows of A at a time are fast, and few enough that what becomes of them stays in the cache.
+  /// Number of rows of A that are fast at a time, and few enough that what becomes of them stays in the cache.
   std::size_t block_rows() const { return block_rows_; }
 
   /// C += A B^T, on this thread.
@@ -78,7 +78,7 @@ class RowFactors {
   std::size_t block_rows_;
 };
 
-/// One way to compute the products. Kernels hold no state: one object serves all threads.
+/// Method of computing the products. Kernels hold no state: one object serves all threads.
 class IntegerKernel {
  public:
   virtual ~IntegerKernel() = default;

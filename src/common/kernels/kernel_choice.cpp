@@ -23,7 +23,7 @@ class ReferenceKernel final : public IntegerKernel {
   std::string_view name() const override { return "reference"; }
 
  private:
-  // One thread, whatever is asked: the result is the same.
+  // Uses one thread, whatever is requested: the result is the same.
   void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                   unsigned /*threads*/) const override {
     require_values(a);

@@ -38,10 +38,10 @@ struct Int16View {
     }
     return view;
   }
-  /// How many energies columns have for each kEnergyRows rows.
+  /// Number of energies that columns have for each kEnergyRows rows.
   std::size_t energies_per_stripe() const { return (cols + kEnergyColumns - 1) / kEnergyColumns; }
-  /// At least that of each of the columns [begin, end) over the kEnergyRows rows from `first_row` on. Preconditions:
-  /// energies of columns are known; first_row begins an energy's rows; begin < end.
+  /// Upper bound of the energies of the columns [begin, end) over the kEnergyRows rows from `first_row` on.
+  /// Preconditions: energies of columns are known; first_row begins an energy's rows; begin < end.
   std::uint32_t known_energy(std::size_t first_row, std::size_t begin, std::size_t end) const {
     const std::uint32_t* const of_rows = energies.columns + first_row / kEnergyRows * energies_per_stripe();
     return *std::max_element(of_rows + begin / kEnergyColumns, of_rows + (end + kEnergyColumns - 1) / kEnergyColumns);
@@ -63,7 +63,7 @@ inline std::int64_t ring_sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-// One side of a product, seen by the direction in which it is summed.
+// Side of a product, seen by the direction in which it is summed.
 //
 // Every product here is C(i, j) += sum_k A(k, i) B(k, j): k is the depth, i and j are columns. A matrix that is summed
 // over its rows has depth = rows; one that is summed along its rows (a row product) has depth = cols, and its rows play

@@ -61,7 +61,7 @@ namespace {
 thread_local double seconds_of_packing = 0.0;
 constexpr std::size_t kMaxPanelColumns = kMaxTileVectors * kMaxLanes;
 
-// Pairs of rows k of a matrix that is summed over its rows. The rows of the next stripe are asked for meanwhile.
+// Pairs of rows k of a matrix that is summed over its rows. The rows of the next stripe are requested meanwhile.
 void pack_rows(const MicroKernel& micro, const Int16View& view, std::size_t first_column, std::size_t count,
                std::size_t first_k, std::size_t depth, std::size_t vectors, std::int16_t* packed) {
   constexpr std::size_t kLine = 64 / sizeof(std::int16_t);

@@ -81,11 +81,11 @@ struct Panel {
 /// ceil(columns / lanes) vectors in the fewest panels of at most 3 vectors, as even as can be (4 = 2 + 2).
 std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes);
 
-/// Memory of packed blocks, kept from one product to the next: given back and asked for each time, its pages cost a
+/// Memory of packed blocks, kept from one product to the next: returned and requested each time, its pages cost a
 /// product with 1024 columns one part in 15. Huge pages where the system lends some.
 class PackingMemory {
  public:
-  /// At least `count` values, aligned to 64; what it held before is lost. Throws std::bad_alloc.
+  /// Room for at least `count` values, aligned to 64; its earlier content is lost. Throws std::bad_alloc.
   std::int16_t* room(std::size_t count);
 
  private:
@@ -128,11 +128,11 @@ class PackedPanels {
   }
   std::size_t pair_stride(const Panel& panel) const { return 2 * panel.vectors * micro_.lanes; }
 
-  /// For each stripe of a block of `depth` rows, the largest energy of a column of the panel, in units.
+  /// Largest energy of a column of the panel, in units, for each stripe of a block of `depth` rows.
   std::span<const std::uint32_t> energies(std::size_t panel_index, std::size_t depth) const {
     return {energies_.data() + panel_index * max_stripes_, stripes(depth)};
   }
-  /// The same for any pairs of the panel, measured anew.
+  /// The same for any pairs of the panel, measured again.
   std::uint32_t energy(const Panel& panel, const Segment& pairs) const {
     return micro_.measure(at(panel, pairs.begin), pairs.end - pairs.begin, panel.vectors);
   }

@@ -29,7 +29,7 @@ std::vector<Range> even_groups(std::size_t count, std::size_t most) {
 
 }  // namespace
 
-// One run of columns of a product along rows, B packed.
+// Run of columns of a product along rows, B packed.
 class RowDots {
  public:
   RowDots(const RowKernel& kernel, const Int16View& b, const Range& columns)

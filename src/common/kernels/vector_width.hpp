@@ -132,7 +132,7 @@ template <std::size_t width>
   return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
 }
 
-/// How many doubles a vector holds, for the compiler.
+/// Number of doubles that a vector holds, for the compiler.
 template <std::size_t count>
 using Doubles = std::integral_constant<std::size_t, count>;
 

@@ -1,4 +1,4 @@
-// Rows on the lattice: how they are made of float rows, and how alike two of them are.
+// Rows on the lattice: their computation from float rows, and the similarity of two of them.
 #pragma once
 
 #include <cstddef>
@@ -116,7 +116,7 @@ class LatticeRows {
 
   /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.
   void measure_energies(unsigned threads);
-  /// Nothing, where they were not measured.
+  /// Energies of the rows; nothing if they were not measured.
   const KnownEnergies& energies() const { return energies_; }
 
   /// Drops all rows.
@@ -150,7 +150,7 @@ class LatticeRows {
   std::size_t first_bad_row_ = 0;
 };
 
-// How alike two lattice rows are, in exact integers between public bounds.
+// Similarity of two lattice rows, in exact integers between public bounds.
 //
 //     s(q, z) = S^2 + <q, z>, in [0, 2 S^2]            1 + cos(q, z) in units of 1 / S^2, for rows of length near S
 //     u(q, z) = clip(s(q, z), lower, upper) - lower    in [0, upper - lower]

@@ -111,7 +111,7 @@ struct Preprocessing {
   std::size_t dim() const { return selected.empty() ? projected_dim() : selected.size(); }
   /// The same, and one more with an intercept.
   std::size_t scored_dim() const { return dim() + (intercept > 0.0 ? 1 : 0); }
-  /// All entries of a row: the same, and m more with targets in it.
+  /// Number of all entries of a row: the same, and m more with targets in it.
   std::size_t output_dim() const { return scored_dim() + (targets.share > 0.0 ? targets.count : 0); }
 };
 
@@ -141,11 +141,11 @@ class RowTransform {
   /// said, or a share is not in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
 
-  /// From here on rows have an intercept of that share, or none; a projection need not be rounded again. Throws as the
-  /// constructor.
+  /// Gives rows, from here on, an intercept of that share, or none; a projection need not be rounded again. Throws as
+  /// the constructor.
   void set_intercept(double share);
 
-  /// From here on targets are scaled so, and part of rows by their share. Throws as the constructor.
+  /// Scales targets so, from here on, and makes them part of rows by their share. Throws as the constructor.
   void set_targets(TargetColumns targets);
 
   const Preprocessing& preprocessing() const { return preprocessing_; }

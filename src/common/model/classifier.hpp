@@ -33,8 +33,8 @@ struct PersonStatement {
   bool operator==(const PersonStatement&) const = default;
 };
 
-/// The guarantee that a private model carries, in the forms that its accountant states. All finite and positive
-/// (delta: in [0, 1)); epsilon goes with delta, and at least one of epsilon, mu and rho is there.
+/// Guarantee of a private model, in the forms that its accountant reports. All finite and positive (delta: in [0, 1));
+/// epsilon goes with delta, and at least one of epsilon, mu and rho is present.
 struct PrivacyStatement {
   std::optional<double> epsilon;
   std::optional<double> delta;

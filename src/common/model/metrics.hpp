@@ -75,8 +75,8 @@ std::optional<double> f1_score(const ClassCounts& counts, std::size_t label);
 std::optional<double> balanced_accuracy(const ClassCounts& counts);
 
 /// The ceil(K / 4) classes with the smallest training shares, ties to the smaller class; in increasing order of class.
-/// The shares are the data owner's public word, in any unit. Throws UsageError where there are none, or one is negative
-/// or not finite. Source: [wahdany2025], smallest 25 % of training classes.
+/// The data owner declares the shares publicly, in any unit. Throws UsageError if there are none, or one is negative or
+/// not finite. Source: [wahdany2025], smallest 25 % of training classes.
 std::vector<std::size_t> minority_classes(std::span<const double> training_shares);
 
 /// The mean recall over those of minority_classes(training_shares) that have test rows. Throws UsageError where the

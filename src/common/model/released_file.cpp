@@ -39,7 +39,7 @@ json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfei
   const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
   json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
                  {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
-  // A model for rows says nothing of it: so models have the bytes that they had before there were persons.
+  // A model for rows does not mention the unit: so models have the bytes that they had before there were persons.
   if (!privacy->person) return statement;
   const PersonStatement& person = *privacy->person;
   statement["unit"] = to_string(PrivacyUnit::kPerson);

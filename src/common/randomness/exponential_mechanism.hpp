@@ -15,7 +15,8 @@
 
 namespace dpreduce {
 
-// How steeply a private selection prefers the better candidate: gamma, an exact rational, and what the selection costs.
+// Steepness of a private selection's preference for the better candidate: gamma, an exact rational, and the cost of the
+// selection.
 //
 //   Legend. u_i the utility of candidate i, an exact integer; Delta the most that one record changes any u_i.
 //

@@ -100,7 +100,7 @@ std::uint64_t threshold_of(double rate) {
 }
 
 constexpr std::uint64_t kWordsPerBlock = 2;
-// Words that are read and thrown away sooner than a stream is begun anew.
+// Words that are read and discarded rather than restart a stream.
 constexpr std::uint64_t kFarAhead = 4096;
 
 RandomStream words_from(std::span<const std::byte, 32> secret, std::uint64_t first_row) {

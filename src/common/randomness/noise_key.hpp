@@ -1,4 +1,4 @@
-// One secret from which independent streams follow, and the coins of rows that are drawn by such a stream.
+// Secret from which independent streams follow, and the coins of rows that are drawn by such a stream.
 //
 //     stream = PRF(secret key, purpose || context)
 //
@@ -19,7 +19,7 @@
 
 namespace dpreduce {
 
-// One secret from which all noise of a run follows.
+// Secret from which all noise of a run follows.
 //
 //     noise = PRF(secret key, purpose || context),   context = release id || fingerprint || block name || block index
 //

@@ -68,7 +68,7 @@ class NewFile {
     }
   }
 
-  // False where the name is there already.
+  // Returns false if the name exists already.
   bool link() {
     if (::linkat(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
     if (errno == EEXIST) return false;

@@ -51,7 +51,7 @@ std::optional<std::int64_t> floor_product(const ExactSigma& sigma, const BigInte
 
 namespace {
 
-// How a proposal stands on the tape. In row 0, its column holds
+// Layout of a proposal on the tape. In row 0, its column holds
 //
 //     first    bits 0-9 the slot, bit 10 the sign, bits 11-63 the leading 53 binary digits of the coin V in [0, 1)
 //     second   the leading 64 binary digits of the place U in [0, 1)

@@ -11,7 +11,7 @@
 
 namespace dpreduce {
 
-/// A sum over ranks that has begun. The values must outlive it, and must not be touched before wait() has returned. Its
+/// Sum over ranks that has begun. The values must outlive it, and must not be touched before wait() has returned. Its
 /// destructor waits for the sum to end, so a rank that fails in between still takes part in what the others have begun.
 class PendingSum {
  public:

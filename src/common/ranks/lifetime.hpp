@@ -21,13 +21,14 @@ bool launched_by_mpi();
 /// Threads of a process where the user names no number: one under a launcher, else one a processor.
 unsigned default_threads();
 
-/// Throws UsageError where a launcher says that it has started this process together with others, as a parallel
+/// Throws UsageError if a launcher reports that it has started this process together with others, as a parallel
 /// program: of a job that is this process alone. Each of them would do the whole, and charge it. Not where the
 /// environment has DPREDUCE_SINGLE_PROCESS=1, by which a user says that single processes are meant.
 void require_single_process();
 
-/// From here on a process that a signal ends says this too, in a line of its own on standard error: what its run has
-/// charged, and how to go on. Empty: nothing. At most kLongestLastWords bytes of it are kept. Of one thread at a time.
+/// Makes a process that a signal ends report this too, from here on, in a line of its own on standard error: what its
+/// run has charged, and how to go on. Empty: nothing. At most kLongestLastWords bytes of it are kept. Of one thread at
+/// a time.
 void say_when_ended(std::string_view last_words);
 inline constexpr std::size_t kLongestLastWords = 1023;
 

@@ -15,7 +15,7 @@ class Meeting {
  public:
   explicit Meeting(int size) : shown_(static_cast<std::size_t>(size), nullptr) {}
 
-  // Returns when all ranks have come. Throws PeerFailed where one has gone away.
+  // Returns when all ranks have come. Throws PeerFailed if one has left.
   void wait() {
     std::unique_lock lock(mutex_);
     require_all();

@@ -58,7 +58,7 @@ void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<cons
   cost.bytes += frame.size();
   const auto began = WireClock::now();
   wire_.send(silo, std::move(frame));
-  // One that takes its messages slowly keeps all others waiting: they get theirs later.
+  // A silo that takes its messages slowly keeps all others waiting: they get theirs later.
   if (left_.size() > entry_.terms.threshold) spend_patience(silo, WireClock::now() - began);
 }
 
@@ -149,7 +149,7 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
                   names, to_string(kind), seconds_of(entry_.timeout)));
 }
 
-// How much longer all of them may be waited for, where t others have answered.
+// Remaining time for which all of them may be waited for, once t others have answered.
 WireClock::duration CoordinatorSession::patience_left(const std::vector<std::uint32_t>& silos) const {
   WireClock::duration left = *entry_.patience;
   for (const std::uint32_t silo : silos) {

@@ -1,6 +1,6 @@
-// The coordinator's side of a run: it leads the silos through rounds, and goes on without those that are lost.
+// Coordinator's side of a run: it leads the silos through rounds, and goes on without those that dropped out.
 //
-// A silo is lost where its process ends, where its line is dead, or where a message of it is refused. It is informed,
+// A silo has dropped out if its process ends, if its line is dead, or if a message of it is refused. It is informed,
 // and never comes back. With fewer than t left the run ends. A silo that is alive and late is not lost: it ends the run
 // for all. So does one that is late again and again, where the entry bounds for how long, in all, a silo may keep t
 // others waiting: without that bound, one that answers just before each deadline holds a run for as long as all of them
@@ -81,9 +81,9 @@ class CoordinatorSession {
   virtual void send_to_all(std::span<const std::byte> bytes);
   /// Notes what all that are left were sent in this round: later signatures cover it.
   virtual void note(FrameKind kind, std::span<const std::byte> bytes) { transcript_.add(kind, round_, bytes); }
-  /// The failure that counts of one that a silo has told, or none.
+  /// Failure that counts for one that a silo has reported, or none.
   virtual std::int64_t failure_told_by(std::uint32_t silo, std::int64_t told);
-  /// Goes on without the silo, and tells it why.
+  /// Goes on without the silo, and sends it the reason.
   virtual void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
   /// The coordinator's part of one attempt at a sum.
   virtual std::unique_ptr<MaskingCoordinator> masking_of(const SumAttempt& attempt);

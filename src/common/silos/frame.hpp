@@ -1,4 +1,4 @@
-// One message on the wire: a header that says what it claims to be, and a sealed payload that proves it.
+// Message on the wire: a header with the message's claims, and a sealed payload that proves them.
 //
 //     0  "dpF1"        4   magic
 //     4  kind          1   FrameKind

@@ -1,4 +1,4 @@
-// How a run begins: keys of the run, signed by identities.
+// Beginning of a run: keys of the run, signed by identities.
 //
 //     offer    coordinator -> silo   protocol, version, run, terms, digests of options and roster, identity, key of the
 //                                    run; signed
@@ -93,7 +93,7 @@ RunId run_of(const Offer& offer, std::span<const std::byte> members);
 /// Returns whether that silo said hello to that offer.
 bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo);
 
-// How parties agree on the noise of a run, before anybody masks.
+// Agreement of the parties on the noise of a run, before any silo masks.
 //
 //     plan   silo -> coordinator   the digest of the noise plan that this silo has made itself, signed
 //     plan   coordinator -> silo   who is left; then the same of the coordinator and of each of them

@@ -1,10 +1,10 @@
-// From two key pairs to one secret, and from one secret to many keys.
+// Derivation of one secret from two key pairs, and of many keys from one secret.
 //
 //     agree(own private, their public) = X25519 (RFC 7748)
 //     derive_key(secret, context)      = HKDF-SHA256 (RFC 5869), salt = run, info = round, attempt, purpose, from, to
 //
-// The context says what a key is for, so that no two uses share one: other runs, rounds, purposes and directions have
-// keys of their own.
+// The context states the purpose of a key, so that no two uses share one: other runs, rounds, purposes and directions
+// have keys of their own.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,8 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
 
 inline constexpr std::size_t kTagBytes = 16;
 
-/// One key. Every message needs a number of its own: the nonce. Message numbers must not repeat under a key.
+/// Key that seals messages. Every message needs a number of its own: the nonce. Message numbers must not repeat under a
+/// key.
 class SealingKey {
  public:
   /// Throws EntropyFailure.

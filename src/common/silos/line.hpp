@@ -31,7 +31,7 @@ struct LineTerms {
 /// The rate above; the bandwidth where p or T is 0.
 double bytes_per_second(const LineTerms& terms);
 
-/// One direction of a line: messages leave it in the order in which they were put in, none before it has arrived.
+/// Direction of a line: messages leave it in the order in which they were put in, none before it has arrived.
 class Line {
  public:
   /// No line: a message has arrived as soon as it is put in.
@@ -47,7 +47,7 @@ class Line {
   void cut_short();
 
   bool empty() const { return messages_.empty(); }
-  /// When the first message arrives. Precondition: not empty.
+  /// Arrival time of the first message. Precondition: not empty.
   WireClock::time_point next_arrival() const { return messages_.front().arrives; }
 
  private:

@@ -18,8 +18,8 @@ namespace dpreduce {
 
 enum class MaskSign { kAdd, kSubtract };
 
-/// All masks that one party has on one statistic. The streams of OpenSSL's AES are the reference; where the processor
-/// has vector AES (kernels/counter_streams.hpp) the same bits come from there.
+/// Masks that one party has on one statistic, all of them. The streams of OpenSSL's AES are the reference; if the
+/// processor has vector AES (kernels/counter_streams.hpp) the same bits come from there.
 class MaskStreams {
  public:
   MaskStreams();
@@ -27,7 +27,7 @@ class MaskStreams {
   MaskStreams& operator=(MaskStreams&&) noexcept;
   ~MaskStreams();
 
-  /// One more. Precondition (asserted): |key| = 32. Throws EntropyFailure.
+  /// Adds a mask. Precondition (asserted): |key| = 32. Throws EntropyFailure.
   void add(std::span<const std::byte> key, MaskSign sign);
 
   /// words +-= every stream's words first_word, first_word + 1, ...

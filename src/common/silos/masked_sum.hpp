@@ -45,7 +45,7 @@ namespace dpreduce {
 inline constexpr std::size_t kWordsPerPiece = std::size_t{1} << 17;
 inline constexpr std::uint64_t kMostWords = std::uint64_t{1} << 40;
 
-/// One attempt at one sum, as all that take part know it.
+/// Attempt at one sum, as all that take part know it.
 struct SumAttempt {
   RunId run{};  ///< run_of (handshake.hpp): everybody's keys of the run are in it
   std::uint64_t round = 0;
@@ -103,7 +103,7 @@ Advertisement read_advertisement(PayloadReader& reader);
 std::string fault_of(const Advertisement& advertisement, const SumAttempt& attempt, std::uint32_t silo,
                      const PublicKey& identity);
 void write(PayloadWriter& writer, const SaltedShare& share);
-/// The bytes do not hold the holder: the caller says who it is. Throws AggregationAborted where a value is no field
+/// The bytes do not contain the holder: the caller names it. Throws AggregationAborted where a value is no field
 /// element.
 SaltedShare read_share(PayloadReader& reader, std::uint32_t holder);
 void write(PayloadWriter& writer, const ShareCommitments& commitments);

@@ -1,4 +1,4 @@
-// One attempt at a masked sum (masked_sum.hpp) as the coordinator sees it: messages in, messages out.
+// Attempt at a masked sum (masked_sum.hpp) as the coordinator sees it: messages in, messages out.
 //
 //     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> take_consent* -> quorum -> add_piece*
 //                         -> unmask_for* -> take_consent* -> quorum -> take_reveal* -> sum
@@ -27,15 +27,16 @@ class MaskingCoordinator {
   MaskingCoordinator(const MaskingCoordinator&) = delete;
   MaskingCoordinator& operator=(const MaskingCoordinator&) = delete;
 
-  /// Each takes one silo's message. Throws AggregationAborted naming what is wrong with it: the caller then drops the
-  /// silo.
+  /// Functions that each take one silo's message. Throw AggregationAborted naming what is wrong with it: the caller
+  /// then drops the silo.
   void take_advertisement(std::uint32_t silo, PayloadReader& advertisement);
   void take_shares(std::uint32_t silo, PayloadReader& shares);
   void take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent);
   void add_piece(std::uint32_t silo, PayloadReader& piece);
   void take_reveal(std::uint32_t silo, PayloadReader& reveal);
 
-  /// Each ends a phase and returns who has delivered, in rising order. With fewer than t of them there can be no sum.
+  /// Functions that each end a phase and return the silos that have delivered, in rising order. With fewer than t of
+  /// them there can be no sum.
   std::vector<std::uint32_t> close_advertising();  ///< U1
   std::vector<std::uint32_t> close_sharing();      ///< U2
   std::vector<std::uint32_t> close_masking();      ///< U3; precondition (asserted): nobody is_partial
@@ -48,7 +49,7 @@ class MaskingCoordinator {
   std::vector<std::byte> quorum(ListStage stage) const;  ///< precondition (asserted): at least t are consenting
 
   bool has_masked_all(std::uint32_t silo) const;
-  /// Some of its pieces are in the sum, and some are not there: the attempt cannot go on without it.
+  /// Returns whether only some of the silo's pieces are in the sum: the attempt then cannot go on without it.
   bool is_partial(std::uint32_t silo) const;
   /// Returns whether enough has been revealed.
   bool can_unmask() const;

@@ -1,4 +1,4 @@
-// One attempt at a masked sum (masked_sum.hpp) as a silo sees it: messages in, messages out.
+// Attempt at a masked sum (masked_sum.hpp) as a silo sees it: messages in, messages out.
 //
 //     advertise -> take_keys -> take_delivery -> take_sharing_quorum -> mask, piece by piece
 //               -> take_unmask -> take_summed_quorum
@@ -26,7 +26,7 @@ struct SiloSelf {
   std::uint32_t number = 0;
   const Identity* identity = nullptr;
   const Roster* roster = nullptr;
-  /// For each other silo of the run: the secret that both derive from their keys of the run.
+  /// Secret for each other silo of the run, which both derive from their keys of the run.
   std::map<std::uint32_t, SecretVector<std::byte>> pair_secrets;
 };
 
@@ -37,25 +37,25 @@ class MaskingSilo {
 
   std::vector<std::byte> advertise();
 
-  /// From "keys" to "shares". Throws AggregationAborted where fewer than t take part, a neighbor is missing, or a
+  /// Answers "keys" with "shares". Throws AggregationAborted if fewer than t take part, a neighbor is missing, or a
   /// signature does not verify.
   std::vector<std::byte> take_keys(PayloadReader& keys);
 
-  /// From "delivery" to "consent". Throws AggregationAborted where U2 is no part of U1 with at least t silos, this one
-  /// among them, or a neighbor's shares do not open, or are not those that it has committed itself to.
+  /// Answers "delivery" with "consent". Throws AggregationAborted if U2 is no part of U1 with at least t silos, this
+  /// one among them, or a neighbor's shares do not open, or are not those that it has committed itself to.
   std::vector<std::byte> take_delivery(PayloadReader& delivery);
 
-  /// From here on this silo masks. Throws AggregationAborted where fewer than t silos have signed the same U1 and U2.
+  /// Lets this silo mask from here on. Throws AggregationAborted if fewer than t silos have signed the same U1 and U2.
   void take_sharing_quorum(PayloadReader& quorum);
 
   /// words <- words + masks of the places from first_word on.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
-  /// From "unmask" to "consent". Throws AggregationAborted where U3 is no part of U2 with at least t silos, this one
+  /// Answers "unmask" with "consent". Throws AggregationAborted if U3 is no part of U2 with at least t silos, this one
   /// among them.
   std::vector<std::byte> take_unmask(PayloadReader& unmask);
 
-  /// To "reveal". Throws AggregationAborted where fewer than t silos have signed the same U3.
+  /// Returns "reveal". Throws AggregationAborted if fewer than t silos have signed the same U3.
   std::vector<std::byte> take_summed_quorum(PayloadReader& quorum);
 
   /// U1, U2, U3 as far as this silo has received them.

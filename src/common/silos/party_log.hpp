@@ -20,8 +20,8 @@ class PartyLog {
  public:
   /// No log: lines go nowhere.
   PartyLog() = default;
-  /// Lines are added to the file, made for its owner alone (0600) where it is not there. No path: no log.
-  /// Throws BadInput with the path and the system's reason.
+  /// Lines are added to the file, created for its owner alone (0600) if it does not exist. No path: no log. Throws
+  /// BadInput with the path and the system's reason.
   explicit PartyLog(const std::string& path);
 
   /// One line, control characters replaced. A disk that is full loses it: a log does not end a run.

@@ -6,10 +6,10 @@
 //                       sealed fingerprint, where that matters
 //     the value         its members in order; of a list its number of elements first
 //
-// A struct says what it is made of by serialize(archive, T&, unsigned), as for archives between trusted ranks
-// (common/ranks/rank_archive.hpp). What is read has these properties, whoever wrote it: a list takes
-// no memory before it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a
-// double is finite; nothing follows the value. What a value means is for its reader to check.
+// A struct lists its members by serialize(archive, T&, unsigned), as for archives between trusted ranks
+// (common/ranks/rank_archive.hpp). What is read has these properties, whoever wrote it: a list takes no memory before
+// it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a double is finite;
+// nothing follows the value. What a value means is for its reader to check.
 #pragma once
 
 #include <array>

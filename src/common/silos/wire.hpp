@@ -34,19 +34,20 @@ struct Message {
 class Wire {
  public:
   virtual ~Wire() = default;
-  /// Hands a message over for delivery. A message to a party that is gone is lost. Throws AggregationAborted where this
+  /// Hands a message over for delivery. A message to a party that is gone is lost. Throws AggregationAborted if this
   /// end of the wire is broken.
   virtual void send(std::uint32_t to, std::vector<std::byte> bytes) = 0;
-  /// The next message from any party; nothing where none has come by `until`. Throws as send.
+  /// Next message from any party; nullopt if none has come by `until`. Throws as send.
   virtual std::optional<Message> receive(WireClock::time_point until) = 0;
 
   /// Binding of the line to `peer`, for the whole run.
   virtual LineBinding binding(std::uint32_t) const { return {}; }
 
-  /// From here on send throws AggregationAborted where nothing is taken for so long, on a wire on which sending waits.
+  /// Makes send, from here on, throw AggregationAborted if nothing is taken for so long, on a wire on which sending
+  /// waits.
   virtual void set_send_timeout(std::chrono::milliseconds) {}
 
-  /// From here on all that is sent and received goes over such a line, in either direction. Throws UsageError where the
+  /// Sends and receives all messages, from here on, over such a line, in either direction. Throws UsageError if the
   /// wire simulates none.
   virtual void set_line(const LineTerms&) {
     throw UsageError(
@@ -60,7 +61,7 @@ struct JobPlace {
   int rank = 0;
   int size = 1;
   bool is_on_one_machine = false;  ///< the whole job is
-  /// Tells all parties a text, and returns the texts of all by rank; empty: that party has ended. Collective; called
+  /// Sends all parties a text, and returns the texts of all by rank; empty: that party has ended. Collective; called
   /// kJobExchanges times. Throws PeerFailed where this party's parent is gone.
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };
