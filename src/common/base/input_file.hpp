@@ -1,4 +1,4 @@
-// Files that a run reads: mapped into memory, unpacked from archives, and told apart.
+// Files that a run reads: mapped into memory, unpacked from archives, and distinguished.
 #pragma once
 
 #include <cstddef>

@@ -115,7 +115,7 @@ std::optional<std::uint64_t> address_of(hid_t object) {
 }
 
 // The bytes of an element that say that it was never written: a fill value that was chosen, unless it is zero, which
-// may be a value, or is not finite, which --bad-rows is about. Empty where there is none. Of numbers alone.
+// may be a value, or is not finite, which --bad-rows is about. Empty if there is none. For numbers only.
 std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
   const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   H5D_fill_value_t chosen = H5D_FILL_VALUE_ERROR;

@@ -1,4 +1,4 @@
-// The files of simulated silos: one data set, cut as silo_assignment.hpp says.
+// Files of simulated silos: one data set, cut as in silo_assignment.hpp.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace dpreduce {
 //     x <- R x + v        R turns each of floor(d / 2) disjoint pairs of features by +theta or -theta, |v_a| = offset
 //
 // Pairs and signs are the silo's own, drawn from the seed. With d even |R x - x| = 2 sin(theta / 2) |x| for every row:
-// theta says how large the shift is, whatever the rows. (d odd: one feature is not turned.) O(d) a row, no matrix.
+// theta is the size of the shift, whatever the rows. (d odd: one feature is not turned.) O(d) a row, no matrix.
 
 struct ShiftSize {
   double rotation = 0.0;  ///< theta, in degrees

@@ -116,7 +116,7 @@ class WorkerRows {
   const std::vector<std::uint64_t>& by_unit() const;
   /// Ends of the units' rows in by_unit(). Precondition (asserted): goes_by_unit().
   const std::vector<std::uint64_t>& ends_of_units() const;
-  /// The rows of the unit that has most. Precondition (asserted): goes_by_unit().
+  /// Number of rows of the unit that has most. Precondition (asserted): goes_by_unit().
   std::size_t largest_unit() const;
 
   /// Gives this worker, from here on, those of its own rows that are at `own` places, and after them rows that other

@@ -40,7 +40,7 @@ struct Int16View {
   }
   /// Number of energies that columns have for each kEnergyRows rows.
   std::size_t energies_per_stripe() const { return (cols + kEnergyColumns - 1) / kEnergyColumns; }
-  /// Upper bound of the energies of the columns [begin, end) over the kEnergyRows rows from `first_row` on.
+  /// Upper bound on the energies of the columns [begin, end) over the kEnergyRows rows from `first_row` on.
   /// Preconditions: energies of columns are known; first_row begins an energy's rows; begin < end.
   std::uint32_t known_energy(std::size_t first_row, std::size_t begin, std::size_t end) const {
     const std::uint32_t* const of_rows = energies.columns + first_row / kEnergyRows * energies_per_stripe();

@@ -44,7 +44,7 @@ class ClassScores {
   std::vector<double> tiles_;  // [tile][feature][class within the tile]; the last tile is filled up with zeros
 };
 
-// From scores to probabilities.
+// Probabilities computed from scores.
 //
 // Legend: s the K scores of a row.
 //

@@ -252,7 +252,7 @@ constexpr int kGridBits = 56;
 constexpr std::size_t kSums = 3;      // of v, v^2 and e^2
 constexpr std::size_t kFirstSum = 2;  // after the number of rows, and of numbers that no sum holds
 
-// Upper bound of what rounding leaves of the spread of equal numbers: 2^-56 a row, and 2^-53 of their squares.
+// Upper bound on what rounding leaves of the spread of equal numbers: 2^-56 a row, and 2^-53 of their squares.
 constexpr double kLeastSpread = 1e-14;
 
 double unit_of(std::size_t word) {

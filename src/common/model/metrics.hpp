@@ -57,7 +57,7 @@ class ClassCounts {
   std::vector<std::uint64_t> counts_;  // support | given | M_cc | M, row-major
 };
 
-// Each figure is empty where its denominator is zero.
+// Each figure is empty if its denominator is zero.
 
 /// sum_t M_tt / sum_tp M_tp
 std::optional<double> accuracy(const ClassCounts& counts);
@@ -108,7 +108,7 @@ class RankCounts {
   /// Counts that add has made, to be added to the counts of other rows of the same positives.
   std::span<std::uint64_t> rows() { return rows_; }
 
-  /// Once all rows are counted. Empty without positives.
+  /// Average precision, once all rows are counted. Empty without positives.
   std::optional<double> average_precision() const;
 
  private:

@@ -46,7 +46,7 @@ class ReleasedFileReader {
 
   /// Throws unless the file is of `format`, in a version from 1 to `latest`.
   void require_format(std::string_view format, std::uint64_t latest) const;
-  /// All but weights and link.
+  /// Reads all parts but weights and link.
   ClassifierParts read_parts();
   /// Throws where a tensor is left.
   void require_all_taken() const;

@@ -47,7 +47,7 @@ std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t fil
   return length;
 }
 
-// One entry of the header: where a tensor's bytes lie, [begin, end) from the start of the data.
+// Entry of the header: the place of a tensor's bytes, [begin, end) from the start of the data.
 struct TensorEntry {
   TensorType type = TensorType::kF64;
   std::vector<std::uint64_t> shape;
@@ -121,7 +121,8 @@ SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
 
 using NamedEntry = std::pair<std::string_view, const TensorEntry*>;
 
-// Every entry's bytes are as many as its type and shape say, and the entries tile [0, data_size): no overlap, no hole.
+// Requires that every entry has as many bytes as its type and shape imply, and that the entries tile [0, data_size): no
+// overlap, no hole.
 void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
   const auto fail = [&](std::string_view name, const std::string& reason) {
     throw BadInput(fmt::format("{}: tensor {} {}; the file is damaged", source, in_quotes(name), reason));

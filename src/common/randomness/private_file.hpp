@@ -21,7 +21,7 @@ void require_private(int file, const std::filesystem::path& path, std::string_vi
 std::optional<SecretVector<std::byte>> read_private_file(const std::filesystem::path& path, std::string_view what,
                                                          std::size_t most);
 
-/// Treatment of a name that exists already.
+/// Treatment of a file that has the name already.
 enum class ExistingFile { kRefused, kWins };
 
 /// Makes a file of these bytes, on the disk with its name when it returns: the name appears with all of them, or not at

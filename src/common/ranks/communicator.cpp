@@ -176,7 +176,7 @@ double Communicator::max_everywhere(double value) {
   return job_ ? job_->max_everywhere(value) : value;
 }
 
-// How long each rank's values are, at the coordinator.
+// Length of each rank's values, at the coordinator.
 std::vector<std::size_t> Communicator::lengths_of_ranks(std::size_t own) {
   std::vector<std::size_t> lengths(is_coordinator() ? static_cast<std::size_t>(size_) : 0);
   job_->gather_to_coordinator(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(lengths)));

@@ -3,7 +3,7 @@
 // Legend: P ranks, numbered from 0; rank 0 is the coordinator. Without a launcher the job is this process alone, P = 1,
 // and MPI is not started at all.
 //
-// Failing together: fallible work runs inside `together`. A rank that fails inside it tells the others at once; they
+// Failing together: fallible work runs inside `together`. A rank that fails inside it informs the others at once; they
 // notice at their next `check_peers`, between two chunks, or when they reach the end of the phase. All ranks then agree
 // on the failing rank with the lowest number and its exit code: that rank's error goes on to be printed, the others end
 // silently with the same code.
@@ -35,7 +35,7 @@ inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
 
 class Communicator;
 
-/// Ranks that believe each other's messages (rank_archive.hpp says what these are made of). Silos give no such object.
+/// Ranks that trust each other's messages (rank_archive.hpp lists what these contain). Silos give no such object.
 class TrustedRanks {
  public:
   /// The coordinator's message, known to every rank. Collective.
@@ -74,7 +74,7 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_coordinator() const { return rank_ == 0; }
-  /// How many ranks, from 0 on, may own sums: all, but only the coordinator among silos.
+  /// Number of ranks, from 0 on, that may own sums: all, but only the coordinator among silos.
   int owners() const;
   /// The run of silos that this job is; null in others.
   const SiloJob* silos() const { return silos_; }
@@ -132,7 +132,7 @@ class Communicator {
   /// Precondition (asserted): one message a rank. Collective. Throws AggregationAborted where a message fails.
   std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages);
 
-  /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
+  /// Number of ranks of the job on this rank's machine, itself included: those that share its memory. Collective.
   int ranks_on_machine();
 
   /// Returns whether the ranks have agreed on a failure: then all of them are on their way out.

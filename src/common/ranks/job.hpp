@@ -34,7 +34,7 @@ class FinishedSum final : public PendingSum {
   void wait() override {}
 };
 
-/// All are collective, and mean what Communicator's functions of that name do.
+/// Job of ranks. All functions are collective, and mean what Communicator's functions of that name do.
 class Job {
  public:
   virtual ~Job() = default;
@@ -46,7 +46,7 @@ class Job {
   /// The smallest verdict of all ranks, on every rank.
   virtual std::int64_t agree(std::int64_t verdict) = 0;
 
-  /// How many ranks, from 0 on, may own a sum.
+  /// Number of ranks, from 0 on, that may own a sum.
   virtual int owners() const = 0;
   virtual void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) = 0;
   virtual std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,

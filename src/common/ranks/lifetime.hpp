@@ -1,5 +1,5 @@
-// How a process of the job ends when it does not end by itself: by Ctrl-C, by a kill from the launcher, or because a
-// rank is lost.
+// End of a process of the job that does not end by itself: by Ctrl-C, by a kill from the launcher, or because a rank is
+// lost.
 //
 // Under a launcher every rank is two processes: a guard, which the launcher started, and its child, which works. A
 // worker that is killed (kill -9, the kernel's out-of-memory killer, a crash) is reported by its guard with the

@@ -18,10 +18,10 @@ struct JoinedJob {
 /// before MPI is started.
 enum class JobKind { kTrustedRanks, kSilos };
 
-/// Collective over all processes of the job, the first of its calls. Where they are not of one kind, rank 0 says
-/// so and all throw PeerFailed with the code of a UsageError. `doubt` is why this process cannot tell of which kind it
-/// is; empty where it can. A process in doubt never goes on, whatever the others say: the lowest of them prints its
-/// doubt, and all throw PeerFailed, with that rank and the code of a UsageError.
+/// Collective over all processes of the job, the first of its calls. If they are not of one kind, rank 0 prints this
+/// and all throw PeerFailed with the code of a UsageError. `doubt` is why this process cannot determine its kind; empty
+/// if it can. A process in doubt never goes on, whatever the others report: the lowest of them prints its doubt, and
+/// all throw PeerFailed, with that rank and the code of a UsageError.
 void require_one_kind(JobKind kind, const std::string& doubt = {});
 
 /// Starts MPI, and ends it with the job; where the program has started MPI itself, its end is the program's. Throws

@@ -115,7 +115,7 @@ class PartyParent {
     bool has_ended = false;
   };
 
-  // Until the coordinator's party has ended and those of silos have. Returns whether all have.
+  // Waits until the coordinator's party has ended and those of silos have. Returns whether all have.
   bool lead() {
     std::vector<SilosParty> silos(static_cast<std::size_t>(size_ - 1));
     for (std::size_t place = 0; place < silos.size(); ++place) {
@@ -154,7 +154,7 @@ class PartyParent {
     party_.kill();
   }
 
-  // Until the coordinator's parent says that it leaves. Returns whether it does together with all others.
+  // Waits until the coordinator's parent reports that it leaves. Returns whether it does together with all others.
   bool follow() {
     unsigned char told = kAlive;
     MPI_Request coming = MPI_REQUEST_NULL;

@@ -42,10 +42,10 @@ class SiloJob final : public Job {
   void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
   /// At a silo: SiloSession::refuse.
   void refuse(ExitCode code) { silo_->refuse(code); }
-  /// Before any sum: every party that stays has made the noise plan of that digest itself. Collective. Throws
-  /// AggregationAborted as the sessions do.
+  /// Agrees, before any sum, on the noise plan: every party that stays has made the plan of that digest itself.
+  /// Collective. Throws AggregationAborted as the sessions do.
   void agree_on_plan(const PublicKey& plan);
-  /// At the coordinator; null elsewhere.
+  /// Session of the coordinator; null elsewhere.
   const CoordinatorSession* coordinator() const { return coordinator_.get(); }
 
   void announce_failure() override {}  // its status message says so at once

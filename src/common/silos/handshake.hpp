@@ -10,8 +10,8 @@
 // an identity must be the one that stands there. Without one any identity is accepted: a party is then only known to be
 // the same throughout the run, which is enough for a simulation.
 //
-// A silo says hello to an offer only where all of that is its own as well: what it signs is what it was started with.
-// The noise follows once rows are open.
+// A silo says hello to an offer only if all of that is its own as well: what it signs is what it was started with. The
+// noise follows once rows are open.
 #pragma once
 
 #include <array>

@@ -35,12 +35,12 @@ class NeighborGraph {
   /// t'.
   std::uint32_t share_threshold() const { return share_threshold_; }
 
-  /// In rising order. Precondition (asserted): party is a participant.
+  /// Neighbors of the party, in rising order. Precondition (asserted): party is a participant.
   std::vector<std::uint32_t> neighbors(std::uint32_t party) const;
   /// Neighbors and itself, in rising order.
   std::vector<std::uint32_t> holders(std::uint32_t party) const;
   bool are_neighbors(std::uint32_t one, std::uint32_t other) const;
-  /// How many of its neighbors are among those parties (in rising order).
+  /// Number of its neighbors that are among those parties (in rising order).
   std::uint32_t neighbors_in(std::uint32_t party, const std::vector<std::uint32_t>& parties) const;
   /// m - (n - t): at least so many of a party's neighbors are among any t participants.
   std::uint32_t least_neighbors() const { return least_neighbors_; }

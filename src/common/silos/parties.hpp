@@ -28,8 +28,8 @@ class Identity {
   /// A new one. Throws EntropyFailure.
   static Identity generate() { return Identity(SigningKey::generate()); }
 
-  /// From its file. Throws BadInput naming `option`, path and reason where it is no regular file of an Ed25519 private
-  /// key, of another user, or where its permissions are not exactly 0600.
+  /// Loads the identity from its file. Throws BadInput naming `option`, path and reason if it is no regular file of an
+  /// Ed25519 private key, of another user, or if its permissions are not exactly 0600.
   static Identity load(const std::filesystem::path& path, std::string_view option);
 
   /// Writes the file, which must not exist: mode 0600, synced. Throws BadInput naming option, path and reason.

@@ -24,7 +24,7 @@ class PartyLog {
   /// BadInput with the path and the system's reason.
   explicit PartyLog(const std::string& path);
 
-  /// One line, control characters replaced. A disk that is full loses it: a log does not end a run.
+  /// Writes one line, control characters replaced. The line is lost if the disk is full: a log does not end a run.
   void line(std::string_view text);
 
   /// A phase that ends now, with the bytes that went over the wire since the one before.

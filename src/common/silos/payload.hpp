@@ -35,7 +35,7 @@ class PayloadWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Every read throws AggregationAborted where the payload ends before it.
+/// Reader of a payload. Every read throws AggregationAborted if the payload ends before it.
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -1,5 +1,5 @@
-// How a structured value crosses a trust boundary: it is written by PayloadWriter and read by PayloadReader, which
-// trusts nothing of it.
+// Format of a structured value that crosses a trust boundary: PayloadWriter writes the value, and PayloadReader, which
+// trusts nothing of it, reads it.
 //
 //     KIND VERSION      which kind of value it is, and the program's version: texts
 //     DIGEST            SHA-256 of kind, version and value: against damage. Who made it is told by a signature or a

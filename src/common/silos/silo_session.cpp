@@ -135,7 +135,7 @@ void SiloSession::refuse_run_end(const OpenedMessage& opened) {
   const std::int64_t told = told_failure(static_cast<std::int64_t>(reader.u64()), entry_.terms.silos);
   reader.end();
   if (told == kNobodyFailed) return;
-  // This silo knows itself whether it has failed. Of another one it believes the end of the run, and no exit code.
+  // This silo knows itself whether it has failed. About another party it believes the end of the run, and no exit code.
   const int party = failed_party(told) == static_cast<int>(self_.number) ? 0 : failed_party(told);
   throw PeerFailed(ExitCode::kAggregationAborted, party);
 }

@@ -18,21 +18,21 @@
 
 namespace dpreduce {
 
-/// How a party enters a run.
+/// Entry of a party into a run.
 struct SiloEntry {
   SiloTerms terms;
   std::optional<Roster> roster;  ///< none: identities as they come
   Identity identity;
   std::chrono::milliseconds timeout{};  ///< within which each message of a silo must come
   PartyLog* log = nullptr;              ///< of the party; outlives the session
-  /// At the coordinator: for how long, in the whole run, t other silos may wait for a silo. None: without bound.
+  /// Time, at the coordinator, for which t other silos may wait for a silo in the whole run. None: without bound.
   std::optional<std::chrono::milliseconds> patience = std::nullopt;
   bool over_network = false;  ///< parties share no machine, as far as they know
 };
 
-/// All throw AggregationAborted where the coordinator is silent for kPatience timeouts, where a message of it is
-/// refused, and where the run goes on without this silo; PeerFailed where it is gone, or the run has ended with an
-/// error of another's. What others than party 0 send is not looked at.
+/// All functions throw AggregationAborted if the coordinator is silent for kPatience timeouts, if a message of it is
+/// refused, or if the run goes on without this silo; PeerFailed if the coordinator is gone, or the run has ended with
+/// an error of another party. What others than party 0 send is not looked at.
 ///
 /// A refusal is final. Once one of these has thrown, or this silo has said that it failed, nothing more is sent, and
 /// every other call throws, whatever the coordinator says.
@@ -57,8 +57,8 @@ class SiloSession {
   /// Throws PeerFailed where the run has failed elsewhere; does not wait.
   void check();
 
-  /// Tells the coordinator, where it is still there, that this silo takes no part, and not why. It has then ended, with
-  /// `code` of its own.
+  /// Informs the coordinator, if it is still there, that this silo takes no part, but not why. The silo has then
+  /// ended, with `code` of its own.
   void refuse(ExitCode code);
 
   /// Returns where the coordinator and every silo that is left, at least t, have made the noise plan of that digest
@@ -70,7 +70,7 @@ class SiloSession {
   using BeforeMasking = std::function<void(std::span<const std::uint64_t> values)>;
   void set_before_masking(BeforeMasking before_masking) { before_masking_ = std::move(before_masking); }
 
-  /// This silo's part of a masked sum. Throws also what the step before masking throws.
+  /// Takes this silo's part in a masked sum. Throws also what the step before masking throws.
   void sum(std::span<const std::uint64_t> values);
   void receive_broadcast(std::span<std::byte> bytes);
   double largest(double value);
