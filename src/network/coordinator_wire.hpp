@@ -1,6 +1,6 @@
-// The coordinator's end of the network: it listens, and waits for the silos of its roster.
+// Coordinator's end of the network: it listens, and waits for the silos of its roster.
 //
-// Who may have a silo's line:
+// Rules for who may use a silo's line:
 //   - before the run begins, the process of that identity that came first; another one once the first has gone
 //   - from then on that process alone, on the connection that it made last
 // Another process of the same identity proves itself, is refused, and learns why; the line of the first is not touched.

@@ -1,4 +1,4 @@
-// Who is let in: visits that came to nothing, and the doorman that decides by them.
+// Admission at the coordinator's port: counts of failed visits, and the doorman that decides by them.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@
 
 namespace dpreduce {
 
-// Visits that came to nothing, by the address that they came from.
+// Failed visits, by the address that they came from.
 //
-// Addresses are no identities: many silos may share one, and one visitor may have many. So failures turn nobody away.
-// Failures decide who waits, for a bounded time, and who goes first. The table is bounded, and forgets.
+// Addresses are no identities: many silos may share one, and one visitor may have many. So failures turn nobody
+// away. They decide who waits, for a bounded time, and who goes first. The table is bounded, and forgets.
 
 class FailedVisits {
  public:
@@ -31,17 +31,18 @@ class FailedVisits {
   static constexpr std::chrono::seconds kForgottenAfter{60};
   static constexpr std::chrono::milliseconds kFirstWait{10};
 
-  /// Whom an address stands for: an address of IPv4, or the first 64 bits of one of IPv6.
+  /// Network that an address counts for: the address itself for IPv4, the first 64 bits for IPv6.
   static std::string network_of(const boost::asio::ip::address& address);
 
-  /// One visit more has failed. Where the table is full, the address whose last failure is oldest is forgotten.
+  /// Adds one failed visit. If the table is full, the address whose last failure is oldest is forgotten.
   void add(const std::string& network, Clock::time_point now);
-  /// A visit has succeeded.
+  /// Forgets the failures of a network from which a visit has succeeded.
   void forget(const std::string& network) { failures_.erase(network); }
 
   /// Failures since the last visit that succeeded; 0 where the last one is older than kForgottenAfter.
   std::uint64_t count(const std::string& network, Clock::time_point now) const;
-  /// How long a visitor from there waits for its handshake: 0, then kFirstWait, doubled with each failure up to `most`.
+  /// Time that a visitor from there waits for its handshake: 0, then kFirstWait, doubled with each failure up to
+  /// `most`.
   std::chrono::milliseconds wait(const std::string& network, Clock::time_point now,
                                  std::chrono::milliseconds most) const;
 
@@ -55,29 +56,29 @@ class FailedVisits {
   std::map<std::string, Failures> failures_;
 };
 
-// Who knocks at the coordinator's door, until it is known who that is.
+// Connections to the coordinator's port, until their identity is known.
 //
 //     stranger   a socket, until its whole first record of TLS is here: half of the time of a visit
 //     visitor    one of the places, kMostVisitors over a network, until it has proved that it is a silo of the roster
-//     and has greeted
+//                and has greeted
 //
-// Only a whole first record takes a place, or any of the handshakes of a second. A visitor above their rate waits, and
-// so does one from where visits have failed, which leaves half of the rate to others. Where all
-// places are taken, the next one takes that of a visitor from the network that holds most of them and has failed, then
-// any; of strangers, who are as many at most, the oldest. So whoever holds connections keeps nobody out for long.
-// Nothing that a visitor sends is looked at before TLS has proved it, but by TLS. One that TLS has proved, and that
-// does not greet as it should, is told why.
+// Only a visit with a whole first record takes a place, or one of the handshakes of a second. A visitor above the rate
+// of handshakes waits. A visitor from a network whose visits have failed waits too, and leaves half of the rate to
+// others. If all places are taken, the next visitor takes that of a visitor from the network that holds most of them
+// and has failed, then any. The same holds for strangers, who are as many at most: the oldest of those gives up its
+// place. So whoever holds connections keeps nobody out for long. Until TLS has proved a visitor, nothing but TLS looks
+// at what it sends. A visitor that TLS has proved, and that does not greet as it should, is told why.
 
 class Doorman {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMostVisitors = 64;
   static constexpr double kHandshakesPerSecond = 200.0;
-  /// Of the turned away so many are told of, a line each, in that time; the others are counted.
+  /// At most this many refused connections are logged one by one per kTellAgain; the rest are only counted.
   static constexpr std::size_t kLinesAtOnce = 10;
   static constexpr std::chrono::seconds kTellAgain{10};
 
-  /// A visitor that is who `key` says, and has greeted. What it sends next is read on by `reader`.
+  /// A visitor with the proven identity `key`, that has greeted. What it sends next is read on by `reader`.
   struct Proved {
     PublicKey key{};
     std::shared_ptr<TlsConnection> connection;
@@ -85,9 +86,9 @@ class Doorman {
     Greeting greeting;
   };
 
-  /// Listens. A visitor has `visit` to prove itself; so many may do so at once. `admit` returns whether to read on at
-  /// once. `tell` gets a line about visitors that were turned away. Throws BadInput naming --listen, address and the
-  /// system's reason. All outlive it.
+  /// Listens. A visitor has the time `visit` to prove itself; at most `most_visitors` may do so at once. `admit`
+  /// returns whether to read on at once. `tell` gets a line about visitors that were turned away. Throws BadInput
+  /// naming --listen, address and the system's reason. All outlive it.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
           std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
           std::function<void(const std::string&)> tell, std::size_t most_visitors = kMostVisitors);
@@ -96,13 +97,13 @@ class Doorman {
   Doorman(const Doorman&) = delete;
   Doorman& operator=(const Doorman&) = delete;
 
-  /// Where it listens, with the port that it has got.
+  /// Address that it listens on, with the port that the system gave it.
   NetworkAddress address() const;
 
-  /// Tells of one that was turned away, within the bound of such lines.
+  /// Logs a refused connection, within the bound on such lines.
   void tell_refused(const std::string& line);
 
-  /// Turns away those whose time is over.
+  /// Turns away visitors whose time is over.
   void tick(Clock::time_point now);
 
  private:

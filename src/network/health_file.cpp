@@ -51,7 +51,7 @@ void HealthFile::set_state(std::string state, std::optional<int> exit_code) {
   if (!path_.empty()) try_to_write();
 }
 
-// What is replaced every two seconds is nothing else.
+// Refuses any other file under that name: a health file is replaced every two seconds.
 void HealthFile::require_none_but_health() const {
   if (!is_file(path_)) return;
   std::ifstream file(path_);
@@ -82,7 +82,7 @@ void HealthFile::write() const {
   file.commit();
 }
 
-// Where it cannot be written now, it grows old: that is what a supervisor looks at.
+// Ignores a failed write: the file then grows old, and its age is what a supervisor looks at.
 void HealthFile::try_to_write() const {
   try {
     write();

@@ -70,14 +70,14 @@ class NetworkWire : public Wire {
   void leave(std::string_view why);
 
   std::vector<PartyStatus> status() const;
-  /// Where it listens, or dials.
+  /// Address that it listens on, or dials.
   virtual std::string address() const = 0;
 
  protected:
   NetworkWire(const Identity& identity, NetworkTerms terms, const std::vector<std::uint32_t>& peers);
 
-  // The thread runs between these. Whoever derives calls them at the end of its constructor, and first in its
-  // destructor.
+  // The thread runs between these. Derived classes call start() at the end of their constructor, and stop() first in
+  // their destructor.
   void start();
   void stop();
 
@@ -93,9 +93,9 @@ class NetworkWire : public Wire {
   void log(const std::string& text) const;
   void fail(const std::string& why);
   void deliver(Message message);
-  // Whether there is something to receive, or nothing more to come.
+  // Returns whether there is something to receive, or nothing more to come.
   bool has_come() const { return !come_.empty() || !fault_.empty(); }
-  // Throws AggregationAborted where nothing more comes, and why.
+  // Throws AggregationAborted, with the reason, if nothing more comes.
   void require_more() const;
   std::string name_of(std::uint32_t party) const;
 

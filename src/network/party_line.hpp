@@ -1,4 +1,4 @@
-// What the two ends of a line send each other inside TLS.
+// Format of what the two ends of a line send each other inside TLS.
 //
 //     kind (1), length (4), then that many bytes; numbers are little-endian
 //
@@ -11,7 +11,7 @@
 //     leave     either, the last                    its number (8), why, at most kLongestReason bytes
 //     received  either, whenever something came     how many messages have come (8); also a sign of life
 //
-// A length is looked at before there is memory for it, and so is whether that kind is due.
+// The length, and whether that kind is due, are checked before memory is allocated.
 #pragma once
 
 #include <array>
@@ -90,12 +90,12 @@ class LinkReader {
 //     sent_i, i = 1, 2, ...    kept until the other end says that it has received i
 //     a new connection         each end says how many it has received; the other goes on with the next one
 //
-// What is sent again is the same bytes: a frame is sealed once. Memory is bounded: whoever sends waits while too much
-// is kept. Nothing here knows a socket.
+// A message that is sent again is the same bytes: a frame is sealed once. Memory is bounded: a sender waits while too
+// much is kept. Nothing here knows a socket.
 
 class ReliableLink {
  public:
-  /// What may be kept: one more message is taken while less is. Small ones are taken beyond that, some of them, so that
+  /// Limit of kept bytes: one more message is taken while fewer are kept. Some small ones are taken beyond it, so that
   /// a farewell waits behind no broadcast.
   static constexpr std::size_t kMostKept = std::size_t{32} << 20;
   static constexpr std::size_t kSmall = 1024;
@@ -103,20 +103,20 @@ class ReliableLink {
 
   explicit ReliableLink(std::size_t most_kept = kMostKept) : most_kept_(most_kept) {}
 
-  /// Whether a message of so many bytes is taken.
+  /// Returns whether a message of that size is taken.
   bool has_room(std::size_t bytes) const { return kept_bytes_ < most_kept_ + (bytes > kSmall ? 0 : kForSmall); }
   /// Numbers a message or leave, and keeps it.
   void put(LinkKind kind, std::span<const std::byte> bytes);
 
-  /// The next message that this connection has not been given, with its header; empty where there is none.
+  /// Next message that this connection has not been given, with its header; empty if there is none.
   std::span<const std::byte> next();
-  /// Whether the other end has received all that was put.
+  /// Returns whether the other end has received all that was put.
   bool is_settled() const { return kept_.empty(); }
 
-  /// The other end has received so many. Throws AggregationAborted where that cannot be: more than were given to a
-  /// connection, or less than it has said before.
+  /// Records how many messages the other end has received. Throws AggregationAborted if that cannot be: more than were
+  /// given to a connection, or fewer than it reported before.
   void take_received(std::uint64_t received);
-  /// A new connection, at whose beginning the other end says that. Throws as take_received.
+  /// Begins a new connection, with the other end's first report of how many it has received. Throws as take_received.
   void begin_connection(std::uint64_t received);
 
   /// A message of that number has come. Throws AggregationAborted where it is not the next one.
@@ -184,7 +184,7 @@ class PartyLine {
   /// A message that waits counts for so much more, so that many small ones are bounded too.
   static constexpr std::size_t kBesideMessage = 64;
 
-  /// What the line does with what comes.
+  /// Calls that the line makes for what it receives.
   struct Events {
     std::function<void(std::vector<std::byte> bytes)> message;
     std::function<void(const std::string& why)> left;
@@ -199,13 +199,13 @@ class PartyLine {
   const std::optional<ProcessNonce>& process() const { return process_; }
   ReliableLink& link() { return link_; }
   const std::string& why_broken() const { return why_broken_; }
-  /// Whether the party has sent what no party sends.
+  /// Returns whether the party has broken the protocol.
   bool has_deviated() const { return has_deviated_; }
   std::chrono::milliseconds reconnect_time() const { return times_.reconnect; }
 
-  /// The party's process has a new connection, in the place of an older one. `first` is sent before all else; `reader`
-  /// may hold more of what has come. Returns whether to read on now: not where the line is full. Throws
-  /// AggregationAborted where the greeting cannot be.
+  /// Takes a new connection of the party's process in place of an older one. `first` is sent before all else; `reader`
+  /// may hold more of what was received. Returns whether to read on now: not if the line is full. Throws
+  /// AggregationAborted if the greeting cannot be.
   bool attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
               std::vector<std::byte> first);
   /// The run goes on without the party.
@@ -221,15 +221,15 @@ class PartyLine {
   void flush();
   /// Says that this party ends, and why.
   void leave(std::string_view why);
-  /// Whether the party has received all that was put, and knows that all of its own has come; or is gone.
+  /// Returns whether the party has received all that was put, and knows that all of its own has come; or is gone.
   bool is_settled() const;
-  /// A message of so many bytes was taken.
+  /// Reports that a message of that size was taken.
   void taken(std::size_t bytes);
   /// Sends signs of life, ends a dead connection; returns whether the party has become lost.
   bool tick(Clock::time_point now);
 
  private:
-  // What has come while the line is full waits in the reader. Returns whether to read on.
+  // Takes received bytes; while the line is full they wait in the reader. Returns whether to read on.
   bool take(const TlsConnection* from, std::span<const std::byte> bytes);
   void take_message(LinkMessage message);
   void fill(std::vector<std::byte>& out);

@@ -19,7 +19,7 @@
 
 namespace dpreduce {
 
-// Where the coordinator is: HOST:PORT.
+// Address of the coordinator: HOST:PORT.
 
 struct NetworkAddress {
   std::string host;  ///< a name, or an address of IPv4 or IPv6
@@ -85,7 +85,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
 
   explicit TlsConnection(Socket socket);
 
-  /// Who is connected, as an address.
+  /// Address of the other end.
   const std::string& remote() const { return remote_; }
 
   /// The longest first record that is read. A silo's has some 300 bytes.
@@ -125,7 +125,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   bool is_closed_ = false;
 };
 
-/// What an error of a connection comes to, in words.
+/// Description of a connection's error, in words.
 std::string words_of(const boost::system::error_code& error);
 
 }  // namespace dpreduce

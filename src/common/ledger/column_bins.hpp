@@ -18,24 +18,24 @@ inline constexpr std::size_t kColumnBins = 243;
 
 /// The bin of sizes of `value`. A NaN counts as 0.
 std::size_t signed_bin(double value);
-/// From where to where that bin of sizes reaches.
+/// Edges, from and to, of that bin of sizes.
 std::pair<double, double> edges_of_signed_bin(std::size_t bin);
 
 /// The bin of places of `value`, in units of w about c. A NaN counts as below all.
 std::size_t place_bin(double value);
-/// From where to where that bin of places reaches, less the first and the last one.
+/// Edges, from and to, of that bin of places, except of the first and the last one.
 std::pair<double, double> edges_of_place(std::size_t bin);
 
 /// The bin of spreads of `distance` >= 0.
 std::size_t distance_bin(double distance);
-/// Where that bin of spreads ends.
+/// Upper edge of that bin of spreads.
 double upper_edge_of_distance(std::size_t bin);
 
 inline constexpr std::size_t kResidualBins = 17;
 
-/// The bin of a residual of that length.
+/// Bin of a residual of that length.
 std::size_t residual_bin(double length);
-/// 2^(bin / 2 - 6); the last bin has no end, and this is where it would be.
+/// Upper edge 2^(bin / 2 - 6); the last bin has no end, and this is where it would be.
 double upper_edge_of_residual(std::size_t bin);
 
 }  // namespace dpreduce

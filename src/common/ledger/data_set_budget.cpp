@@ -108,7 +108,7 @@ Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
 
 namespace {
 
-// Of a refusal because of what open runs have reserved: how to have that back.
+// Advice for a refusal that is due to what open runs have reserved: how to get that back.
 std::string way_to_reserved(const LedgerState& state, const Reservation& reservation, const std::string& path) {
   std::vector<std::string> runs;
   for (const auto& [run_id, run] : state.open_runs()) {

@@ -60,8 +60,8 @@ std::string spent_text(const Spending& spending, double delta);
 std::string balance_text(const LedgerState& state, Adjacency least, const std::optional<DataSetBudget>& limit,
                          double delta = kDeltaToTell);
 
-/// What charges of one unit add up to says nothing of another: what a row costs is no bound on what a person with many
-/// rows does. Throws BudgetRefused where a line of the ledger has another unit than `unit`.
+/// Refuses to add up charges of different units: the cost of a row is no bound on that of a person with many rows.
+/// Throws BudgetRefused if a line of the ledger has another unit than `unit`.
 void require_one_unit(const LedgerState& state, PrivacyUnit unit, const std::filesystem::path& path);
 
 /// "one row", or "one person with any number of rows".

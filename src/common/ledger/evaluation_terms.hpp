@@ -1,4 +1,4 @@
-// What an evaluation with noise is asked for; public.
+// Terms of an evaluation with noise; public.
 #pragma once
 
 #include <algorithm>
@@ -44,10 +44,10 @@ inline constexpr std::array spellings<EvaluationMetric>{
     std::pair{std::string_view{"r2"}, EvaluationMetric::kR2},
     std::pair{std::string_view{"rmse"}, EvaluationMetric::kRmse}};
 
-/// R^2 below it is told as it.
+/// Lower bound on reported R^2: a smaller one is reported as this.
 inline constexpr double kLeastR2 = -1.0;
 
-/// Of rows, and of classes.
+/// Largest number of groups, of rows and of classes.
 inline constexpr std::size_t kMostGroups = 10000;
 
 struct EvaluationTerms {
@@ -67,26 +67,27 @@ struct EvaluationTerms {
   bool operator==(const EvaluationTerms&) const = default;
 
   bool has(EvaluationMetric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
-  /// Whether right and wrong rows are counted on their own; of a pair of models, whose counts tell as much, never.
+  /// Returns whether right and wrong rows are counted separately; never for a pair of models, whose counts tell as
+  /// much.
   bool has_totals() const { return !has_pair && (has(EvaluationMetric::kAccuracy) || has_losses()); }
   bool has_losses() const { return has(EvaluationMetric::kLogLoss) || has(EvaluationMetric::kBrier); }
-  /// Rows and columns of the confusion matrix, and that of a class.
+  /// Number of rows, and of columns, of the confusion matrix; below, the row and column of a class.
   std::size_t confusion_groups() const { return class_groups.empty() ? classes : std::ranges::max(class_groups) + 1; }
   std::size_t confusion_group(std::size_t c) const { return class_groups.empty() ? c : class_groups[c]; }
   std::size_t positive_class() const { return positive.value_or(1); }
   bool is_about_one_class() const { return has(EvaluationMetric::kAuc) || has(EvaluationMetric::kRoc); }
-  /// Whether a metric is about probabilities.
+  /// Returns whether a metric uses probabilities.
   bool needs_probabilities() const {
     return has_losses() || has(EvaluationMetric::kCalibration) || is_about_one_class();
   }
-  /// Whether a metric is about more of a row's scores than which is largest.
+  /// Returns whether a metric uses more of a row's scores than which is largest.
   bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK) || most_labels > 0; }
 };
 
 DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, positive, score_bins, class_groups,
                  most_labels, threshold, most_predicted, groups, has_pair, has_targets)
 
-/// What is told where nothing is named: accuracy, recall by class and its mean; of sets of at most k labels F1.
+/// Metrics reported if none is named: accuracy, recall by class and its mean; for sets of at most k labels, F1.
 std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels);
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming `option` and a word that is none.

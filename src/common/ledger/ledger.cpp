@@ -226,7 +226,7 @@ void require_not_released(const LedgerState& state, const fs::path& path, const 
                       " was given up (dpreduce ledger release), and may charge nothing more; start a new run");
 }
 
-// That the state takes the reservation, under that limit.
+// Throws unless the state takes the reservation, under that limit.
 void require_reservable(const LedgerState& state, const Reservation& reservation,
                         const std::optional<DataSetBudget>& limit, const fs::path& path) {
   if (state.open_run(reservation.run_id) != nullptr || state.outcome(reservation.run_id)) {

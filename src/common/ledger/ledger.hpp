@@ -57,21 +57,21 @@ class Ledger {
   /// nothing is written. A run that was stopped can be released all the same; it can then not be resumed.
   bool end(const std::string& run_id, RunOutcome outcome);
 
-  /// Where the ledger stands now, under a shared lock; valid until the next call.
+  /// State of the ledger now, read under a shared lock; valid until the next call.
   const LedgerState& current();
 
-  /// The same of a file that is not written to.
+  /// State of a ledger file that is not written to.
   static LedgerState read(const std::filesystem::path& path);
 
  private:
-  // What signs the next lines; of `state_`'s ledger.
+  // Key that signs the next lines; of `state_`'s ledger.
   const SigningKey& key();
   void verify_text(const std::string& text, LedgerState::Signatures signatures);
   template <typename Step>
   void extend(Step lines_of);
 
   std::filesystem::path path_;
-  // What the last call read: lines that are the same bytes need no second verification.
+  // Text that the last call read: lines that are the same bytes need no second verification.
   std::string verified_text_;
   LedgerState state_;
   std::optional<SigningKey> key_;  // read once

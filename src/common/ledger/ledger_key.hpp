@@ -1,7 +1,7 @@
-// The key that a ledger's lines are signed with, so that who reads the ledger finds every edit.
+// Key that a ledger's lines are signed with, so that a reader of the ledger finds every edit.
 //
-// It lies beside the ledger, "<ledger>.signing-key" (PEM, Ed25519, 0600), made with the first signed line. It protects
-// the ledger from others than its owner, and has nothing to do with noise.
+// The key lies beside the ledger, "<ledger>.signing-key" (PEM, Ed25519, 0600), made with the first signed line. It
+// protects the ledger from others than its owner, and has nothing to do with noise.
 #pragma once
 
 #include <filesystem>
@@ -18,12 +18,12 @@ inline constexpr std::string_view kSigningKeyEnding = ".signing-key";
 
 std::filesystem::path signing_key_path(const std::filesystem::path& ledger);
 
-/// The ledger's key; nothing where there is no such file. Throws BadInput naming the file where it is no Ed25519 key,
-/// not exactly 0600, another user's, or cannot be read.
+/// The ledger's key; nullopt if there is no such file. Throws BadInput naming the file where it is no Ed25519 key, not
+/// exactly 0600, another user's, or cannot be read.
 std::optional<SigningKey> find_signing_key(const std::filesystem::path& ledger);
 
-/// The ledger's key; where there is none, a new one, on the disk before it is returned. Two processes that meet an
-/// absent file get one and the same key. Throws as find_signing_key, and where it cannot be made; EntropyFailure.
+/// The ledger's key; if absent, a new one, on the disk before it is returned. Two processes that meet an absent file
+/// get one and the same key. Throws as find_signing_key, and where it cannot be made; EntropyFailure.
 SigningKey find_or_make_signing_key(const std::filesystem::path& ledger);
 
 /// {...,"signature":"..."} Precondition: unsigned_line ends with "}" and has a member.
@@ -32,7 +32,7 @@ std::string with_signature(const std::string& unsigned_line, std::string_view si
 /// The same with the key's signature of the line, in 128 hex digits.
 std::string sign_line(const std::string& unsigned_line, const SigningKey& key);
 
-/// Whether the owner of the key made that signature of that line.
+/// Returns whether the owner of the key `signer` made that signature of that line.
 bool is_signed_by(const std::string& unsigned_line, std::string_view signature, const PublicKey& signer);
 
 }  // namespace dpreduce

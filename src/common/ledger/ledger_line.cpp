@@ -32,7 +32,7 @@ class Members {
   Members(LineJson& json, Use use) : json_(json), use_(use) {}
 
   bool reads() const { return use_ == Use::kRead; }
-  // Whether the object has the member: as it is read, or as what is printed says.
+  // Returns whether the object has the member: on reading, by the object itself; on printing, by `is_printed`.
   bool has(const char* name, bool is_printed) const { return reads() ? json_.contains(name) : is_printed; }
 
   template <typename T>

@@ -72,7 +72,7 @@ inline constexpr std::array spellings<RunOutcome>{std::pair{std::string_view{"fi
                                                   std::pair{std::string_view{"stopped"}, RunOutcome::kStopped},
                                                   std::pair{std::string_view{"released"}, RunOutcome::kReleased}};
 
-/// What a line says, with its place in the chain.
+/// Content of a line, with its place in the chain.
 struct LedgerRecord {
   std::variant<LedgerEntry, Reservation, RunEnd, LedgerStart> content;
   std::string utc_time;         ///< 2026-01-31T23:59:59Z
@@ -81,7 +81,7 @@ struct LedgerRecord {
   bool operator==(const LedgerRecord&) const = default;
 };
 
-/// Why it cannot be written, naming the field, and its value where it is a number; empty if it can.
+/// Reason why it cannot be written, naming the field, and its value where it is a number; empty if it can.
 std::string fault_of(const LedgerEntry& entry);
 std::string fault_of(const RunEnd& end);
 std::string fault_of(const LedgerStart& start);  // of a reservation: reservation.hpp

@@ -11,7 +11,7 @@
 namespace dpreduce {
 namespace {
 
-// What a text says first that cannot be: thrown as LedgerCorrupt, with the line's number.
+// First fault of a text: thrown as LedgerCorrupt, with the line's number.
 struct Impossible {
   std::string what;
 };

@@ -25,7 +25,7 @@ struct OpenRun {
   Reservation remains;  ///< what it may still charge
 };
 
-/// Where a ledger stands. A ledger whose head is another one's has that one's lines, all of them.
+/// Key, number of lines and last digest of a ledger. Ledgers with the same head have the same lines, all of them.
 struct LedgerHead {
   std::string public_key;  ///< 64 hex digits; empty where there is no line
   std::uint64_t lines = 0;
@@ -46,27 +46,27 @@ class LedgerState {
   /// The state after a whole text. Throws LedgerCorrupt naming source, line and fault.
   static LedgerState of(std::string_view text, const std::string& source);
 
-  /// Who says that a line is signed by its ledger's key.
+  /// Basis for accepting a line as signed by its ledger's key.
   enum class Signatures {
     kToVerify,  ///< its signature, which is verified
     kOwn        ///< the caller, who has just signed it with that key, and holds the file's lock
   };
 
-  /// Adds the lines of `text` behind those that are in. Cost: one Ed25519 verification a new line that is to be
+  /// Adds the lines of `text` after those already added. Cost: one Ed25519 verification per new line that is to be
   /// verified. Precondition: text begins with what was given before. Throws as `of`; the state is then of no use.
   void extend(std::string_view text, const std::string& source, Signatures signatures = Signatures::kToVerify);
 
-  /// Oldest first.
+  /// Charges, oldest first.
   const std::vector<LedgerCharge>& charges() const { return charges_; }
-  /// The charge of that release; nullptr where there is none.
+  /// Charge of that release; nullptr if there is none.
   const LedgerCharge* charge(const std::string& release_id) const;
-  /// By run id.
+  /// Open runs by run id.
   const std::map<std::string, OpenRun>& open_runs() const { return open_; }
-  /// nullptr where it has none that is open.
+  /// Open reservation of that run; nullptr if it has none.
   const OpenRun* open_run(const std::string& run_id) const;
-  /// How the run ended last; nothing for one that is open, or that the ledger does not know.
+  /// Last end of the run; nullopt for one that is open, or that the ledger does not know.
   std::optional<RunOutcome> outcome(const std::string& run_id) const;
-  /// Whether the line says that a run is given up which was stopped before, and might have been resumed.
+  /// Returns whether the line gives up a run that was stopped before, and might have been resumed.
   bool may_be_released(const RunEnd& end) const;
   LedgerHead head() const;
   /// SHA-256 of each line in turn.

@@ -5,7 +5,7 @@
 
 namespace dpreduce {
 
-/// What training rounds descend on; z_c are a row's scores, y its label as a one-hot vector.
+/// Loss that training rounds minimize; z_c are a row's scores, y its label as a one-hot vector.
 enum class Loss {
   kSoftmax,  ///< residual softmax(z) - y
   kSigmoid,  ///< residual 1 / (1 + exp(-z_c)) - y_c

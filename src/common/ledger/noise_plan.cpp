@@ -163,7 +163,7 @@ class SplitProblem {
 
   std::size_t profiles() const { return squared_.size(); }
 
-  // Whether c_b > 0 for every block.
+  // Returns whether c_b > 0 for every block.
   bool covers_all(const Vector& theta) const {
     for (std::size_t block = 0; block < weights_.size(); ++block) {
       if (!(mixed(theta, block) > 0)) return false;

@@ -116,7 +116,7 @@ struct PlannedRelease {
   const PlannedBlock& block(std::string_view block_name) const;
 };
 
-/// What ledgers and reports call one round: "gram" where a release is made once, "gradient/3" for the third of several.
+/// Name of one round in ledgers and reports: "gram" if a release is made once, "gradient/3" for the third of several.
 std::string label_of_round(const PlannedRelease& release, std::uint64_t round);
 
 /// A private selection, made once.

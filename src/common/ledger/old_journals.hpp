@@ -1,4 +1,4 @@
-// What earlier versions left beside a ledger to repeat noise: "<ledger>.<run id>.journal", with a secret.
+// Journals that earlier versions left beside a ledger to repeat noise: "<ledger>.<run id>.journal", with a secret.
 #pragma once
 
 #include <filesystem>

@@ -23,7 +23,7 @@ class ReleasedBlock {
   std::span<const std::int64_t> values() const { return content_->values; }
   double sigma() const { return sigma_; }
 
-  /// Of a Gram matrix the eigenvalues, once somebody has found them (gram_spectrum.hpp); none before. One thread at a
+  /// Eigenvalues of a Gram matrix, once they have been computed (gram_spectrum.hpp); empty before. One thread at a
   /// time.
   std::vector<double>& known_eigenvalues() const { return content_->known_eigenvalues; }
 

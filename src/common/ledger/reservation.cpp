@@ -67,7 +67,7 @@ std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   return {};
 }
 
-// What covers a charge of these terms: the release or the selection, or neither.
+// Release or selection that covers a charge of these terms; the end if none does.
 auto release_for(std::vector<ReservedRelease>& releases, const LedgerEntry& entry) {
   const std::string label = label_of(entry);
   return std::find_if(releases.begin(), releases.end(), [&](const ReservedRelease& release) {

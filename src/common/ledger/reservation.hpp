@@ -13,8 +13,8 @@
 
 namespace dpreduce {
 
-/// Who makes the noise of a release among silos, and for whom the charge holds. On the coordinator's ledger it says how
-/// many silos were left; on that of a silo it says which one, and nothing that a coordinator could claim.
+/// Source of the noise of a release among silos, and the parties for whom the charge holds. On the coordinator's ledger
+/// it says how many silos were left. On a silo's ledger it says which silo, and nothing that a coordinator could claim.
 struct LedgerSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t left = 0;       ///< when the line was written; 0 on a silo's ledger
@@ -30,7 +30,7 @@ struct LedgerSilos {
   bool operator==(const LedgerSilos&) const = default;
 };
 
-/// What a run's lines have in common.
+/// Terms that a run's lines have in common.
 struct RunTerms {
   std::string method;
   Adjacency adjacency = Adjacency::kAddRemove;

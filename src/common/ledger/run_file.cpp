@@ -100,7 +100,7 @@ std::string digest_of(std::span<const std::int64_t> integers) {
   return to_hex(sha256(std::as_bytes(integers)));
 }
 
-// Of the header, but for the field that holds it, and of the digests of its blocks.
+// Digest of the header, except of the field that holds it, and of the digests of its blocks.
 std::string digest_of_record(const json& header, const std::string& of_blocks) {
   return to_hex(sha256(json_text(header) + "\n" + of_blocks));
 }
@@ -132,9 +132,9 @@ class Reader {
 
   std::uint64_t place() const { return place_; }
 
-  // Without its newline; nothing where none is whole any more.
+  // Returns the next line without its newline; nullopt if none is whole any more.
   std::optional<std::string> line() {
-    // As long as the file was: a living run appends to it meanwhile.
+    // Reads no further than the file was long: a living run appends to it meanwhile.
     std::string bytes(std::min<std::uint64_t>(kLongestLine, size_ - place_), '\0');
     bytes.resize(read_at(file_, path_, place_, std::as_writable_bytes(std::span(bytes))));
     const std::size_t end = bytes.find('\n');
@@ -265,7 +265,7 @@ std::optional<RunFile> RunFile::open(const fs::path& path) {
   return opened;
 }
 
-// Whether this process has it now: then its content is what it was when the lock was given.
+// Returns whether this process holds it now: then `content_` is its content when the lock was given.
 bool RunFile::try_lock() {
   while (::flock(file_->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
@@ -342,7 +342,7 @@ void RunFile::remove_ended(const fs::path& ledger, const LedgerState& state) {
     try {
       std::optional<RunFile> file = open(path);
       if (!file || is_resumable(file->content_, state) || !file->try_lock()) continue;
-      // Where the ledger has no line of it, it may be of a newer copy of the ledger, or of another one.
+      // A file of which the ledger has no line may belong to a newer copy of the ledger, or to another one.
       const bool has_line = std::ranges::any_of(file->content_.run_ids, [&](const std::string& run) {
         return state.outcome(run) || state.open_run(run) != nullptr;
       });

@@ -1,4 +1,5 @@
-// What a run has released so far, on disk: "<ledger>.<run id>.releases", its owner's alone (0600), only appended to.
+// Releases that a run has made so far, on disk: "<ledger>.<run id>.releases", its owner's alone (0600), only appended
+// to.
 //
 //     dpreduce releases 1
 //     config <digest>     of the public configuration
@@ -38,7 +39,7 @@ namespace dpreduce {
 
 /// Public integers by name.
 using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
-/// The same, which somebody else holds.
+/// Views of public integers by name, which somebody else holds.
 using NamedViews = std::vector<std::pair<std::string, std::span<const std::int64_t>>>;
 
 /// How long to wait for a file that a process has.
@@ -47,7 +48,7 @@ enum class LockedRunFile {
   kRefuse  ///< not at all
 };
 
-/// Whether a run's releases are kept for one that goes on with it.
+/// Choice whether a run's releases are kept for one that goes on with it.
 enum class SavesReleases { kNo, kYes };
 
 /// On the coordinator. Movable; all errors about the file are BadInput and name it.
@@ -56,23 +57,24 @@ class RunFile {
   /// A run with a new id and no file: its releases are not kept.
   RunFile();
 
-  /// A new one beside that ledger, on the disk and locked, of a run with a new id. Without releases to save it only
-  /// shows that the run is alive. Precondition: config is hexadecimal. Throws EntropyFailure; where it cannot be made.
+  /// Makes a new one beside that ledger, on the disk and locked, of a run with a new id. Without releases to save it
+  /// only shows that the run is alive. Precondition: config is hexadecimal. Throws EntropyFailure; where it cannot be
+  /// made.
   static RunFile make(const std::filesystem::path& ledger, const std::string& config, SavesReleases saves);
 
   /// The newest file beside that ledger of a dead run with this configuration, which has lines on the ledger and has
-  /// neither finished nor been given up; locked, for a run with a new id. Nothing where there is none. Where all that
-  /// fit are locked, waits some seconds for one. Throws where they stay locked, or end meanwhile; where a file beside
-  /// the ledger is not private or is damaged.
+  /// neither finished nor been given up; locked, for a run with a new id. Nullopt if there is none. If all that fit are
+  /// locked, waits some seconds for one. Throws where they stay locked, or end meanwhile; where a file beside the
+  /// ledger is not private or is damaged.
   static std::optional<RunFile> take_over(const std::filesystem::path& ledger, const std::string& config,
                                           const LedgerState& state);
 
-  /// The file beside that ledger in which that run is, locked; nothing where there is none. Throws where a living run
+  /// The file beside that ledger that contains that run, locked; nullopt if there is none. Throws where a living run
   /// has it; as take_over.
   static std::optional<RunFile> of_run(const std::filesystem::path& ledger, const std::string& run_id);
 
-  /// Removes the files beside that ledger whose runs have finished, were given up or have no line. Those of living
-  /// runs, and such as cannot be used, stay as they are.
+  /// Removes the files beside that ledger whose runs have finished, were given up or have neither a line nor records.
+  /// Files of living runs, and files that cannot be used, stay as they are.
   static void remove_ended(const std::filesystem::path& ledger, const LedgerState& state);
 
   /// A dead run that could be gone on with.
@@ -81,10 +83,10 @@ class RunFile {
     std::string config;
     std::size_t releases;  ///< that are saved
   };
-  /// All of them beside that ledger, the newest first. Files that cannot be used are left out.
+  /// All dead runs beside that ledger, the newest first. Files that cannot be used are left out.
   static std::vector<DeadRun> dead_runs(const std::filesystem::path& ledger, const LedgerState& state);
 
-  /// Whether it was made, not taken over.
+  /// Returns whether the file was made, not taken over.
   bool is_new() const { return is_new_; }
   bool saves() const { return saves_ == SavesReleases::kYes; }
 
@@ -98,7 +100,7 @@ class RunFile {
   /// The newest run that the file on the disk names.
   const std::string& announced_run_id() const { return *(content_.run_ids.end() - (is_announced_ ? 1 : 2)); }
 
-  /// What a record says of itself.
+  /// Header of a record.
   struct Record {
     std::string run_id;       ///< that charged it
     std::string label;        ///< of the round or the selection; of a decision its name
