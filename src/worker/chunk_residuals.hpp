@@ -36,7 +36,7 @@ class ChunkPriors {
   std::vector<double> priors_;  // n x K
 };
 
-/// Where the time of rounds goes, in seconds of all threads together.
+/// Time of rounds by part, in seconds of all threads together.
 struct RoundSeconds {
   double scores = 0.0;
   double residuals = 0.0;
@@ -46,10 +46,10 @@ struct RoundSeconds {
   RoundSeconds& operator+=(const RoundSeconds& other);
 };
 
-/// Up to so many classes rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
+/// Up to this many classes, rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
 inline constexpr std::size_t kFewClasses = 64;
 
-/// B, where the request's units are clipped.
+/// B, if the request's units are clipped; else nullopt.
 std::optional<std::uint64_t> clip_of(const ReleaseRequest& request);
 
 class ChunkResiduals {

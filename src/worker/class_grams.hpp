@@ -29,8 +29,8 @@
 
 namespace dpreduce {
 
-/// Where units are clipped, the first pass goes through whole units and keeps for every row the weight that it has
-/// in the A_j, 4 bytes a row: one for all classes of a unit.
+/// Gram matrices of classes, one after the other. If units are clipped, the first pass goes through whole units. It
+/// keeps for every row the weight that it has in the A_j, 4 bytes a row: one for all classes of a unit.
 class ClassGrams {
  public:
   /// Makes the first pass. `order` lists the classes whose matrices are wanted, each once, in that order; all
@@ -39,15 +39,15 @@ class ClassGrams {
   ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,
              std::vector<std::size_t> order);
 
-  /// The digests of the rows of each class, K.
+  /// Digests of the rows of each class, K.
   std::span<const RowDigest> class_digests() const { return digests_; }
 
-  /// The release's blocks beside class_grams: gram, where it has one, and class_sums. Once.
+  /// Blocks of the release beside class_grams: gram, where it has one, and class_sums. To be called once.
   Statistic take_sums() { return std::move(sums_); }
 
   /// triangle <- the upper triangle of A_j for the next class of the order. Cost: n_j d (d + 1) / 2 multiply-adds, and
-  /// a pass over the files wherever the rows in memory are used up. Throws as for_each_lattice_chunk; BadInput where
-  /// the rows are not those of the first pass. Preconditions (asserted): classes are left; d (d + 1) / 2 elements.
+  /// a pass over the files wherever the rows in memory are used up. Throws as for_each_lattice_chunk; BadInput if the
+  /// rows are not those of the first pass. Preconditions (asserted): classes are left; d (d + 1) / 2 elements.
   void next(std::span<std::int64_t> triangle);
 
  private:

@@ -26,12 +26,12 @@ WideSquare squared_of_rows(std::uint64_t rows, std::uint64_t squared_row) {
   return WideSquare{rows} * rows * squared_row;
 }
 
-// B p, in rows, p = count / of: what a unit's rows here may add together.
+// B p, in rows, p = count / of: the most that a unit's rows here may add together.
 class UnitShare {
  public:
   UnitShare(std::uint64_t rows_per_unit, UnitPart part) : rows_(rows_per_unit * part.count), of_(part.of) {}
 
-  // Whether it is at least length / unit.
+  // Returns whether B p >= length / unit.
   bool holds(std::uint64_t length, std::uint64_t unit = 1) const {
     return WideSquare{length} * of_ <= WideSquare{rows_} * unit;
   }

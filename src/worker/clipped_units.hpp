@@ -26,24 +26,23 @@
 
 namespace dpreduce {
 
-/// What a unit's rows are summed to.
+/// Sums that a unit's rows are added to.
 enum class UnitSum { kClassSums, kGram, kClassGrams };
 
-/// The weight of every row of the chunk, that of its unit for this sum. `scaled`, n x d where it is wanted, gets the
-/// rows that are not whole, scaled. The same for any number of threads. Preconditions (asserted): has_units(); the
-/// rows of a unit follow one another, and are all in the chunk (not checked); rows_per_unit >= 1; `scaled` is empty
-/// or of that size. Memory: a unit's rows once more, a thread, without `scaled`; d^2 words where a unit has more
-/// than d rows.
+/// Weight of every row of the chunk: that of its unit for this sum. `scaled`, n x d where it is wanted, gets the rows
+/// that are not whole, scaled. The same for any number of threads. Preconditions (asserted): has_units(); the rows of a
+/// unit follow one another, and are all in the chunk (not checked); rows_per_unit >= 1; `scaled` is empty or of that
+/// size. Memory: a unit's rows once more, per thread, without `scaled`; d^2 words if a unit has more than d rows.
 std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, UnitSum sum, std::uint64_t rows_per_unit,
                                        unsigned threads, std::span<std::int16_t> scaled = {});
 
-/// Products are not remembered of units with more rows.
+/// Most rows of a unit whose products are remembered.
 inline constexpr std::size_t kMostRemembered = 64;
-/// What is remembered of a row at most, and where it is.
+/// Most bytes remembered of a row: its products, and where they are.
 inline constexpr std::size_t kBytesRememberedOfRow = 4 * (kMostRemembered + 1) / 2 + sizeof(std::size_t);
 
-/// Remembers inner products of units' rows in the chunk, of units that have not very many: 4 bytes each. For rows
-/// that are gone through many times. Preconditions: as of clipped_weights.
+/// Remembers inner products of units' rows in the chunk, 4 bytes each, of units with at most kMostRemembered rows. For
+/// rows that are gone through many times. Preconditions: as of clipped_weights.
 void remember_products(LatticeRows& chunk, unsigned threads);
 
 /// Scales the residuals of one unit's rows [first, first + n) of the chunk, n x `classes` lattice residuals.

@@ -17,7 +17,7 @@ inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
 /// Rows of a chunk: at most 4096, and as many as fit into kPredictionMemory with their features (as read, decoded and
 /// mended), label slots and K scores; at least 1.
 std::size_t rows_predicted_at_once(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row);
-/// What one of them takes.
+/// Bytes that one such row uses.
 std::size_t bytes_of_predicted_row(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row);
 
 /// Called with each chunk of rows and its features, c x d, which are finite.
@@ -29,8 +29,8 @@ using OnFeatureChunk = std::function<void(const RowChunk&, std::span<const float
 void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_rows, const OnFeatureChunk& visit,
                             const OnChunk& on_chunk);
 
-/// Whether a row of the chunk has `most` classes or fewer. One of more stops the pass under BadRows::kFail (throws
-/// BadInput) where such labels are not taken, and else is to count nowhere.
+/// Returns whether a row of the chunk has at most `most` classes. A row with more stops the pass under BadRows::kFail
+/// (throws BadInput) if such labels are not taken; else it is to count nowhere.
 bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
                      const WorkerRows& rows);
 

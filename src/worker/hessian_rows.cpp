@@ -30,7 +30,8 @@ std::uint64_t squared_length(std::span<const std::int16_t> q, double factor) {
   return static_cast<std::uint64_t>(sum);
 }
 
-// Whether sum_c |round(f_c q)|^4 <= bound. Each term is below 2^60, the bound below 2^62: no sum wraps before it stops.
+// Returns whether sum_c |round(f_c q)|^4 <= bound. Each term is below 2^60, the bound below 2^62: no sum wraps before
+// it stops.
 bool is_within(std::span<const std::int16_t> q, std::span<const double> f, std::uint64_t bound) {
   std::uint64_t sum = 0;
   for (const double factor : f) {

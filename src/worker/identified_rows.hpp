@@ -34,9 +34,9 @@ struct CountedPersons {
   std::vector<std::uint64_t> first_rows{};  ///< places among the rows of all ranks; where coins are needed
   std::vector<std::uint32_t> owners{};      ///< ranks that have most rows; once rows are summed over ranks
 
-  /// Where a person stands, or would.
+  /// Position of a person, or the one where the person would be inserted.
   std::size_t place_of(const PersonHash& person) const;
-  /// The rows of a person who is there; else nothing.
+  /// Number of rows of a person who is listed; else nullopt.
   std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
 };
 
@@ -50,19 +50,19 @@ struct IdentifiedRows {
 
   /// Numbers persons in the order of their first rows here.
   RowUnits numbered() const;
-  /// The same for persons who are clipped here. Whoever counts for more rows than are here has the part here / m, m =
-  /// persons.rows. Whoever has more than `most_together` rows (row_units.hpp) is numbered row by row, each with the
-  /// part 1 / m. These rows are counted on all ranks where ranks have summed them, else here. Throws BadInput where
-  /// there are more than 2^32 - 1 numbers.
+  /// Numbers persons who are clipped here. A person who counts for more rows than are here has the part here / m, m =
+  /// persons.rows. A person with more than `most_together` rows (row_units.hpp) is numbered row by row, each with the
+  /// part 1 / m. These rows are counted on all ranks if ranks have summed them, else here. Throws BadInput if there are
+  /// more than 2^32 - 1 numbers.
   RowUnits numbered_to_clip(std::uint64_t most_together) const;
 
  private:
   RowUnits numbered_where(const std::vector<char>& is_by_row) const;
 };
 
-/// What identifying takes of memory at most, a row: where each has a person of its own, by a text of at most 15 bytes.
+/// Most bytes of memory that identifying uses per row: if each has a person of its own, by a text of at most 15 bytes.
 inline constexpr std::size_t kMostBytesToIdentify = 160;
-/// What weights take of a row, and what its person takes beside where persons are clipped, at most.
+/// Most bytes that a row's weight uses, and that its person uses in addition if persons are clipped.
 inline constexpr std::size_t kBytesOfRowWeight = 4;
 inline constexpr std::size_t kBytesOfRowPerson = 36;
 

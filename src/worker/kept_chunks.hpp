@@ -17,24 +17,25 @@ using KeptChunks = std::vector<LatticeRows>;
 /// weight takes 4 more. By unit: 8 more for weight and unit, and what is remembered of it (clipped_units.hpp).
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_unit);
 
-/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Throws as rows_of_chunk.
+/// Most rows that keep_lattice_chunks keeps: as many as fit beside one chunk in the making. Throws as rows_of_chunk.
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
                              std::size_t labels_per_row, bool by_unit);
 
-/// What rows are kept for.
+/// Purpose for which rows are kept.
 enum class KeptFor {
   kRounds,      ///< many passes: their energies are measured, and products of a unit's rows remembered
   kProjection,  ///< one pass, and then project_kept_chunks to as many features and an intercept
 };
 
-/// The rows that for_each_lattice_chunk shows, in chunks; nothing where they do not fit into plan.memory_bytes beside
-/// one more in the making. Where rows are gone through by unit, what is remembered is products of a unit's rows
-/// (clipped_units.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
+/// Rows that for_each_lattice_chunk shows, in chunks; nullopt if they do not fit into plan.memory_bytes beside one more
+/// in the making. If rows are gone through by unit, products of a unit's rows are remembered (clipped_units.hpp). Cost:
+/// bytes_per_kept_row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               KeptFor use, const OnChunk& on_chunk);
 
-/// What keep_lattice_chunks would keep of `rows` for rounds, without reading them. `kept` holds the same rows as they
-/// are before the transform's projection (is_projection_of). A chunk is given back as soon as it has been projected.
+/// Chunks that keep_lattice_chunks would keep of `rows` for rounds, made without reading them. `kept` holds the same
+/// rows as they are before the transform's projection (is_projection_of). A chunk is given back as soon as it has been
+/// projected.
 KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const OnChunk& on_chunk);
 

@@ -101,7 +101,7 @@ class GatheredRows {
 
   std::size_t slot_of(std::uint64_t place) const { return (place - rows_.range().first) * slots_; }
 
-  // As many rows at once as follow one another.
+  // Reads consecutive rows together, as many at once as follow one another.
   void read_features() {
     read_.resize(places_.size() * dim_);
     for (std::size_t first = 0, end = 1; first < places_.size(); first = end, ++end) {

@@ -46,19 +46,18 @@ std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::si
 /// UsageError where not one does.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 
-/// Throws UsageError where as many rows as are clipped together (row_units.hpp) do not fit into plan.memory_bytes,
-/// whatever rows there are. Where they fit, so does every unit of a pass that goes by unit.
+/// Throws UsageError if as many rows as are clipped together (row_units.hpp) do not fit into plan.memory_bytes,
+/// whatever rows there are. If they fit, so does every unit of a pass that goes by unit.
 void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan& plan);
 
-/// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by unit, with chunks of
-/// whole units, and with more rows than rows_of_chunk where one unit has more. The chunk's rows are `transform`ed
-/// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). By
-/// unit features are taken from where they lie, and labels of all rows are read ahead: 4 k bytes a row beside
-/// plan.memory_bytes. With
-/// several threads, and but by unit, the next chunk is prepared while one is visited, on the caller's thread still:
+/// Calls `visit` with each chunk of the worker's rows, in order. If they are gone through by unit, chunks are of whole
+/// units, and have more rows than rows_of_chunk where one unit has more. The chunk's rows are `transform`ed and rounded
+/// to the lattice of (C, d); labels are k slots a row (one, of class 0, if the rows have none). By unit, features are
+/// read from where they lie, and labels of all rows are read ahead: 4 k bytes a row beside plan.memory_bytes. With
+/// several threads, and not by unit, the next chunk is prepared while one is visited, on the caller's thread still:
 /// `visit` leaves `rows` alone. Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a
-/// row has a NaN, an infinity or more than k classes, naming file and row; UsageError where memory_bytes hold not one
-/// row, or not one unit's.
+/// row has a NaN, an infinity or more than k classes, naming file and row; UsageError if memory_bytes hold not one row,
+/// or not one unit's.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
@@ -67,16 +66,16 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
 void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                          const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk);
 
-/// Which rows a pass is about, by their classes. Asked once for each row, in order.
+/// Selects the rows of a pass by their classes. Called once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
-/// The rows that have a class which `wants` takes.
+/// Selects the rows that have a class which `wants` takes.
 RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 
-/// The same for the rows that `wants` takes, and for these only: other rows are neither transformed nor, where a file
-/// holds native float32, read, and whether they are finite is not known. Chunks are filled up with wanted rows. With
-/// `weights`, those of the rows of range(), rows have these instead of their own. Precondition (asserted): rows have
-/// labels. Memory of one row: 4 d_in more.
+/// Calls `visit` likewise with the rows that `wants` takes, and with these only. Other rows are not transformed and,
+/// where a file holds native float32, not read; whether they are finite is not known. Chunks are filled up with wanted
+/// rows. With `weights`, those of the rows of range(), rows have these instead of their own. Precondition (asserted):
+/// rows have labels. Memory of one row: 4 d_in more.
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});

@@ -285,7 +285,7 @@ void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& ne
 
 namespace {
 
-// What rows have beside features and labels, one entry a row.
+// Array that rows have beside features and labels, one entry a row.
 struct BesideRows {
   std::string option;
   const char* entries;

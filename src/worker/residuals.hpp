@@ -44,8 +44,8 @@ double lattice_residual(std::span<const std::int64_t> products, std::span<const 
                         std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
                         std::span<std::int16_t> rho, std::span<const double> prior = {}, double residual_norm = 1.0);
 
-/// The same of a row with targets, with Loss::kSquare: r = z - y'. `targets` is y'. Preconditions: all spans have K
-/// entries.
+/// Residual likewise of a row with targets, with Loss::kSquare: r = z - y'. `targets` is y'. Preconditions: all spans
+/// have K entries.
 double lattice_residual_of_targets(std::span<const std::int64_t> products, std::span<const double> factors,
                                    std::span<const double> targets, std::span<double> scratch,
                                    std::span<std::int16_t> rho, double residual_norm);
@@ -57,7 +57,7 @@ double lattice_residual_of_targets(std::span<const std::int64_t> products, std::
 
 inline constexpr std::size_t kMostClassesAcross = 64;
 
-/// What residuals of several rows have in common.
+/// Terms that residuals of several rows have in common.
 struct ResidualTerms {
   std::span<const double> factors;  ///< K
   Loss loss = Loss::kSoftmax;

@@ -51,15 +51,15 @@ struct ClassBalls {
   std::vector<double> radii;    ///< K, above 0
 };
 
-/// Models that rows are scored by, and what is asked of their scores; of positives alone the curve, in [0, 1], from
-/// each bin of their scores. All outlive the point.
+/// Models that rows are scored by, and the terms of what is counted of their scores. If positives alone are counted,
+/// also the curve, in [0, 1], of each bin of their scores. All outlive the point.
 struct ModelsPoint {
   std::span<const Classifier> models;
   const EvaluationTerms& terms;
   std::span<const double> curve{};
 };
 
-/// The point of a statistic; std::monostate where that is of the rows alone.
+/// Point of a statistic; std::monostate if that is of the rows alone.
 using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls, ModelsPoint>;
 
 struct StatisticInputs {
@@ -73,8 +73,8 @@ struct StatisticInputs {
   bool are_checked = false;             ///< a pass over all of these rows has found none that BadRows::kFail refuses
 };
 
-/// The weights that a gradient of these rows is taken at. Preconditions (asserted): the point is one; its weights are
-/// for rows of that many entries.
+/// Weights that a gradient of these rows is taken at. Preconditions (asserted): the point is one; its weights are for
+/// rows of that many entries.
 const GradientPoint& gradient_point(const StatisticInputs& inputs);
 
 /// Rows of a sample that are gathered before they are summed.
@@ -89,10 +89,10 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
 
 // A statistic that may be released: what is declared of it, how a worker computes it, what it costs.
 //
-// What it costs is told in public numbers: the run's cost is made of it (fit/run_cost.hpp). The blocks of every
-// statistic are summed up over ranks; what is said here comes on top.
+// Costs are in public numbers: the run's cost is made of them (fit/run_cost.hpp). The blocks of every statistic are
+// summed up over ranks; the costs declared here come on top.
 
-/// What a method may make of a release that later rows are prepared with.
+/// Change that a method may make of a release, for preparing later rows.
 enum class RowChange {
   kNone,
   kCenter,      ///< their mean, d words to each rank; of rows before any projection
@@ -117,11 +117,10 @@ inline double elements_of(const BlockRequest& block) {
   return static_cast<double>(block.elements);
 }
 
-/// What declarations depend on; all public. Declarations are of one row; of a unit, which moves a block B times as far
-/// as a row at most, `rows_per_unit` of the request says so (fit/resolved_fit.cpp sets it, for all requests alike).
-/// Every declaration has these preconditions (asserted) on what it reads, and
-/// those that it states: classes >= 2; 1 <= most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and
-/// below 1 where it is a part of a release.
+/// Terms that declarations depend on; all public. Declarations are of one row. A unit moves a block at most B times as
+/// far as a row; `rows_per_unit` of the request says so (fit/resolved_fit.cpp sets it, for all requests alike). Every
+/// declaration has these preconditions (asserted) on what it reads, and those that it states: classes >= 2; 1 <=
+/// most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and below 1 where it is a part of a release.
 struct ReleaseTerms {
   std::size_t classes = 0;      ///< K
   std::size_t most_labels = 1;  ///< k: classes of a row
@@ -137,11 +136,12 @@ struct ReleaseTerms {
   bool has_units = false;        ///< rows have weights (row_units.hpp)
   bool clips_units = false;      ///< units may have several rows, and are clipped where they can be
 
-  /// The fraction bits of blocks that count rows: counts of weighed rows are in units of weights.
+  /// Fraction bits of blocks that count rows: counts of weighed rows are in units of weights.
   unsigned count_bits() const { return has_units ? kWeightBits : 0; }
 };
 
-/// What a statistic is taken at. Of weights and balls it is released round by round, at one point after the other.
+/// Kind of point that a statistic is taken at. At weights and balls it is released round by round, at one point after
+/// the other.
 enum class TakenAt {
   kRows,     ///< std::monostate
   kWeights,  ///< GradientPoint
@@ -149,7 +149,7 @@ enum class TakenAt {
   kModels    ///< ModelsPoint
 };
 
-/// How a unit of several rows is held to what B rows may move a statistic.
+/// Method that holds a unit of several rows to the most that B rows may move a statistic.
 enum class UnitForm {
   kClipped,  ///< its sums are clipped (clipped_units.hpp)
   kWeighed   ///< each of its rows weighs less (weighted_rows.hpp)
@@ -157,16 +157,16 @@ enum class UnitForm {
 
 /// Members are references, so that an entry without one of them does not compile.
 struct StatisticEntry {
-  /// The name of the release.
+  /// Name of the release.
   std::string_view name;
   TakenAt taken_at;
-  /// The declaration: every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all
-  /// releases. Precondition (asserted): share > 0.
+  /// Declares every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all releases.
+  /// Precondition (asserted): share > 0.
   ReleaseRequest (&declare)(const ReleaseTerms& terms, double share);
-  /// The blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted where
-  /// that is a point. Throws as for_each_lattice_chunk.
+  /// Computes the blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted
+  /// where that is a point. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
-  /// What a round of `request` costs.
+  /// Cost of a round of `request`.
   StatisticCost (&cost)(const ReleaseRequest& request);
   UnitForm unit_form;
 
@@ -177,7 +177,7 @@ struct StatisticEntry {
   bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };
 
-// How far one row moves a sum of rows: what the declarations of statistics share.
+// Bounds on how far one row moves a sum of rows: what the declarations of statistics share.
 //
 // Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and a set Y of at most k of the K classes (most_labels; 1
 // where every row has one class); d features (an intercept is one of them).

@@ -159,7 +159,7 @@ void SquaredGradient::assign(const UnitRows& rows, std::span<const std::int32_t>
     products_ = made_;
   }
   if (classes_ > kClassesByRows) return;
-  // What <r_i, r_j> is multiplied by: less than 2^31.
+  // Factors of <r_i, r_j>: less than 2^31.
   factors_.assign(rows.count * stride_, 0);
   for (std::size_t i = 0, entry = 0; i < rows.count; ++i) {
     for (std::size_t j = 0; j <= i; ++j, ++entry) factors_[i * stride_ + j] = products_[entry] * (i == j ? 1 : 2);

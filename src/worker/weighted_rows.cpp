@@ -72,7 +72,7 @@ void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower po
     if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
     return;
   }
-  // What is written over may be needed once more: `out` may be `q`.
+  // Copies a row that is written over but needed once more: `out` may be `q`.
   thread_local std::vector<std::int16_t> copy;
   if (q.data() == out.data()) {
     copy.assign(q.begin(), q.end());

@@ -28,7 +28,7 @@
 
 namespace dpreduce {
 
-/// By which power of s a row is scaled.
+/// Power of s by which a row is scaled.
 enum class WeightPower {
   kHalf,  ///< sqrt(s): for q q^T
   kWhole  ///< s: for q, and for one factor of a product
@@ -51,11 +51,11 @@ constexpr std::int64_t weighed(std::int64_t value, RowWeight weight) {
   return (value * static_cast<std::int64_t>(weight)) >> kWeightBits;
 }
 
-/// What a row adds to a count of a block with `fraction_bits`: 1, or its weight in units of 1 / J. Precondition
+/// Amount that a row adds to a count of a block with `fraction_bits`: 1, or its weight in units of 1 / J. Precondition
 /// (asserted): rows with weights are counted in these units, others in units of 1.
 std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fraction_bits);
 
-/// counts_c += what the rows of class c count for, of every class.
+/// counts_c += the amounts that the rows of class c add, for every class.
 void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::span<std::int64_t> counts);
 
 /// The rows of a chunk as they are summed: weighed, or each unit's clipped; the chunk's own where all of them are

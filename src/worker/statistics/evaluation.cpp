@@ -26,7 +26,8 @@ std::int64_t loss_units(double loss, double most) {
   return static_cast<std::int64_t>(std::floor(static_cast<double>(kLossUnits) * part));
 }
 
-// Of equal scores that of the smaller class is the larger one, as in predictions.
+// Returns whether the label is among the largest scores. Among equal scores the smaller class goes first, as in
+// predictions.
 bool is_among_largest(const ScoredRow& row, std::size_t top_k) {
   if (row.label < 0) return false;
   const auto y = static_cast<std::size_t>(row.label);
@@ -133,7 +134,7 @@ void add_classes(const EvaluationTerms& terms, MetricBlocks& blocks) {
   }
 }
 
-// Where the largest probability is no number 0: such rows' gaps are of one sign.
+// Largest probability of a row; a NaN counts as 0, so that such rows' gaps are of one sign.
 double largest_probability(Row row) {
   return std::max(0.0, row.probabilities[static_cast<std::size_t>(row.predicted)]);
 }

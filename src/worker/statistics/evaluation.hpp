@@ -1,5 +1,5 @@
 // Releases "evaluation" and "positives": what test rows say of a model, in counts of right and wrong answers and sums
-// of bounded losses. What is told of them: evaluate/private_figures.hpp.
+// of bounded losses. Metrics reported of them: evaluate/private_figures.hpp.
 //
 //     block              elements    what a row of class y, whose largest score is of class p, adds
 //     totals             2           1 to right, or to wrong                          (accuracy; rows of losses)
@@ -11,12 +11,13 @@
 //     top_k              2           1 to right where y is among the k largest scores, else to wrong
 //     calibration        2 B         1 to right or wrong of the bin of the largest probability; B = 15
 //     calibration_gaps   B           floor(2^15 (1 - q)), or of a wrong row -floor(2^15 q), to that bin; q is the
-//     probability scores (ROC)       2 B         1 to positive or negative of the bin of its score (score_bin)
+//                                    probability
+//     scores (ROC)       2 B         1 to positive or negative of the bin of its score (score_bin)
 //     negatives (AUC)    B           of negatives alone: 1 to the bin of its score; where there are no scores
 //     log_loss, brier    1           floor(2^15 min(loss, L) / L); L = log(10 K), 2
 //
-// Of label sets, of which a row has at most k classes Y, and at most m predicted ones P, those of the largest scores
-// from the threshold on:
+// Blocks of label sets: a row has at most k classes Y, and at most m predicted ones P, those of the largest scores from
+// the threshold on:
 //
 //     sets               2           |Y n P| and the number of other classes of Y u P: micro F1 = 2 r / (2 r + w)
 //     sets_by_class      2 K         each class of Y u P: 1 to right where it is in both, else to wrong
@@ -24,7 +25,8 @@
 // A row moves them, squared, by (k + m)^2 and min(k + m, K); exchanged by min(k, m)^2 + (k + m)^2, and twice as many
 // cells.
 //
-// Of numbers, c and h the model's centers and scales, y' and e = (y - f) / h clipped to length 1 as vectors, U = 2^15:
+// Blocks of numbers, c and h the model's centers and scales, y' and e = (y - f) / h clipped to length 1 as vectors,
+// U = 2^15:
 //
 //     rows               1           1
 //     targets, cubes     m each      U y'_t, U y'_t^3, toward zero
@@ -46,7 +48,7 @@
 //
 // A row's terms are a function of that row and the model alone.
 //
-// Of persons with several rows, a row counts for its weight, and so does its loss (weighted_rows.hpp).
+// Rows of persons with several rows count for their weights, and so do their losses (weighted_rows.hpp).
 //
 // Sensitivity, squared: a row moves one cell of each count by 1, and a loss by 2^15 at most: {1, ..., 2^30}.
 // Replace-one {2, ..., 2^30}: two cells, and a loss between two values in [0, 2^15]. Calibration gaps are losses of two
