@@ -22,7 +22,7 @@
 namespace dpreduce {
 
 // `fit` as an audit runs it: the real path from rows to releases and model, with a secret and a ledger of its own for
-// every run. Its journal stays in memory: such a run is never resumed.
+// every run. Its releases are not kept: such a run is never resumed.
 
 /// All that a run makes public.
 struct Published {
@@ -98,7 +98,7 @@ class ExactStatistics {
   /// References outlive this object.
   ExactStatistics(const AuditedMethod& method, WorkerRows& rows) : method_(method), rows_(rows) {}
 
-  /// That of the release's kind, of these rows as they were prepared for it, at its point. Throws as
+  /// Exact statistic of the kind of `release`, of these rows as they were prepared for it, at its point. Throws as
   /// AuditedMethod::statistic.
   Statistic at(const WatchedRelease& release);
 
@@ -109,7 +109,7 @@ class ExactStatistics {
   std::optional<KeptChunks> kept_;
 };
 
-/// Whether a release of the plan counts rows.
+/// Returns whether a release of the plan counts rows.
 bool counts_rows(const FitPlan& plan);
 
 }  // namespace dpreduce

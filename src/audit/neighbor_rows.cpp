@@ -87,7 +87,7 @@ std::vector<float> along_diagonal(const NeighborTerms& terms, double length) {
                             static_cast<float>(length * terms.clip_norm / std::sqrt(static_cast<double>(terms.dim))));
 }
 
-// Of a row along the diagonal, where the number of features is even.
+// Row at right angles to a row along the diagonal, if the number of features is even.
 std::vector<float> at_right_angles_to(std::vector<float> row) {
   for (std::size_t a = 1; a < row.size(); a += 2) row[a] = -row[a];
   return row;
@@ -113,7 +113,7 @@ LabeledRows rows_taken_for(const NeighborTerms& terms) {
   return rows;
 }
 
-// What the canary of a pair is made of, where the unit is a person.
+// Rows of the canary of a pair, if the unit is a person.
 struct CanaryPerson {
   std::size_t rows = 0;
   bool is_hollow = false;  // all rows but one are zero

@@ -14,13 +14,13 @@
 
 namespace dpreduce {
 
-// The rows of one world of an audit, as a fit weighs them.
+// Rows of one world of an audit, as a fit weighs them.
 //
-// Where the unit is a person, rows are cut among several ranks (threads of this process), which find out together how
-// many rows each person has, as the ranks of a fit do. One rank then trains on all of them: sums are the same bytes on
-// any number of ranks, but a person that ranks weigh apart would count for more than one. That rank alone tosses a
-// person's coins (--batch) and clips them. With --silos-per-person these ranks are silos, each of
-// which counts its own rows, and to that one rank the rows of a person at two silos are those of two persons.
+// If the unit is a person, rows are cut among several ranks (threads of this process), which find out together how many
+// rows each person has, as the ranks of a fit do. One rank then trains on all of them. Sums are the same bytes on any
+// number of ranks, but a person that ranks weigh apart would count for more than one. That rank alone tosses a person's
+// coins (--batch) and clips them. With --silos-per-person these ranks are silos, each of which counts its own rows. To
+// that one rank the rows of a person at two silos are then those of two persons.
 
 /// Files of rows; identifiers where the unit is a person, else none.
 struct WorldRows {
@@ -29,11 +29,11 @@ struct WorldRows {
   std::vector<std::string> person{};
 };
 
-/// Over so many ranks rows of persons are cut.
+/// Number of ranks that rows of persons are cut among.
 inline constexpr int kRanksOfPersons = 3;
 
-/// The rows of `files`, all of them for one rank, with the weights that `options` ask for. Throws as WorkerRows::open,
-/// open_persons and weigh.
+/// Opens the rows of `files`, all of them for one rank, with the weights that `options` request. Throws as
+/// WorkerRows::open, open_persons and weigh.
 WorkerRows open_world(const FitOptions& options, const WorldRows& files);
 
 // Pairs of adjacent data sets on which a faulty mechanism would give itself away.
@@ -42,14 +42,13 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files);
 // that is only cut off at the lattice's bound has norm sqrt(d) C still.
 //
 //     alone      the canary's class is empty without it; n rows C u lie in another class, so that a model that learns
-//     by
-//                rounds takes the canary for one of them, with a residual of norm 1 and more; 2 n rows -C u lie in a
-//                third, so that centering by a released mean leaves the canary its full length, and more
+//                by rounds takes the canary for one of them, with a residual of norm 1 and more; 2 n rows -C u lie in
+//                a third, so that centering by a released mean leaves the canary its full length, and more
 //     opposed    n rows -C u lie in the canary's own class: a mean over n rows moves by 2 C / (n + 1)
 //     turned     (replace-one) the canary stands for its own opposite
 //     moved      (replace-one) the canary stands for a row at right angles to it, (1, -1, 1, ...), in another class
 //
-// Where the unit is a person, the canary is a whole person with several rows, and every other row is a person of their
+// If the unit is a person, the canary is a whole person with several rows, and every other row is a person of their
 // own. Rows are ordered so that each rank that takes an even share of them has some of the canary's. One pair more:
 //
 //     hollow     (add-remove) as opposed, but all rows of the canary except one are zero: they move counts, and no sum
@@ -57,10 +56,10 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files);
 // But for `alone`, where rows are centered by a released mean, rows C u and -C u by turns in a third class keep that
 // mean near 0, so that centering takes nothing from the canary.
 
-/// Of a canary, in clip norms: a clip that is skipped shows.
+/// Length of a canary, in clip norms: a clip that is skipped shows.
 inline constexpr double kCanaryLength = 1000.0;
 
-/// n x d features, row-major, with a label each, and whose each is, where the unit is a person.
+/// n x d features, row-major, each row with a label and, if the unit is a person, with its person.
 struct LabeledRows {
   std::size_t dim = 0;
   std::vector<float> x;

@@ -33,7 +33,7 @@ void require_counts(const CoinGuesses& seen, double error) {
   DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
 }
 
-// Whether the smallest tails pass 1; `inverse` is G.
+// Returns whether the smallest tails pass 1; `inverse` is G.
 template <typename Inverse>
 bool refutes(const CoinGuesses& seen, double error, Inverse inverse) {
   const auto m = static_cast<double>(seen.canaries);

@@ -10,7 +10,7 @@
 
 namespace dpreduce {
 
-// What one run with many canaries proves.
+// Bound that one run with many canaries proves.
 //
 // Legend: m canaries, each of which a fair coin t_i puts in or leaves out; N of r guesses g_i about them are right. The
 // mechanism is f-DP: P[o in E | t] <= F(P[o in E | t']) for t, t' that differ in one coin, F = 1 - f concave, rising.
@@ -45,26 +45,26 @@ struct CoinGuesses {
   std::size_t correct = 0;   ///< v <= r
 };
 
-/// Whether they refute mu-GDP.  Preconditions (asserted): v <= r <= m, m >= 1; mu >= 0; 0 < error < 1.
+/// Returns whether the guesses refute mu-GDP. Preconditions (asserted): v <= r <= m, m >= 1; mu >= 0; 0 < error < 1.
 /// Cost: at most v values of Phi and of its inverse.
 bool refutes_mu(const CoinGuesses& seen, double mu, double error);
 
-/// Whether they refute (epsilon, delta)-DP.  Preconditions (asserted): as above; epsilon >= 0; 0 <= delta < 1.
+/// Returns whether they refute (epsilon, delta)-DP. Preconditions (asserted): as above; epsilon >= 0; 0 <= delta < 1.
 bool refutes_epsilon(const CoinGuesses& seen, double epsilon, double delta, double error);
 
-/// The largest mu that they refute, rounded down by at most 1e-6; 0 where there is none: exceeds the true one with
+/// Largest mu that the guesses refute, rounded down by at most 1e-6; 0 if there is none. Exceeds the true one with
 /// probability at most `error`. Preconditions (asserted): as above.
 double one_run_mu(const CoinGuesses& seen, double error);
 
-/// The same of epsilon at delta, whatever the mechanism.
+/// Largest epsilon that they refute at delta, likewise, whatever the mechanism.
 double one_run_epsilon(const CoinGuesses& seen, double delta, double error);
 
-/// The number of guesses that promises the largest one_run_mu where a canary's score is N(0, 1) left out and N(mu, 1)
-/// put in. Depends on public numbers only, and so may be chosen with the guarantee intact.
-/// Preconditions (asserted): canaries >= 2; mu > 0; 0 < error < 1.
+/// Number of guesses that promises the largest one_run_mu if a canary's score is N(0, 1) left out and N(mu, 1) put in.
+/// Depends on public numbers only, and so may be chosen with the guarantee intact. Preconditions (asserted): canaries
+/// >= 2; mu > 0; 0 < error < 1.
 std::size_t best_guess_count(std::size_t canaries, double mu, double error);
 
-// The audit by one run: many canaries at once in one training set.
+// Audit by one run: many canaries at once in one training set.
 //
 // Legend: canary i has class c_i and two forms, in and out: a row of norm C or no row (add-remove), a row and its
 // opposite (replace-one), as a fair coin t_i = +-1 says. a_i and b_i are its lattice rows in and out, S-normed, V the
@@ -73,8 +73,8 @@ std::size_t best_guess_count(std::size_t canaries, double mu, double error);
 //     V_c - B_c - sum_i (a_i + b_i) / 2 = H^T t + N(0, s^2 I),      h_i = (a_i - b_i) / 2, the rows of H
 //     score = H (s^2 I + H^T H)^-1 (V_c - B_c - sum_i (a_i + b_i) / 2)        the best linear estimate of t
 //
-// Where the unit is a person, a canary is one with 2 B rows, all alike, which lie on several ranks; every other row is
-// a person. a_i and b_i are then sums of the weighed rows.
+// If the unit is a person, a canary is one with 2 B rows, all alike, which lie on several ranks; every other row is a
+// person. a_i and b_i are then sums of the weighed rows.
 //
 // Any method that releases class sums will do; what else it releases is not looked at. Canaries of one class are at
 // right angles as long as there are no more of them than features: then none hides another.
@@ -87,7 +87,7 @@ struct OneRunTerms {
   double error = 0.0;
 };
 
-/// What is proven, but for probability terms.error.
+/// Bounds that are proven, except with probability terms.error.
 struct OneRunResult {
   CoinGuesses guesses;
   double mu = 0.0;       ///< of a mechanism that is mu-GDP

@@ -64,7 +64,7 @@ class RepeatedRelease {
   std::uint64_t left_ = 0;
 };
 
-// What is released, and last its log ratio.
+// Released values, and last their log ratio.
 std::vector<double> observe(const PlannedRelease& planned, const Release& release, const Statistic& without,
                             const Statistic& with) {
   std::vector<double> observed;

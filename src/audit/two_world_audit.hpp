@@ -59,13 +59,13 @@ class Attack {
 // needs no learning. The runs of each world are cut in three: a quarter to learn the attacks, a quarter to
 // choose attack and threshold, and half to count its hits on. Nothing that is counted was seen before it was counted.
 
-/// Which of two neighboring data sets a run gets.
+/// World of a run: one of two neighboring data sets.
 enum class World { kWithoutCanary, kWithCanary };
 
-/// One run in so many is learned from: the first ones.
+/// One run in this many is learned from: the first ones.
 inline constexpr Eigen::Index kShareToLearn = 4;
 
-/// How attacks look at columns of an observation.
+/// Use that attacks make of columns of an observation.
 enum class ViewKind {
   kNumbers,  ///< attacks are learned from them
   kScore     ///< one column that is an attack's score already: high values speak for the canary
@@ -86,7 +86,7 @@ class AuditedRun {
   /// One run, with noise of its own: everything that it publishes, as numbers. Always the same length.
   virtual std::vector<double> observe(World world) = 0;
 
-  /// What is attacked.
+  /// Views that are attacked.
   virtual std::vector<View> views() const = 0;
 };
 

@@ -80,7 +80,8 @@ void ChargedRun::reserve() {
   require_most_mu();
 }
 
-// What this run has reserved is on the ledger: of runs that reserve at the same time, the later one sees the other.
+// Throws unless this run stays within most_mu. Its reservation is on the ledger: of runs that reserve at the same time,
+// the later one sees the other.
 void ChargedRun::require_most_mu() {
   constexpr double kRoundings = 1 + 1e-12;
   if (!charging_.most_mu) return;

@@ -30,7 +30,7 @@
 
 namespace dpreduce {
 
-/// Where and under which limit releases are charged, and what their noise is drawn from.
+/// Ledger and limit that releases are charged under, and the source of their noise.
 struct Charging {
   std::string ledger_path;
   std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
@@ -44,45 +44,45 @@ class ChargedRun {
  public:
   /// `terms` need neither adjacency nor is_private: plan and seed have them.
   ChargedRun(NoisePlan plan, RunFile file, Charging charging, RunTerms terms);
-  /// Stops a run that has written on the ledger and not finished: what it did not charge is given back, and where
-  /// nothing is charged its file is removed. One that has written nothing leaves all as it found it: a file that it has
-  /// made is removed. An error on the way leaves the reservation as it is.
+  /// Stops a run that has written on the ledger and not finished: what it did not charge is given back, and if nothing
+  /// is charged its file is removed. A run that has written nothing leaves all as it found it: a file that it has made
+  /// is removed. An error on the way leaves the reservation as it is.
   ~ChargedRun();
   ChargedRun(const ChargedRun&) = delete;
   ChargedRun& operator=(const ChargedRun&) = delete;
 
   const NoisePlan& plan() const { return plan_; }
   const std::optional<std::uint64_t>& seed() const { return charging_.seed; }
-  /// What names this run in the ledger.
+  /// Name of this run in the ledger.
   const std::string& run_id() const { return file_.run_id(); }
-  /// The runs that it goes on from, oldest first.
+  /// Runs that it goes on from, oldest first.
   std::vector<std::string> runs_before() const;
 
-  /// Looks whether every saved release has its line on the ledger, and whether what the plan may still charge can be
+  /// Checks that every saved release has its line on the ledger, and that what the plan may still charge can be
   /// reserved: nothing is written on the ledger before the first release. On the coordinator, before any release.
-  /// Throws ResumeMismatch where a line is missing; as Ledger::check; then the run has stopped.
+  /// Throws ResumeMismatch if a line is missing; as Ledger::check; then the run has stopped.
   void open();
 
-  /// The result is on disk: the run has ended, and its file is removed. On the coordinator. Precondition (asserted):
-  /// all of the plan is charged or was, so that what is spent depends on nothing that was released.
+  /// Ends the run, whose result is on disk, and removes its file. On the coordinator. Precondition (asserted): all of
+  /// the plan is charged or was, so that what is spent depends on nothing that was released.
   void finish();
 
-  /// What the ledger says now. On a rank that writes it.
+  /// State of the ledger now. On a rank that writes it.
   const LedgerState& ledger() { return ledger_.current(); }
 
-  /// Whether there is something to go on with: releases that are saved. On the coordinator.
+  /// Returns whether there is something to go on with: releases that are saved. On the coordinator.
   bool can_be_resumed() const { return file_.saves() && charged_before() + charged_ > 0; }
-  /// Words on a run that an error ends: what it has charged, what becomes of what it has reserved beside that, and how
-  /// to go on or give it up: one line, without a full stop.
+  /// Text on a run that an error ends: what it has charged, what becomes of what it has reserved beside that, and how
+  /// to go on or give it up. One line, without a full stop.
   std::string way_to_resume() const;
 
   /// Begins one more round of a release, or the one round of a selection. On every rank.
   /// Throws std::logic_error where the plan has no more.
   void begin(const PlannedRelease& planned);
   void begin(const PlannedSelection& planned);
-  /// The name of the round that was begun last: "gradient/3". The same on every rank.
+  /// Name of the round that was begun last: "gradient/3". The same on every rank.
   const std::string& label_of_begun() const { return label_; }
-  /// The name that the next round of that release will have.
+  /// Name that the next round of that release will have.
   std::string next_label(const PlannedRelease& planned) const;
 
   /// Reserves all that the plan may still charge, once. On a rank that charges. Throws as Ledger::reserve.
@@ -92,26 +92,26 @@ class ChargedRun {
   /// Charges the round that was begun last; returns the SHA-256 of its line. Throws as reserve and Ledger::append.
   /// Precondition (asserted): it was neither charged nor taken yet.
   std::string charge();
-  /// Charges the round that was begun last, where nobody has charged it yet; returns what it then charged. For a silo.
+  /// Charges the round that was begun last, unless it is charged already; returns what it then charged. For a silo.
   /// Throws as charge. Precondition (asserted): a round has begun.
   std::optional<LedgerEntry> charge_begun();
-  /// Saves what the round that was begun last has released, under its line.
+  /// Saves the values that the round begun last has released, under its line.
   void save(const std::string& line_sha256, const NamedViews& blocks) { file_.save(label_, line_sha256, blocks); }
   /// Saves a decision that follows from the release before it.
   void save_decision(const std::string& name, const NamedViews& blocks) { file_.save(name, {}, blocks); }
 
-  /// How many releases and decisions were saved as this run began. On the coordinator.
+  /// Number of releases and decisions that were saved as this run began. On the coordinator.
   std::size_t saved() const { return saved_; }
-  /// The next one of them: of the round that was begun last, which is then no longer to be charged, or of that
-  /// decision. Throws BadInput where it is of another one.
+  /// Returns the next saved one: of the round that was begun last, which is then no longer to be charged, or of that
+  /// decision. Throws BadInput if it is of another one.
   NamedIntegers take_saved(const std::string& label);
 
-  /// Labels of what earlier runs have charged and nobody was shown: their processes died in between.
+  /// Labels of releases that earlier runs have charged and nobody was shown: their processes died in between.
   const std::vector<std::string>& lost() const { return lost_; }
 
-  /// How many rounds of releases, and selections, have begun.
+  /// Number of rounds of releases, and of selections, that have begun.
   std::uint64_t rounds_begun() const { return begun_; }
-  /// From here on charges say how many silos are left.
+  /// Sets the number of silos left that charges report from here on.
   void set_silos_left(std::uint64_t left) { terms_.silos->left = left; }
 
  private:

@@ -39,8 +39,8 @@ struct NoiseShares {
     block.sigma = share_sigma(block.sigma, block.noise);
     return block;
   }
-  /// What T - c shares guarantee, however many are claimed to be there: each block's sigma is sqrt(T - c) s_i, where
-  /// that passes s, and mu follows from it. Its shares are those of `plan`.
+  /// Plan with the noise that T - c shares guarantee, however many are claimed to be there: each block's sigma is
+  /// sqrt(T - c) s_i, if that exceeds s, and mu follows from it. Its shares are those of `plan`.
   NoisePlan guaranteed(NoisePlan plan) const;
 };
 

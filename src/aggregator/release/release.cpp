@@ -166,7 +166,8 @@ void Releaser::charged(std::uint64_t integers, const std::function<void()>& make
   });
 }
 
-// What has failed may follow from a value that nobody has paid for: no rank says so before the charge is there.
+// Charges first: a failure may follow from a value that nobody has paid for, so no rank reports it before the charge is
+// there.
 void Releaser::charge_after_error() {
   std::exception_ptr uncharged;
   try {
@@ -243,8 +244,8 @@ std::vector<ReleasedBlock> Releaser::noised_sum(const PlannedRelease* planned, S
   return blocks;
 }
 
-// What the sum that was just made holds of noise: where silos share it, more than planned where none was lost, so that
-// what is cleaned of its noise is cleaned of all of it.
+// Standard deviation of the noise in the sum that was just made. If silos share the noise, it is more than planned as
+// long as none dropped out, so that what is cleaned of its noise is cleaned of all of it.
 double Releaser::sigma_of_sum(const PlannedBlock& block) const {
   if (!shares_) return block.sigma;
   const std::size_t silos = ranks_.silos()->coordinator()->last_summed().size();

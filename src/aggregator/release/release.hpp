@@ -33,13 +33,13 @@
 
 namespace dpreduce {
 
-/// What a selection chose: public, and the same on every rank.
+/// Candidates that a selection chose: public, and the same on every rank.
 class Selection {
  public:
   Selection(std::vector<std::uint64_t> chosen, std::size_t per_group)
       : chosen_(std::move(chosen)), per_group_(per_group) {}
   std::size_t groups() const { return chosen_.size() / per_group_; }
-  /// The candidates that group `group` put out, in rising order. Precondition: group < groups().
+  /// Candidates that group `group` put out, in rising order. Precondition: group < groups().
   std::span<const std::uint64_t> of_group(std::size_t group) const;
 
  private:
@@ -60,17 +60,17 @@ class Releaser {
   /// With `shares`, in a run among silos, each silo adds its share of the noise. The coordinator adds none, and never
   /// sees a sum without noise. Runs among silos save nothing.
   ///
-  /// At a silo `charging` is its own: it reserves too, and charges what it can answer for before it masks
-  /// (silo_account.hpp). Where its budget does not allow that, it throws alone, and is lost to the others. Collective.
+  /// At a silo `charging` is its own. A silo reserves too, and charges what it can answer for before it masks
+  /// (silo_account.hpp). If its budget does not allow that, it throws alone, and drops out for the others. Collective.
   /// Throws as ChargedRun::open.
   Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging charging, RunTerms terms,
            std::optional<NoiseShares> shares = std::nullopt);
 
-  /// The run's result is on disk (ChargedRun::finish); does nothing without noise. On the coordinator. At a silo: it
-  /// has taken part in all that the run releases; it throws alone there.
+  /// Ends the run, whose result is on disk (ChargedRun::finish); does nothing without noise. On the coordinator. At a
+  /// silo: it has taken part in all that the run releases; it throws alone there.
   void finish();
 
-  /// What the ledger says now, valid until the next call, and the run's name in it. On the coordinator. Precondition:
+  /// State of the ledger now, valid until the next call, and the run's name in it. On the coordinator. Precondition:
   /// releases have noise. Throws as Ledger::read.
   const LedgerState& ledger() const;
   const std::string& run_id() const;
@@ -81,33 +81,34 @@ class Releaser {
   /// ChargedRun::way_to_resume of a run that an error has stopped.  Precondition: can_be_resumed().
   std::string way_to_resume() const { return run_->way_to_resume(); }
 
-  /// The runs that this one goes on from, at the coordinator; and what they charged and never showed
+  /// Runs that this one goes on from, at the coordinator; below, releases that they charged and never showed
   /// (ChargedRun::lost), the same on every rank.
   std::vector<std::string> runs_before() const { return run_ ? run_->runs_before() : std::vector<std::string>{}; }
   const std::vector<std::string>& lost() const { return lost_; }
 
-  /// The next round of that release, or that selection, as a run that this one goes on from has saved it; nothing where
-  /// it has to be made. Blocks are those of the record, at the coordinator; the choice is known to every rank.
-  /// Collective. Throws BadInput where the record is of another one.
+  /// Returns the next round of that release, or that selection, as a run that this one goes on from has saved it;
+  /// nullopt if it has to be made. Blocks are those of the record, at the coordinator; the choice is known to every
+  /// rank. Collective. Throws BadInput if the record is of another one.
   std::optional<NamedIntegers> saved(std::string_view name);
   std::optional<Selection> saved(const PlannedSelection& selection);
 
-  /// The release with these blocks, which a record held.
+  /// Release with these blocks, which a record held.
   Release release_of(std::string_view name, NamedIntegers saved) const;
 
-  /// A decision that follows from the release before it: as it was saved, else as `decide` makes it at the coordinator,
-  /// saved before anything follows from it. Another processor may decide otherwise. Known to every rank. Collective.
+  /// Returns a decision that follows from the release before it: as it was saved, else as `decide` makes it at the
+  /// coordinator, saved before anything follows from it. Another processor may decide otherwise. Known to every rank.
+  /// Collective.
   std::vector<double> decision(const std::string& name, std::size_t numbers,
                                const std::function<std::vector<double>()>& decide);
 
-  /// The noised sum over ranks of every rank's statistic `local`, at the coordinator:
+  /// Noised sum over ranks of every rank's statistic `local`, at the coordinator:
   ///
   ///     block_b = sum_ranks local_b + round(N(0, s_b^2))        each coordinate its own noise
   ///
-  /// Of a symmetric block the elements beside the diagonal get variance s_b^2 / 2. A release of T rounds is made T
-  /// times, each round charged by itself. Of one on a Poisson sample `local` is of the rows that sample_secret takes.
+  /// Elements beside the diagonal of a symmetric block get variance s_b^2 / 2. A release of T rounds is made T times,
+  /// each round charged by itself. For a release on a Poisson sample, `local` is of the rows that sample_secret takes.
   /// Collective. Preconditions: the plan has a release `name` with the blocks of `local`; it has rounds left. Throws
-  /// BudgetRefused where the data set's limit would be passed; UsageError, and what Ledger::append, RunFile and
+  /// BudgetRefused if the data set's limit would be passed; UsageError, and what Ledger::append, RunFile and
   /// Communicator throw; std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
 
@@ -115,8 +116,8 @@ class Releaser {
   ///
   ///     block_b = local_b + round(N(0, s_b^2))        on every rank, each coordinate its own noise
   ///
-  /// Where every row is on one rank, whatever the other rows are, a row moves one of the P results by at most the
-  /// plan's sensitivity: all of them together cost what one costs (parallel composition), and are charged once, before
+  /// If every row is on one rank, whatever the other rows are, a row moves one of the P results by at most the plan's
+  /// sensitivity. All of them together then cost what one costs (parallel composition), and are charged once, before
   /// any of them is made. Nothing is saved. Collective. Preconditions, errors: as release.
   Release release_of_each_rank(std::string_view name, Statistic local);
 

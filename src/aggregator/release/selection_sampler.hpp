@@ -26,7 +26,7 @@
 
 namespace dpreduce {
 
-/// Whose sums utilities are.
+/// Origin of the sums that utilities are.
 enum class UtilitySums {
   kOfTrustedRanks,  ///< the integers that they stand for
   kOfSilos          ///< folded: a silo may add anything to them
@@ -57,12 +57,12 @@ std::vector<std::uint64_t> best_candidates(std::span<const std::int64_t> utiliti
 /// has moved the sum to. A sum taken as it is would turn from best to worst at 2^63, and one record may do it.
 std::int64_t folded(std::int64_t sum);
 
-/// Up to this size of each of so many silos' utilities their sums are what they stand for.
+/// Most that each of so many silos' utilities may be in size for their sums to be what they stand for.
 constexpr std::int64_t largest_utility_of_silo(std::uint64_t silos) {
   return (std::int64_t{1} << 62) / static_cast<std::int64_t>(silos);
 }
 
-// Whether sums of utilities over trusted ranks are the integers they stand for, and not those mod 2^64: a sum that
+// Check that sums of utilities over trusted ranks are the integers they stand for, and not those mod 2^64. A sum that
 // wraps around turns the best candidate into the worst, and one record may do it.
 //
 //   Legend. H_r = max(0, largest utility of rank r), L_r = max(0, -smallest): every sum lies in [-sum L_r, sum H_r].

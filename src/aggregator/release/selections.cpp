@@ -21,8 +21,8 @@ void require_chosen(const PlannedSelection& selection) {
   }
 }
 
-// Such sums of silos are what they stand for; nobody is told how large they are. A silo that holds to nothing can do no
-// more than move sums, which are folded.
+// Throws unless sums of such utilities over silos are what they stand for; nobody learns how large they are. A silo
+// that does not keep to this can do no more than move sums, which are folded.
 void require_summable_by_silos(const PlannedSelection& selection, std::span<const std::int64_t> utilities,
                                int parties) {
   const std::int64_t largest = largest_utility_of_silo(static_cast<std::uint64_t>(std::max(1, parties - 1)));

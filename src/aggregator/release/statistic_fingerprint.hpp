@@ -5,11 +5,11 @@
 //
 //     fingerprint(S) = sum_e r_e S_e mod p
 //
-// It is linear, so that ranks add up their parts' fingerprints, and the sum does not depend on how rows are spread.
-// Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p [carter1979].
-// Elements in units of 2^-b count as S_e / 2^b mod p, which tells them apart as well, and whole numbers in such units
-// have the fingerprint that they have in units of 1.
-// The coefficients come from the session's secret: who does not have it learns nothing.
+// The fingerprint is linear, so that ranks add up their parts' fingerprints, and the sum does not depend on how rows
+// are spread. Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p
+// [carter1979]. Elements in units of 2^-b count as S_e / 2^b mod p, which distinguishes them as well; whole numbers in
+// such units have the fingerprint that they have in units of 1. The coefficients come from the session's secret: a
+// party without it learns nothing.
 #pragma once
 
 #include <array>

@@ -172,9 +172,9 @@ namespace {
 // With half of it noise rules where d is large, and R^2 is up to .6 less (docs/experiments/regression.md, sets that
 // constants were chosen on, and d to 100).
 constexpr double kTargetRidgeInRadii = 1.0;
-// Of the noise of the number of rows: below it, that number is not known.
+// Least number of rows, in standard deviations of its noise: below it, that number is not known.
 constexpr double kLeastRowsInSigmas = 3.0;
-// Of a row, without noise: a ridge is needed only where features are collinear.
+// Ridge without noise, in units of one row: it is needed only where features are collinear.
 constexpr double kExactRidge = 0.01;
 
 }  // namespace

@@ -70,7 +70,7 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
 // the matrix, with noise that is symmetric and exactly known. Where M_kk, the number of rows times the constant's
 // square, is less than 3 s, it is taken to be that. Post-processing of release "gram". Source: [wang2018].
 
-/// What a regression is of; the default is all, with the ridge above.
+/// Features, targets and ridge of a regression; the default is all, with the ridge above.
 struct TargetChoice {
   std::vector<std::size_t> features{};  ///< ascending; empty: all
   std::vector<std::size_t> targets{};   ///< likewise
@@ -83,7 +83,7 @@ class TargetRidge {
   /// their Gram matrix's upper triangle; the choice names what is there. Errors: as GramSpectrum.
   TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows, const TargetChoice& choice = {});
 
-  /// The regression of y' on u, m x (d + 1).
+  /// Regression of y' on u, m x (d + 1).
   std::vector<double> solution() const;
 
   double ridge() const { return ridge_; }
@@ -95,7 +95,7 @@ class TargetRidge {
   /// rows <- rows (sum u u^T + ridge)^-1, m x (d + 1): a gradient's Newton step.
   void solve(std::span<double> rows) const;
 
-  /// The noised number of rows, at least that of the noise.
+  /// Noised number of rows, at least that of the noise.
   double rows() const { return count_ / (constant_ * constant_); }
 
  private:

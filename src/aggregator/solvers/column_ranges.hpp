@@ -25,21 +25,21 @@ namespace dpreduce {
 /// m of each column. Precondition (asserted): whole columns of bins.
 std::vector<double> column_medians(const ReleasedBlock& sizes);
 
-/// Where the median of each column is looked for: from c - w to c + w.
+/// Interval in which the median of each column is looked for: from c - w to c + w.
 struct ColumnWindows {
   std::vector<double> medians;  ///< m, as far as they are known
   std::vector<double> centers;  ///< c
   std::vector<double> halves;   ///< w, above 0
 };
-/// All of the bin of sizes that m is in, and half as much beside it.
+/// Windows of all of the bin of sizes that m is in, and half as much beside it.
 ColumnWindows windows_about(std::vector<double> medians);
-/// The same after a release of places in these windows. Precondition (asserted): as many columns.
+/// Windows after a release of places in these windows. Precondition (asserted): as many columns.
 ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places);
 
 /// h of each column, from spreads about m; 0 of hidden ones. Precondition (asserted): as many columns as medians.
 std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians);
 
-/// Those, and h of hidden ones: all above 0. Precondition (asserted): one m and one h each.
+/// Scales of all columns, h of hidden ones included: all above 0. Precondition (asserted): one m and one h each.
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales);
 
 /// Returns whether columns are alike, as column_scales tells. Precondition (asserted): one m and one h each.

@@ -11,7 +11,7 @@
 namespace dpreduce {
 namespace {
 
-// What rounding a row to the lattice adds to the variance of each feature: none is smaller.
+// Variance that rounding a row to the lattice adds to each feature: no variance is smaller.
 constexpr double kRoundingVariance = 1.0 / 12.0;
 
 // The released sums, in lattice units.

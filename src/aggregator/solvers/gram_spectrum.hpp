@@ -30,7 +30,7 @@ namespace dpreduce {
 /// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);
 
-/// The eigenvalues l_i of G + N as they were released, ascending, in units of feature^2. Cost: 4/3 d^3 flops, on one
+/// Eigenvalues l_i of G + N as they were released, ascending, in units of feature^2. Cost: 4/3 d^3 flops, on one
 /// thread; none where a GramSpectrum of `gram` or of a copy was made. Preconditions, errors: as GramSpectrum.
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice);
 
@@ -53,14 +53,16 @@ struct Reflections {
 /// for less than V costs, which is 2 d^3 flops more.
 class GramSpectrum {
  public:
-  /// Of a released upper triangle; leaves the l_i with it. Cost: up to 4 d^3 flops, on one thread; 3 d^2 doubles, of
-  /// which 2 d^2 stay. Throws std::runtime_error where LAPACK does not converge.
+  /// Eigendecomposition of the symmetric matrix given by its released upper triangle; leaves the l_i with that. Cost:
+  /// up to 4 d^3 flops, on one thread; 3 d^2 doubles, of which 2 d^2 stay. Throws std::runtime_error if LAPACK does not
+  /// converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
-  /// Of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on its diagonal.
+  /// Eigendecomposition of a matrix in units of feature^2, d x d, of which the upper triangle is read, with noise s on
+  /// its diagonal.
   GramSpectrum(std::vector<double> matrix, double sigma);
-  /// That of the coordinator's released `gram`, which is null on other ranks. The coordinator finds it, since BLAS
-  /// rounds by the processor, and all owners (Communicator::owners) get its bits; ranks that are no owners get none.
-  /// Collective.
+  /// Eigendecomposition of the coordinator's released `gram`, which is null on other ranks. The coordinator computes
+  /// it, since BLAS rounds by the processor. All owners (Communicator::owners) get its bits; ranks that are no owners
+  /// get nullopt. Collective.
   static std::optional<GramSpectrum> of_owners(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice);
 
   std::size_t dim() const { return released_.size(); }

@@ -16,7 +16,7 @@ constexpr double kUsualOfEmbeddings = 10.0;
 constexpr double kLeaning = 0.3;      // h
 constexpr double kFalseAlarm = 2.33;  // z: a normal deviate is beyond it in one of 100 draws
 constexpr double kDeviationsOfSizes = 2.0;
-// Of a row's squared length: what its class mean may take of it.
+// Largest share of a row's squared length that its class mean may take.
 constexpr double kMostOfMeans = 0.9;
 
 // s in rows.

@@ -1,8 +1,8 @@
-// Class means or rounds: which of both rows want, from one small release, and scores by class means.
+// Choice between class means and rounds, from one small release, and scores by class means.
 //
-// Where rows of every class spread alike in all directions, class means are all that tells classes apart: scores
-// m_c^T x, with no other matrix between, are the best there are [efron1975], and rounds only add noise that they answer
-// to themselves. Real features are far longer in some directions than in others, and means alone lose much.
+// If rows of every class spread alike in all directions, class means are all that tells classes apart. Scores m_c^T x,
+// with no other matrix between, are then the best there are [efron1975], and rounds only add noise that they answer to
+// themselves. Real features are far longer in some directions than in others, and means alone lose much.
 //
 // Legend: B + N the released Gram matrix of projected rows of length 1 (k x k, worker/statistics/gram.cpp), s its
 // noise, n~ = trace(B + N), d features, K classes. A row's squared length is spread over d directions with shares p_j;
@@ -36,7 +36,7 @@ inline constexpr std::size_t kFewestFeaturesOfMeans = 16;
 /// Most n mu / sqrt(d K) that class means are considered for.
 inline constexpr double kLargestSignalOfMeans = 50.0;
 
-/// What the release says of rows.
+/// Estimates from the release of how rows spread.
 struct Isotropy {
   double rows;    ///< n~, but at least the noise of it and 1
   double excess;  ///< an estimate of sum_j p_j^2, which noise may take below 0
@@ -47,17 +47,17 @@ struct Isotropy {
 /// Precondition (asserted): `gram` is an upper triangle.
 Isotropy isotropy_of(const ReleasedBlock& gram);
 
-/// Whether rows of `dim` features are to be trained by class means, by a release that had `share` of mu^2.
+/// Returns whether rows of `dim` features are to be trained by class means, by a release that had `share` of mu^2.
 bool wants_means(const Isotropy& isotropy, double share, std::size_t dim, std::size_t classes);
 
-/// How often runs on about so many rows would be trained by class means.
+/// Frequency with which runs on about so many rows would be trained by class means.
 struct MeansForecast {
   double signal;       ///< n mu / sqrt(d K)
   double even_rows;    ///< share of runs, where rows spread as evenly as isotropic clusters do
   double uneven_rows;  ///< where they spread as evenly as the evenest real features that were seen
 };
 
-/// `gram` is what the release is planned to hold; the rest as for wants_means.
+/// Forecast of the choice. `gram` is what the release is planned to hold; the rest as for wants_means.
 MeansForecast means_forecast(double rows, const PlannedBlock& gram, double share, std::size_t dim, std::size_t classes);
 
 /// Scores of isotropic classes of one covariance, with class means of one length:

@@ -24,7 +24,7 @@ class RowGroups {
 
   explicit RowGroups(std::size_t count);
 
-  /// Whether there are several groups, and `owners` (Communicator::owners) to make them.
+  /// Returns whether there are several groups, and several `owners` (Communicator::owners) to make them.
   bool are_shared_by(int owners) const { return owners > 1 && groups_ > 1; }
 
   /// Makes each group, here. Precondition (asserted): whole rows.

@@ -24,15 +24,16 @@ struct LinearScores {
 /// Shapes: weights K x preprocessing.output_dim(). Without an intercept, W as it is and b = 0.
 LinearScores fold_intercept(const std::vector<double>& weights, const Preprocessing& preprocessing);
 
-// Which features tell classes apart, by what has been released: post-processing, so that ranking costs nothing.
-// Source: [shen2021], Definition 7 and Algorithm 1, corrected: it ranks exact means, at no charge.
+// Ranking of features by how well they tell classes apart, from what has been released: post-processing, so that
+// ranking costs nothing. Source: [shen2021], Definition 7 and Algorithm 1, corrected: it ranks exact means, at no
+// charge.
 
 /// sum over pairs c < e of |m_ca - m_ea|, for every feature a: what the distance criterion is for two classes.
 /// Shapes: means K x d, row-major. Cost: d K log K.
 std::vector<double> class_distances(std::span<const double> means, std::size_t dim);
 
-/// The indices of the `count` largest scores, ascending; of equal ones those with the smaller index.
-/// Precondition (asserted): count <= scores.
+/// Indices of the `count` largest scores, ascending; of equal ones those with the smaller index. Precondition
+/// (asserted): count <= scores.
 std::vector<std::size_t> largest_features(std::span<const double> scores, std::size_t count);
 
 /// Sets the entries of every row (of `dim` entries) to 0 but those at the indices.

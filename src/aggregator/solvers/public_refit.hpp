@@ -1,4 +1,4 @@
-// What public rows improve: a trained classifier, and a released Gram matrix.
+// Improvement by public rows: of a trained classifier, and of a released Gram matrix.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
 LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
                                std::uint64_t most_posteriors = kMostPosteriors);
 
-/// The bytes that scores of public rows, moments and blocks of rows take.
+/// Bytes that scores of public rows, moments and blocks of rows use.
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows);
 
 // A released Gram matrix, cleaned about that of public rows.

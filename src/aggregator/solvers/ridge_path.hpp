@@ -71,7 +71,7 @@ struct RidgePoint {
   double loss;   ///< of a score, squared, on rows of the same kind
 };
 
-/// What is known of the rows beside their sums.
+/// Totals that are known of the rows beside their sums.
 struct RowTotals {
   double count = 1.0;            ///< n >= 1
   double squared_targets = 1.0;  ///< sum |y|^2: n where every row is of one of the classes

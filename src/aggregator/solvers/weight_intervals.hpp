@@ -1,4 +1,4 @@
-// What the known noise of released sums leaves unknown of ridge regressions, and what rows that are not there do.
+// Uncertainty of ridge regressions from the known noise of released sums, and from rows that are not there.
 //
 // Legend: H = G + R I and theta = H^-1 b without noise, for one class; released are H~ = H + E, E symmetric with
 // variance 2 v on the diagonal and v beside it, v = s_G^2 / 2, and b~ = b + e, e with s_b^2; theta~ = H~^-1 b~; z a
@@ -9,10 +9,10 @@
 //     Var(z^T theta~) = (s_b^2 + v |theta|^2) |u|^2 + v (u^T theta)^2
 //
 // The same bias is subtracted from H~^-1 z, and from |theta~|^2 the trace of theta~'s covariance; else the variance
-// would be too large by a share of about 3 kappa^2. It is about the estimate without noise, on these rows. About the
-// population, whose weights with the same R are H^-1 G beta of y = beta^T x + noise of variance s^2, s^2 u^T G u is
-// added: s^2 is the residual sum of squares y^T y - 2 theta^T b + theta^T G theta, less what noise adds to it, over n -
-// 2 tr(S) + tr(S^2), S = H^-1 G.
+// would be too large by a share of about 3 kappa^2. This variance is about the estimate without noise, on these rows.
+// About the population, whose weights with the same R are H^-1 G beta of y = beta^T x + noise of variance s^2, s^2 u^T
+// G u is added: s^2 is the residual sum of squares y^T y - 2 theta^T b + theta^T G theta, less what noise adds to it,
+// over n - 2 tr(S) + tr(S^2), S = H^-1 G.
 //
 // The expansion is in kappa = s_G sqrt(d / 2) / lambda_min(H~). Up to most_kappa_of(d) intervals hold as often as they
 // say; above, single weights are noise, and nothing is said of them. docs/experiments/intervals.md measures how often
@@ -29,14 +29,14 @@
 
 namespace dpreduce {
 
-/// How intervals were made.
+/// Method by which intervals were made.
 enum class IntervalKind { kFormula, kNone };
 template <>
 inline constexpr std::array spellings<IntervalKind>{std::pair{std::string_view{"formula"}, IntervalKind::kFormula},
                                                     std::pair{std::string_view{"none"}, IntervalKind::kNone}};
 
-/// Up to which kappa intervals of regressions with d columns are given. With one or two, what the Gram matrix has of
-/// the noise decides too much.
+/// Largest kappa for which intervals of regressions with d columns are given. With one or two columns, what the Gram
+/// matrix has of the noise decides too much.
 constexpr double most_kappa_of(std::size_t dim) {
   return dim < 3 ? 0.1 : 0.35;
 }
@@ -49,7 +49,7 @@ struct IntervalTerms {
   std::optional<double> most_kappa{};     ///< finite; empty: most_kappa_of(d)
 };
 
-/// Of every z and class, m x K: the estimate of z^T theta, and its standard deviations.
+/// Estimates of z^T theta and their standard deviations, for every z and class, m x K.
 struct LinearIntervals {
   IntervalKind kind = IntervalKind::kNone;
   double kappa = 0.0;
@@ -59,7 +59,7 @@ struct LinearIntervals {
   std::vector<double> population_deviations{};  ///< empty where there are no squared targets
 };
 
-/// Nothing but kind and kappa where kappa is above most_kappa. Preconditions (asserted): `release` has gram and
+/// Returns nothing but kind and kappa if kappa is above most_kappa. Preconditions (asserted): `release` has gram and
 /// class_sums with noise; shapes. Cost: d^3 + 2 (m + K) d^2 flops.
 LinearIntervals linear_intervals(const Release& release, const Lattice& lattice, const IntervalTerms& terms);
 
