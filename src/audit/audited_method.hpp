@@ -26,8 +26,8 @@ namespace dpreduce {
 
 /// All that a run makes public.
 struct Published {
-  /// By name, in the order in which their rounds were made. What a run releases may follow from what it released
-  /// before: not all of the plan need be there.
+  /// Releases by name, in the order in which their rounds were made. A run's releases may follow from its earlier ones:
+  /// not all of the plan need be there.
   std::map<std::string, std::vector<Release>, std::less<>> releases;
   Classifier classifier;
   Preprocessing preprocessing;  ///< of the rows of the last release, with the released center
@@ -40,8 +40,8 @@ struct Published {
 /// A method with its options and its plan. Immutable, and so shared by threads.
 class AuditedMethod {
  public:
-  /// For rows of `input_dim` features, with so many public rows to choose prototypes from. Throws UsageError where
-  /// options and features do not fit, or there is no budget.
+  /// Prepares the method for rows of `input_dim` features, with `public_rows` public rows to choose prototypes from.
+  /// Throws UsageError if options and features do not fit, or there is no budget.
   AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
   const FitOptions& options() const { return fit_->options(); }  ///< resolved
@@ -58,8 +58,9 @@ class AuditedMethod {
   /// A releaser that charges releases of `plan` to the ledger at `ledger_path`, with a secret of its own.
   Releaser releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const;
 
-  /// One run over `rows`, with these public ones, charged to a new ledger at `ledger_path`, which is removed again.
-  /// `watcher` is shown each release. Throws what the releaser, the watcher and for_each_lattice_chunk throw.
+  /// Runs the method once over `rows`, with these public ones, charged to a new ledger at `ledger_path`, which is
+  /// removed again. `watcher` is shown each release. Throws what the releaser, the watcher and for_each_lattice_chunk
+  /// throw.
   Published run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows = {},
                 const ReleaseWatcher& watcher = {}) const;
 

@@ -39,7 +39,7 @@ class Attack {
   /// Cost: (n_0 + n_1) p^2 + p^3.
   Attack(Discriminant discriminant, const Runs& world_0, const Runs& world_1);
 
-  /// One score a run. Precondition (asserted): p columns.
+  /// Scores, one a run. Precondition (asserted): p columns.
   Eigen::VectorXd scores(const Runs& runs) const;
 
  private:
@@ -83,7 +83,7 @@ class AuditedRun {
  public:
   virtual ~AuditedRun() = default;
 
-  /// One run, with noise of its own: everything that it publishes, as numbers. Always the same length.
+  /// Makes one run, with noise of its own. Returns everything that it publishes, as numbers, always the same length.
   virtual std::vector<double> observe(World world) = 0;
 
   /// Views that are attacked.
@@ -100,7 +100,7 @@ struct TwoWorldTerms {
   unsigned threads = 1;
 };
 
-/// The losses that the runs prove. A bound is 0 where they prove nothing.
+/// Losses that the runs prove. A bound is 0 if they prove nothing.
 struct ProvenLoss {
   double epsilon = 0.0;  ///< at terms.delta, whatever the mechanism
   double mu = 0.0;       ///< for a mechanism that claims to be mu-GDP

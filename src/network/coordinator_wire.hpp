@@ -20,12 +20,12 @@ class CoordinatorWire final : public NetworkWire {
   ~CoordinatorWire() override;
 
   /// Returns when all silos are here, or, after `wait`, at least `least` of them: the run begins. Silos that are not
-  /// here then are lost to it. `tell` is called with who is here, at once and whenever that changes. Throws
-  /// AggregationAborted where the run has no time left.
+  /// here then have dropped out. `tell` is called with the silos that are here, at once and whenever that changes.
+  /// Throws AggregationAborted if the run has no time left.
   void wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,
                       const std::function<void(const std::vector<PartyStatus>&)>& tell);
 
-  /// The silo of that number has ended before the run, and is not waited for. Before wait_for_silos.
+  /// Stops waiting for silo `silo`, which has ended before the run. Before wait_for_silos.
   void give_up(std::uint32_t silo);
 
   std::string address() const override { return address_; }

@@ -203,7 +203,7 @@ bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {
   }
 }
 
-// `last`: what the visitor is told; where empty, nothing.
+// Turns a visitor away. `last` is what the visitor is told; nothing if empty.
 void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last, Blame blame) {
   const auto visitor = visitors_.find(number);
   if (visitor == visitors_.end()) return;

@@ -1,12 +1,12 @@
-// A small file that says how a party is, for a supervisor: JSON, replaced as a whole every two seconds.
+// Small file that reports the state of a party, for a supervisor: JSON, replaced as a whole every two seconds.
 //
 //     {"role": "coordinator", "name": "hub", "state": "waiting" | "running" | "ended", "exit_code": 0, "pid": 42,
 //      "address": "0.0.0.0:7000", "updated": 1767225600, "note": "process 42 wrote this at ...",
 //      "parties": {"north": "here", ...}}
 //
-// "exit_code" stands in it once the party has ended. SIGTERM and Ctrl-C take the file away; one that is older than ten
+// "exit_code" is in it once the party has ended. SIGTERM and Ctrl-C remove the file. A file that is older than ten
 // seconds and has no exit code is that of a process that was killed, as its note says. Its owner alone may read it
-// (mode 0600): an exit code may tell of rows.
+// (mode 0600): an exit code may depend on rows.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,8 @@ namespace dpreduce {
 
 class HealthFile {
  public:
-  /// An empty path: no file. `wire` outlives it. Throws BadInput with the path and the system's reason, or where the
-  /// file is there and is no health file.
+  /// Writes to `path`; if that is empty, no file. `wire` outlives it. Throws BadInput with the path and the system's
+  /// reason, or if the file is there and is no health file.
   HealthFile(std::string path, const NetworkWire& wire, std::string role, std::string name);
   ~HealthFile();
   HealthFile(const HealthFile&) = delete;

@@ -21,7 +21,8 @@
 namespace dpreduce {
 namespace {
 
-// Within which silos reach the coordinator; on a machine with little room for so many longer.
+// Time within which silos reach the coordinator; longer by kReachedPerParty for each, since a machine may have little
+// room for so many.
 constexpr std::chrono::milliseconds kReached = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kReachedPerParty(200);
 constexpr auto kWithoutEnd = std::chrono::hours(1'000'000);

@@ -2,13 +2,13 @@
 //
 //     silo  -- dials -->  coordinator  <-- dials --  silo
 //
-// The coordinator listens, and silos dial: what a silo sends to another one is sealed for it, and goes through the
+// The coordinator listens, and silos dial. A silo's message to another silo is sealed for it, and goes through the
 // coordinator's messages. A thread of its own keeps the lines while the party computes, so that a slow party is not
-// mistaken for one that is gone. Messages outlive connections (party_line.hpp); a party is lost where it has none
-// for LineTimes::reconnect, and gone where it says so.
+// mistaken for one that is gone. Messages outlive connections (party_line.hpp). A party is lost if it has no connection
+// for LineTimes::reconnect, and gone if it says so.
 //
-// The secret that binds a run to its line is that of the first connection on which the coordinator was greeted. Where
-// that one broke before the welcome came, the silo learns with the next welcome which one it was:
+// The secret that binds a run to its line is that of the first connection on which the coordinator was greeted. If that
+// connection broke before the welcome came, the silo learns with the next welcome which one it was:
 //
 //     binding = SHA-256("dpreduce line v1", exported secret of TLS, nonce of the silo's process, of the coordinator's)
 #pragma once
@@ -57,15 +57,15 @@ inline double seconds_in(std::chrono::milliseconds time) {
 class NetworkWire : public Wire {
  public:
   ~NetworkWire() override;
-  /// To a party that has left or is lost nothing is sent. Waits while too much is on its way, which a small message (a
-  /// verdict, "dropped") does not.
+  /// Sends nothing to a party that has left or is lost. Waits while too much is on its way; a small message (a verdict,
+  /// "dropped") does not wait.
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
-  /// Throws AggregationAborted also where the run takes longer than it may.
+  /// Throws AggregationAborted also if the run takes longer than it may.
   std::optional<Message> receive(WireClock::time_point until) override;
   void set_send_timeout(std::chrono::milliseconds timeout) override { send_timeout_ = timeout; }
   LineBinding binding(std::uint32_t peer) const override;
 
-  /// Says to the others that this party ends, and why, and waits until they know: at most for as long as it takes to
+  /// Says to the others that this party ends, and why, and waits until they know: at most for the time that it takes to
   /// notice that a line is dead, and to make it again. Nothing is sent after it.
   void leave(std::string_view why);
 
@@ -81,12 +81,12 @@ class NetworkWire : public Wire {
   void start();
   void stop();
 
-  // On the thread, with the lock held.
+  // Called on the thread, with the lock held.
   virtual void on_tick(WireClock::time_point) {}
   virtual void on_broken(std::uint32_t) {}
   virtual void on_gone(std::uint32_t peer, const std::string& why) = 0;
 
-  // With the lock held: PartyLine::attach. What there was of an earlier process is forgotten. `secret` is of the
+  // Calls PartyLine::attach, with the lock held. Messages of an earlier process are forgotten. `secret` is of the
   // connection that binds the line; none: the line is bound already.
   bool attach(std::uint32_t peer, const std::shared_ptr<TlsConnection>& connection, LinkReader reader,
               const Greeting& greeting, std::vector<std::byte> first, const std::optional<ExportedSecret>& secret);

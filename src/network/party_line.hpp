@@ -119,7 +119,7 @@ class ReliableLink {
   /// Begins a new connection, with the other end's first report of how many it has received. Throws as take_received.
   void begin_connection(std::uint64_t received);
 
-  /// A message of that number has come. Throws AggregationAborted where it is not the next one.
+  /// Records that a message of that number has come. Throws AggregationAborted if it is not the next one.
   void take_number(std::uint64_t number);
   std::uint64_t received() const { return received_; }
 
@@ -136,8 +136,9 @@ class ReliableLink {
 
 // The line to one other party: its link, and the connection that it has at the moment.
 //
-// A connection that ends, or on which nothing comes, breaks the line, and starts a timer: the party has so long to make
-// a new one. Then it is lost. It has left once it says so. Whoever uses the line holds one lock for all of it.
+// A connection that ends, or on which nothing comes, breaks the line, and starts a timer: the party has
+// LineTimes::reconnect to make a new one. Then it is lost. A party has left once it says so. Users of a line hold one
+// lock for all of it.
 
 enum class LineState { kAbsent, kOpen, kBroken, kLeft, kLost };
 template <>
@@ -148,9 +149,9 @@ inline constexpr auto spellings<LineState> =
                                                            {"left", LineState::kLeft},
                                                            {"lost", LineState::kLost}});
 
-/// How long a line may be silent or broken; over a network all follow from --silo-timeout. In a job a connection ends
-/// with the process or the machine at its other end alone, as the kernels tell (tls_connection.hpp): then the party is
-/// lost at once, and however long nothing comes says nothing.
+/// Longest time that a line may be silent or broken; over a network all follow from --silo-timeout. In a job a
+/// connection ends only with the process or the machine at its other end, as the kernels report (tls_connection.hpp).
+/// Then the party is lost at once, and silence, however long, says nothing.
 struct LineTimes {
   std::chrono::milliseconds reconnect;  ///< a broken line, until its party is lost
   std::chrono::milliseconds silence;    ///< of a connection, until it counts as dead
@@ -179,9 +180,9 @@ struct LineRoom {
 class PartyLine {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Connections that a party may make in a run: who makes more wears the others out.
+  /// Most connections that a party may make in a run: a party that makes more wears the others out.
   static constexpr std::uint64_t kMostConnections = 10'000;
-  /// A message that waits counts for so much more, so that many small ones are bounded too.
+  /// Bytes that a waiting message counts for in addition, so that many small ones are bounded too.
   static constexpr std::size_t kBesideMessage = 64;
 
   /// Calls that the line makes for what it receives.
@@ -208,9 +209,9 @@ class PartyLine {
   /// AggregationAborted if the greeting cannot be.
   bool attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
               std::vector<std::byte> first);
-  /// The run goes on without the party.
+  /// Goes on without the party.
   void give_up() { state_ = LineState::kLost; }
-  /// The party is not lost after all: its line has the time again to be made.
+  /// Takes the party back as not lost after all: its line has the time again to be made.
   void wait_longer() {
     state_ = LineState::kBroken;
     broken_at_ = Clock::now();

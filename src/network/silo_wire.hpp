@@ -1,4 +1,4 @@
-// A silo's end of the network: it dials the coordinator, and nobody else, and dials again where the line breaks.
+// A silo's end of the network: it dials the coordinator, and nobody else, and dials again if the line breaks.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,16 @@ namespace dpreduce {
 
 class SiloWire final : public NetworkWire {
  public:
-  /// Begins to dial; the hosts in turn, where there are more.
+  /// Begins to dial; the hosts in turn, if there are more than one.
   SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator,
            std::vector<std::string> further_hosts = {});
   ~SiloWire() override;
 
-  /// Returns when the coordinator has begun the run, its first message being here. Throws AggregationAborted where it
+  /// Returns when the coordinator has begun the run, its first message being here. Throws AggregationAborted if it
   /// refuses this silo, or cannot be reached in the time of a run; `tell` gets a line about what is waited for.
   void wait_for_run(const std::function<void(const std::string&)>& tell);
 
-  /// Returns once there is a connection. Throws AggregationAborted naming what was tried where there is none in that
-  /// time.
+  /// Returns once there is a connection. Throws AggregationAborted naming what was tried if there is none in that time.
   void wait_for_coordinator(std::chrono::milliseconds longest);
 
   std::string address() const override { return coordinator_.text(); }
@@ -38,7 +37,7 @@ class SiloWire final : public NetworkWire {
   void dial();
   void connect(const boost::asio::ip::tcp::resolver::results_type& found);
   void greet(const std::shared_ptr<TlsConnection>& connection);
-  // By value: it outlives `dialed_`.
+  // Takes the connection by value: it outlives `dialed_`.
   bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
   void dial_again(const std::string& why);
   // Returns whether `since`, which begins now where nothing has begun, is longer ago than a dead connection lives.

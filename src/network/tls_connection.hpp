@@ -29,15 +29,15 @@ struct NetworkAddress {
   std::string text() const;
 };
 
-/// "hub.example.org:7000", "0.0.0.0:7000" or "[::]:7000". Throws UsageError naming the option where it is nothing of
-/// that form.
+/// Parses "hub.example.org:7000", "0.0.0.0:7000" or "[::]:7000". Throws UsageError naming the option if the text has no
+/// such form.
 NetworkAddress parse_address(std::string_view option, const std::string& text);
 
 // A party's TLS 1.3: its certificate's key is its identity.
 //
-// Every party makes a certificate when it starts, signed by itself, for the Ed25519 key that stands in the roster. So
-// TLS proves who is at the other end, in both directions, and no authority is needed. Of a certificate only the key is
-// looked at: no name, no date, so that a wrong clock does not matter. Sessions are not resumed, and nothing is sent
+// Every party makes a certificate when it starts, signed by itself, for the Ed25519 key that is in the roster. So TLS
+// proves the identity of the other end, in both directions, and no authority is needed. Only the key of a certificate
+// is used: no name, no date, so that a wrong clock does not matter. Sessions are not resumed, and nothing is sent
 // before both ends have proved themselves.
 
 class TlsIdentity {
@@ -49,7 +49,7 @@ class TlsIdentity {
 
   boost::asio::ssl::context& context() { return context_; }
 
-  /// The key that the last handshake has been refused for; nothing where there was another reason. Asked once.
+  /// Returns, once, the key that the last handshake has been refused for; nullopt if there was another reason.
   std::optional<PublicKey> take_refused() { return std::exchange(refused_, std::nullopt); }
 
  private:
@@ -58,7 +58,7 @@ class TlsIdentity {
   std::optional<PublicKey> refused_;
 };
 
-/// The key of the certificate that the other end has proved to hold. Precondition: the handshake is done.
+/// Key of the certificate that the other end has proved to hold. Precondition: the handshake is done.
 PublicKey peer_key(ssl_st* tls);
 
 /// 32 bytes that only the two ends of this connection know (RFC 8446, section 7.5). Precondition as above.
@@ -75,11 +75,11 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   enum class Side { kServer, kClient };
 
   struct Handlers {
-    /// Gets what has come. Returns whether more is read; else until resume().
+    /// Takes received bytes. Returns whether more is read; else until resume().
     std::function<bool(std::span<const std::byte>)> take;
     /// Adds to `out` what is to be written next; nothing: until flush().
     std::function<void(std::vector<std::byte>& out)> fill;
-    /// Called at most once, and not after close(): nothing more comes or goes, and why.
+    /// Called at most once, and not after close(), with the reason: nothing more comes or goes.
     std::function<void(const std::string& why)> ended;
   };
 
@@ -88,7 +88,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   /// Address of the other end.
   const std::string& remote() const { return remote_; }
 
-  /// The longest first record that is read. A silo's has some 300 bytes.
+  /// Longest first record that is read. A silo's has some 300 bytes.
   static constexpr std::size_t kLongestHello = 4096;
 
   /// Reads the visitor's first record, a whole ClientHello, before anything else costs memory or time; then calls
@@ -101,11 +101,11 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   PublicKey peer() { return peer_key(stream_->native_handle()); }
   ExportedSecret secret() { return exported_secret(stream_->native_handle()); }
 
-  /// From here on these are called; reading begins with the first call.
+  /// Sets the handlers that are called from here on; reading begins with this first call.
   void set_handlers(Handlers handlers);
   void resume();
   void flush();
-  /// Writes that, and closes.
+  /// Writes these bytes, and closes.
   void write_last(std::vector<std::byte> bytes);
   void close();
 

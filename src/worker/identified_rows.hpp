@@ -40,7 +40,7 @@ struct CountedPersons {
   std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
 };
 
-/// Some rows, by person.
+/// Some rows, grouped by person.
 struct IdentifiedRows {
   CountedPersons persons;
   std::vector<std::uint32_t> of_rows;  ///< where the person of each row stands among them

@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// How a worker goes through its rows.
+/// Plan of a worker's pass through its rows.
 struct StreamPlan {
   std::size_t classes = 0;  ///< K, for the check of labels
   BadRows bad_rows = BadRows::kFail;

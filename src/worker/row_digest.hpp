@@ -1,18 +1,18 @@
-// A number that distinguishes multisets of labeled rows without revealing anything about them: by it a statistic that
+// A number that distinguishes multisets of labeled rows without revealing anything about them. By it a statistic that
 // is made in several passes over rows finds that they changed in between.
 //
 // Legend: q a lattice row (d integers), Y its classes (at most k, in k slots), R a secret L x d matrix of independent
-// integers, uniform in
-// [-S, S], F a secret pseudorandom function into 256 bits.
+// integers, uniform in [-S, S], F a secret pseudorandom function into 256 bits.
 //
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
 // A row that is not whole (row_units.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
 //
-// A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
+// The digest is a sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their
+// digests.
 //
-// Why other rows have another digest. The secrets are drawn anew for each release, and stay in the memory of who sums
-// rows; nobody who chooses records sees a digest.
+// Proof that other rows have another digest. The secrets are drawn anew for each release, and stay in the memory of
+// those that sum rows; nobody who chooses records sees a digest.
 //   1. Rows q != q' differ in some feature a. Whatever the other entries of R, one value at most of R_la makes
 //      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
 //      [carter1979] with short coefficients, over the integers, so that the kernel of all other products

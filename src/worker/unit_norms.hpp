@@ -37,7 +37,7 @@ WideSquare squared_sum(const UnitRows& rows, std::span<const std::size_t> member
 /// sum_ij <q_i, q_j>^2 over the rows that `members` lists, at least one, whose norms are known.
 WideSquare squared_gram(const UnitRows& rows, std::span<const std::size_t> members);
 
-/// How many products so many rows have: of i and j <= i.
+/// Number of products of `count` rows: of i and j <= i.
 constexpr std::size_t products_of_rows(std::size_t count) {
   return count * (count + 1) / 2;
 }

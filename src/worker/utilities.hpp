@@ -1,4 +1,4 @@
-// How well each public row stands for each class of a worker's rows: what prototypes are chosen by.
+// Utilities of public rows for the classes of a worker's rows: prototypes are chosen by them.
 //
 //     u_cz = sum_{i : y_i = c} u(q_i, z)        u as lattice_rows.hpp has it, z the public rows on the lattice
 //
@@ -14,10 +14,10 @@
 // w S^2 / J that is left out lies between 0 and 2 w S^2 / J: a unit's rows together add between 0 and B times a row's
 // range.
 //
-// There are two ways over many workers. Each goes through all public rows with its own rows, and utilities are summed:
-// the only way where pairs are clipped, since rows do not leave their worker, and the one where nobody may see exact
-// sums of others (silos). Or class sums are summed first, and each worker takes its part of the public rows: utilities
-// are then whole, and nothing of n is left to sum.
+// There are two ways over many workers. First, each goes through all public rows with its own rows, and utilities are
+// summed. This is the only way if pairs are clipped, since rows do not leave their worker, and the one if nobody may
+// see exact sums of others (silos). Second, class sums are summed first, and each worker takes its part of the public
+// rows: utilities are then whole, and nothing of n is left to sum.
 #pragma once
 
 #include <span>
@@ -64,7 +64,7 @@ SecretVector<std::int64_t> utilities_by_class_sums(SecretVector<std::int64_t> su
 /// Private rows whose products with a chunk of public rows are in memory at once.
 inline constexpr std::size_t kRowsOfPairs = 1024;
 
-// How many rows each of several candidate classifiers gets right: what one is chosen by.
+// Number of rows that each of several candidate classifiers gets right: one is chosen by it.
 //
 //     u_m = #{i : argmax_c s_mc(q_i) is among the classes of row i}       of equal scores the smaller c wins
 //     s_mc(q) = factor_mc <q, w_mc>, with a second head u (residuals.hpp) softmax_c(factor_m <q, w_m>) + u_c(q)

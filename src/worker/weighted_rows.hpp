@@ -62,9 +62,9 @@ void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::sp
 /// whole.
 class WeightedRows {
  public:
-  /// For a statistic whose units are never clipped.
+  /// Weighs rows for a statistic whose units are never clipped.
   explicit WeightedRows(WeightPower power) : power_(power) {}
-  /// For rows that are summed so, as the request binds units.
+  /// Weighs rows that are summed so, as the request binds units.
   WeightedRows(UnitSum sum, const ReleaseRequest& request);
 
   /// Valid until the next call, and as long as the chunk. Cost: n d roundings on `threads` threads, and 2 d bytes a

@@ -11,7 +11,7 @@
 
 namespace dpreduce {
 
-/// Noise is drawn in pieces of so many elements, each from a stream of its own, so that ranks can share them.
+/// Elements per piece of noise. Each piece has a stream of its own, so that ranks can share them.
 inline constexpr std::size_t kNoisePiece = std::size_t{1} << 16;
 
 /// Pieces first, first + step, ...
@@ -20,11 +20,11 @@ struct NoisePieces {
   std::size_t step = 1;
 };
 
-/// values += round(N(0, s^2)), each element its own, mod 2^64; s = block.sigma. Of a block in units of 2^-b, values +=
-/// floor(2^b N(0, s^2)), of the same reals (fill_floored_gaussian). Of a symmetric block `values` are one
-/// or more of its upper triangles, and elements beside a diagonal get variance s^2 / 2. Only the elements of `pieces`
-/// get noise. Streams are those of "<block>/<part>", and "<block>/<part>/diagonal"; behind them "/1", "/2" of further
-/// pieces. Throws EntropyFailure. Precondition (asserted): whole triangles; a symmetric block has no fractions.
+/// values += round(N(0, s^2)), each element its own, mod 2^64; s = block.sigma. For a block in units of 2^-b, values +=
+/// floor(2^b N(0, s^2)), of the same reals (fill_floored_gaussian). For a symmetric block `values` are one or more of
+/// its upper triangles, and elements beside a diagonal get variance s^2 / 2. Only the elements of `pieces` get noise.
+/// Streams are those of "<block>/<part>", and "<block>/<part>/diagonal"; behind them "/1", "/2" of further pieces.
+/// Throws EntropyFailure. Precondition (asserted): whole triangles; a symmetric block has no fractions.
 void add_noise(ReleaseKey& key, const PlannedBlock& block, const std::string& part, std::span<std::int64_t> values,
                NoisePieces pieces = {});
 

@@ -52,7 +52,7 @@ class PartRelease {
    public:
     /// Lets the sums go on without waiting for them (PendingSum::advance).
     void advance();
-    /// The noised sum over ranks of each part, at its owner: what this rank owns, in the order of the parts. Call it
+    /// Noised sum over ranks of each part, at its owner: those that this rank owns, in the order of the parts. Call it
     /// once.
     Owned finish();
 

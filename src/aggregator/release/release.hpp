@@ -1,4 +1,4 @@
-// From exact sums to public values: the one place where private integers become public.
+// The one place where private integers become public: from exact sums to public values.
 //
 //     reservation  ->  ranks' parts += noise  ->  reduction over ranks  ->  ledger line, flushed  ->  record, flushed
 //                  ->  Release
@@ -50,12 +50,12 @@ class Selection {
 /// Makes the releases of one run. Every rank has one; ledger and file are used on the coordinator.
 class Releaser {
  public:
-  /// Without noise and ledger: for public rows, and for comparison.
+  /// Makes releases without noise and ledger: for public rows, and for comparison.
   explicit Releaser(Communicator& ranks);
 
-  /// With the noise of `plan`, each release charged as `charging` says and saved in `file`. The coordinator looks for
-  /// room for all of it now, and reserves it with the first release: every rank has then looked at each of its rows. A
-  /// run that is destroyed before `finish` was called has stopped (~ChargedRun).
+  /// Makes releases with the noise of `plan`, each charged as `charging` says and saved in `file`. The coordinator
+  /// looks for room for all of it now, and reserves it with the first release: every rank has then looked at each of
+  /// its rows. A run that is destroyed before `finish` was called has stopped (~ChargedRun).
   ///
   /// With `shares`, in a run among silos, each silo adds its share of the noise. The coordinator adds none, and never
   /// sees a sum without noise. Runs among silos save nothing.

@@ -30,20 +30,20 @@ namespace dpreduce {
 /// The account of a run whose releases have noise, at a silo.
 class SiloAccount {
  public:
-  /// Looks for room for the whole plan. From here on every sum that leaves this silo belongs to a release that is
-  /// charged. `job` and `run` outlive it. Throws as ChargedRun::open.
+  /// Checks that there is room for the whole plan. From here on every sum that leaves this silo belongs to a release
+  /// that is charged. `job` and `run` outlive it. Throws as ChargedRun::open.
   SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit);
   ~SiloAccount();
   SiloAccount(const SiloAccount&) = delete;
   SiloAccount& operator=(const SiloAccount&) = delete;
 
-  /// The release that was begun last is made: until the next one is begun, only zeros leave.
+  /// Marks the release that was begun last as made: until the next one is begun, only zeros leave.
   void close_release() { closed_ = run_.rounds_begun(); }
 
   /// Charges the release that was begun last, of which nothing leaves (Releaser::charge_unmade).
   void charge_unmade();
 
-  /// This silo has taken part in all that the run releases. Throws as Ledger::end.
+  /// Ends the account: this silo has taken part in all that the run releases. Throws as Ledger::end.
   void finish();
 
  private:

@@ -1,4 +1,4 @@
-// From released sums to a classifier: post-processing, so no privacy is spent here.
+// Classifier from released sums: post-processing, so no privacy is spent here.
 //
 // Legend: v_c = released class sum c (d), n_c = released class count, s = its noise, scale = lattice units per feature
 // unit, C the clip norm.

@@ -24,7 +24,8 @@ namespace dpreduce {
 // coordinates of which most are nearly 0, it finds these, and its error is a small part of theirs. Post-processing, at
 // no charge. Source: [jiang2009].
 
-/// E[m | y] of each number, where the numbers are told from noise. Preconditions (asserted): noise s > 0; a number.
+/// E[m | y] of each number; nullopt if the numbers are not told from noise. Preconditions (asserted): noise s > 0; a
+/// number.
 std::optional<std::vector<double>> denoised(std::span<const double> noised, double noise);
 
 // The released mean of all rows, denoised before rows are centered by it.

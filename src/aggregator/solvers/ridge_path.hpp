@@ -14,7 +14,7 @@ namespace dpreduce {
 
 // Noise of a release's law, from a public seed: for what is simulated of noise that is known. Never for privacy.
 
-/// One number after the other.
+/// Stream of normal numbers, one after the other.
 class NormalStream {
  public:
   NormalStream(std::uint64_t seed, std::uint64_t stream) : random_(seed, stream) {}

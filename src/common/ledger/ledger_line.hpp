@@ -22,15 +22,16 @@
 // drawn: true without the gain from sampling, which composition knows (spending.hpp). Under replace-one they are of two
 // records that are drawn, each as much as one more or less: twice the mu of one.
 //
-// "forfeited_by" of a run that is not private: why (base/privacy_terms.hpp), beside a seed; without it, it was a seed.
+// "forfeited_by" of a run that is not private: the reason (base/privacy_terms.hpp), beside a seed; without it, it was a
+// seed.
 //
-// "public_by_word": what the run took in that is public by the word of whoever ran it (base/privacy_terms.hpp).
+// "public_by_word": inputs of the run that are public by the word of whoever ran it (base/privacy_terms.hpp).
 //
-// "asked": the method that was asked for, where "method" was chosen for it. It binds nothing: readers are told.
+// "asked": the method that was requested, if "method" was chosen for it. It binds nothing: it is for readers.
 //
-// "silos" of a run among silos: how many were left when the line was written, and how many stay at least. With
-// distributed noise the release has a share of each silo that stayed, and sigma is what threshold - colluding shares
-// make.
+// "silos" of a run among silos: the number of silos left when the line was written, and the number that stay at least.
+// With distributed noise the release has a share of each silo that stayed, and sigma is what threshold - colluding
+// shares make.
 //
 // "previous" is the SHA-256 of the previous line without its newline, 64 zeros on the first line. Canonical: a line is
 // read only if printing what was read gives the same bytes, so keys, order, spelling of numbers and spaces are fixed.

@@ -53,7 +53,7 @@ struct LedgerStart {
   bool operator==(const LedgerStart&) const = default;
 };
 
-/// How a run ended.
+/// Outcome of a run that has ended.
 enum class RunOutcome {
   kFinished,  ///< its result is on disk
   kStopped,   ///< by an error, or gone on with by another run

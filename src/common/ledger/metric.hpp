@@ -1,11 +1,11 @@
-// How rows and features are compared with class means.
+// Comparison of rows and features with class means.
 #pragma once
 
 #include "common/base/described_types.hpp"
 
 namespace dpreduce {
 
-/// How a row is compared with a class mean.
+/// Comparison of a row with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
   kEuclidean  ///< nearest center; needs class sums and counts
@@ -14,7 +14,7 @@ template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
 
-/// By what features are ranked: the sum over pairs of classes of the distance between their means.
+/// Criterion that features are ranked by: the sum over pairs of classes of the distance between their means.
 enum class SelectBy {
   kDistance,
   kT  ///< over the standard deviation within classes

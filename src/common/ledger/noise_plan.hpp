@@ -1,4 +1,4 @@
-// From a budget mu to the noise of every block.
+// Plan of noise: from a budget mu to the noise of every block.
 //
 //   s_b     noise standard deviation on each coordinate of block b, in lattice units
 //   D_pb^2  squared L2 sensitivity of block b under profile p
@@ -27,7 +27,7 @@
 
 namespace dpreduce {
 
-// How far one neighboring change can move a statistic, exactly.
+// Sensitivity of a statistic: how far one neighboring change can move it, exactly.
 //
 // A change moves all blocks of a statistic at once: with profile (D_1^2, ..., D_B^2) and noise s_b on block b, it costs
 // mu^2 = sum_b D_b^2 / s_b^2. Different kinds of change have different profiles, and a release must stand the worst:
@@ -47,14 +47,14 @@ struct SensitivityProfile {
   std::vector<std::uint64_t> squared_l2;
 };
 
-/// The largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
+/// Largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
 inline constexpr double kLargestPlannedSigma = 0x1p45;
-/// The smallest: a budget that would be content with less gets this, and spends less than it may.
+/// Smallest noise: a budget that would be content with less gets this, and spends less than it may.
 inline constexpr double kSmallestPlannedSigma = 0.5;
-/// The largest of a block in fractions, which leaves as much of 64 bits to its sum.
+/// Largest noise of a block in fractions, which leaves as much of 64 bits to its sum.
 inline constexpr double kLargestFractionalSigma = 0x1p30;
 
-/// How a block's noise is spread over its elements.
+/// Spread of a block's noise over its elements.
 enum class BlockNoise {
   kEqual,     ///< variance s^2 on every element
   kSymmetric  ///< upper triangles of symmetric matrices (triangle.hpp): s^2 on the diagonals, s^2 / 2 beside them
@@ -83,8 +83,8 @@ struct ReleaseRequest {
   std::vector<SensitivityProfile> profiles;
   bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
   double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (spending.hpp for others)
-  /// B: what a unit's rows count for together, in rows. `profiles` are of one row; a unit moves every block B times
-  /// as far.
+  /// B: the number of rows that a unit's rows count for together. `profiles` are of one row; a unit moves every block B
+  /// times as far.
   std::uint64_t rows_per_unit = 1;
   bool clips_units = false;  ///< a unit's sums are clipped to that; else each of its rows weighs less
   std::size_t dim = 0;       ///< features of the rows that it is of
@@ -112,7 +112,7 @@ struct PlannedRelease {
   std::uint64_t rows_per_unit = 1;  ///< B, as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
-  /// Precondition (asserted): there is a block of that name.
+  /// Returns the block of that name. Precondition (asserted): there is one.
   const PlannedBlock& block(std::string_view block_name) const;
 };
 
@@ -137,9 +137,9 @@ struct NoisePlan {
   std::vector<PlannedRelease> releases{};
   std::vector<PlannedSelection> selections{};
 
-  /// Precondition (asserted): there is a release of that name.
+  /// Returns the release of that name. Precondition (asserted): there is one.
   const PlannedRelease& release(std::string_view release_name) const;
-  /// Precondition (asserted): there is a selection of that name.
+  /// Returns the selection of that name. Precondition (asserted): there is one.
   const PlannedSelection& selection(std::string_view selection_name) const;
 };
 
@@ -170,7 +170,7 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds = 1, std::uint64_t rows_per_unit = 1);
 
-/// realized_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
+/// realized_mu of this many rounds of a release; for a sampled release, if a row is drawn into all of them.
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
 
 /// sigma / sqrt(2), rounded up: the noise of the entries beside the diagonal of an upper-triangular Gram matrix.
@@ -190,9 +190,8 @@ double off_diagonal_sigma(double sigma);
 /// of u_p = sum_b D_pb^2 sqrt(W_b / c_b), what profile p uses. A is maximal when no u_p exceeds A. The search moves
 /// weight from the profile that uses least to the one that uses most, each time as far as is best.
 ///
-/// Preconditions: weights positive; profiles not empty, one entry a weight; every block has D_pb > 0 for some p;
-/// squared_mu > 0.
-///      The caller has checked all of it.
+/// Preconditions (the caller has checked all of them): weights positive; profiles not empty, one entry a weight; every
+/// block has D_pb > 0 for some p; squared_mu > 0.
 /// Cost: one step for up to two profiles; each step takes about 150 x blocks square roots.
 std::vector<HighPrecision> split_precision(std::span<const double> weights,
                                            const std::vector<SensitivityProfile>& profiles,

@@ -74,7 +74,7 @@ std::size_t read_at(int file, const fs::path& path, std::uint64_t first, std::sp
   return done;
 }
 
-// A block's integers from there on; nothing where the file ends before.
+// Integers of a block from there on; nullopt if the file ends before.
 std::optional<std::vector<std::int64_t>> integers_at(int file, const fs::path& path, std::uint64_t first,
                                                      std::uint64_t length) {
   std::vector<std::int64_t> integers(length);
@@ -144,7 +144,7 @@ class Reader {
     return bytes.substr(0, end);
   }
 
-  // The record whose header that is; nothing where it is the last one, and torn.
+  // Record with that header; nullopt if it is the last one, and torn.
   std::optional<RunFile::Record> record(std::string_view text, const std::string& config) {
     json header = parse_json(text);
     std::optional<RunFile::Record> record = record_of(header);
@@ -246,7 +246,7 @@ RunFile::Content RunFile::read(int file, const fs::path& path) {
   return content;
 }
 
-// Without its lock; nothing where the file is gone.
+// Opens the file without its lock; nullopt if the file is gone.
 std::optional<RunFile> RunFile::open(const fs::path& path) {
   auto file = std::make_unique<FileDescriptor>(
       ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY));

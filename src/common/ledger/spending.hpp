@@ -52,7 +52,7 @@ RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t 
 /// The noise multiplier that a mu is counted with beside other mechanisms: at most 1 / mu, with 24 binary digits.
 double accounted_noise_multiplier(double mu);
 
-/// Both.
+/// Spending of both together.
 Spending composed(const Spending& one, const Spending& other);
 
 /// The smallest epsilon at delta: exact for Gaussians alone, else the upper bound of the privacy loss distribution,

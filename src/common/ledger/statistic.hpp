@@ -50,7 +50,7 @@ class Statistic {
   std::span<std::int64_t> block(std::size_t block);
   std::span<const std::int64_t> block(std::size_t block) const;
 
-  /// The elements of that block, which nobody may ask for again; those of an only block are not copied.
+  /// Elements of that block, which nobody may ask for again; those of an only block are not copied.
   std::vector<std::int64_t> take_block(std::size_t block);
 
   /// All blocks, in the order of shape(), as words of the ring: what a reduction adds up.

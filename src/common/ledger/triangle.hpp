@@ -20,7 +20,7 @@ constexpr std::uint64_t triangle_row(std::uint64_t i, std::uint64_t order) {
   return i * (2 * order - i + 1) / 2;
 }
 
-/// The d whose triangle has so many elements, if there is one.
+/// The d whose triangle has this many elements; nullopt if there is none.
 std::optional<std::uint64_t> triangle_order(std::uint64_t elements);
 
 /// triangle <- the upper triangle of a d x d matrix, row-major. Shapes: d^2 and d (d + 1) / 2 elements.
