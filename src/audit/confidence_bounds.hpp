@@ -1,4 +1,4 @@
-// From counts of an attack's guesses to what they prove about a mechanism, with a stated probability of being wrong.
+// Bounds that counts of an attack's guesses prove about a mechanism, with a declared probability of being wrong.
 //
 // Legend: world 0 is a data set, world 1 the same with a canary. Of n_0 runs in world 0 the attack says "canary" in
 // false_positives, of n_1 in world 1 in true_positives; FPR and TPR are the probabilities behind these counts.

@@ -62,7 +62,7 @@ struct EvaluationTerms {
   std::optional<double> threshold{};        ///< from which on scores of a set's classes count; there with k
   std::size_t most_predicted = 0;           ///< m, the most classes of a set that count as predicted; with k
   std::size_t groups = 0;                   ///< G, of rows that have a group; 0: none have
-  bool has_pair = false;                    ///< whether a second model is asked about the same rows
+  bool has_pair = false;                    ///< whether a second model is evaluated on the same rows
   bool has_targets = false;                 ///< whether the model predicts K numbers, and rows have them
   bool operator==(const EvaluationTerms&) const = default;
 

@@ -30,7 +30,7 @@ struct LedgerBlock {
   bool operator==(const LedgerBlock&) const = default;
 };
 
-/// A charge of one release, as its caller states it. Names are 1 to 128 of A-Z a-z 0-9 . _ : + / @ - and space.
+/// Charge of one release, as its caller declares it. Names are 1 to 128 of A-Z a-z 0-9 . _ : + / @ - and space.
 struct LedgerEntry {
   std::string release_id;  ///< "<run id>/<label>", with the label of label_of_round
   RunTerms terms;

@@ -47,7 +47,7 @@ bool is_round_of(std::string_view label, std::string_view name) {
 }
 
 // The first field in which the terms differ; but for how many silos are left, which may change on the way, and what
-// readers are told of the method that was asked for.
+// readers see the method that was requested.
 std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   const auto lasting = [](std::optional<LedgerSilos> silos) {
     if (silos) silos->left = 0;

@@ -37,14 +37,14 @@ struct RunTerms {
   Accountant accountant = Accountant::kGdp;
   bool is_private = false;  ///< false for a run that a seed makes repeatable, or with forfeits
   PrivacyUnit unit = PrivacyUnit::kRecord;
-  std::optional<double> epsilon;  ///< the budget as stated; both or neither
+  std::optional<double> epsilon;  ///< the budget as declared; both or neither
   std::optional<double> delta;
   std::string config_digest;  ///< of the public configuration; lower-case hex, 16 to 128 digits
   std::string version;        ///< of this library
   std::optional<LedgerSilos> silos{};
   Forfeits forfeits{};  ///< beside a seed
   std::vector<PublicByWord> public_by_word{};
-  std::string asked{};     ///< the method that was asked for, where `method` was chosen for it: for readers alone
+  std::string asked{};     ///< the method that was requested, if `method` was chosen for it: for readers alone
   std::string data_set{};  ///< a name that earlier versions wrote, read to print the line again; nothing goes by it
 
   bool operator==(const RunTerms&) const = default;

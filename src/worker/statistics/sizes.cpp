@@ -47,7 +47,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 
 }  // namespace class_sizes_entry
 
-// How many rows have a number in each public bin (common/ledger/column_bins.hpp), of each of some columns.
+// Number of rows with a number in each public bin (common/ledger/column_bins.hpp), for each of some columns.
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.
