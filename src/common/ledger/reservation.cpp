@@ -46,8 +46,8 @@ bool is_round_of(std::string_view label, std::string_view name) {
                            label.substr(1).find_first_not_of("0123456789") == std::string_view::npos);
 }
 
-// The first field in which the terms differ; but for how many silos are left, which may change on the way, and what
-// readers see the method that was requested.
+// First field in which the terms differ, except for the number of silos left, which may change on the way, and the
+// requested method, which is for readers alone.
 std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   const auto lasting = [](std::optional<LedgerSilos> silos) {
     if (silos) silos->left = 0;
