@@ -50,10 +50,10 @@ struct IdentifiedRows {
 
   /// Numbers persons in the order of their first rows here.
   RowUnits numbered() const;
-  /// Numbers persons who are clipped here. A person who counts for more rows than are here has the part here / m, m =
-  /// persons.rows. A person with more than `most_together` rows (row_units.hpp) is numbered row by row, each with the
-  /// part 1 / m. These rows are counted on all ranks if ranks have summed them, else here. Throws BadInput if there are
-  /// more than 2^32 - 1 numbers.
+  /// Numbers persons who are clipped here, in the same order. A person who counts for more rows than are here has the
+  /// part here / m, m = persons.rows. A person with more than `most_together` rows (row_units.hpp) is numbered row by
+  /// row, each with the part 1 / m. These rows are counted on all ranks if ranks have summed them, else here. Throws
+  /// BadInput if there are more than 2^32 - 1 numbers.
   RowUnits numbered_to_clip(std::uint64_t most_together) const;
 
  private:

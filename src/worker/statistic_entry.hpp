@@ -92,7 +92,7 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
 // Costs are in public numbers: the run's cost is made of them (fit/run_cost.hpp). The blocks of every statistic are
 // summed up over ranks; the costs declared here come on top.
 
-/// Change that a method may make of a release, for preparing later rows.
+/// Preparation of later rows that a method may make from a release.
 enum class RowChange {
   kNone,
   kCenter,      ///< their mean, d words to each rank; of rows before any projection
