@@ -28,7 +28,7 @@ struct SeenFile {
 // The files of a rank's features, and of its labels where it has any.
 using SeenFiles = std::vector<std::vector<SeenFile>>;
 
-// What a rank knows of rows in two roles; names are those of options, with the path.
+// Files and features of rows that a rank knows in two roles. Names are those of options, with the path.
 struct SeenRoles {
   std::vector<SeenFile> training;
   std::vector<SeenFile> others;
@@ -287,7 +287,8 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
 
 namespace {
 
-// Whose rows these are nobody can compare: a file that was got from elsewhere may name the private ones.
+// Refuses a file whose rows lie in other files: nobody can compare them, and a file from elsewhere may refer to the
+// private ones.
 void require_rows_of_their_own(const OtherRole& other) {
   if (other.rows == nullptr) return;
   for (const ShardedArray* const array : arrays_of(*other.rows)) {

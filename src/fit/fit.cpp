@@ -132,14 +132,14 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
   return Classifier(std::move(parts));
 }
 
-// Where the range of a target is not known, its residuals say nothing: the score is its center.
+// Makes the score of a target constant, its center, where its range is not known: its residuals then say nothing.
 void make_constant(LinearScores& scores, std::size_t target, const Preprocessing& rows) {
   const std::size_t width = scores.weights.size() / rows.targets.count;
   std::fill_n(scores.weights.begin() + static_cast<std::ptrdiff_t>(target * width), width, 0.0);
   scores.bias[target] = rows.targets.center[target];
 }
 
-// What was trained; of an evaluation the model that was evaluated.
+// Returns the trained model; of an evaluation the model that was evaluated.
 Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing) {
   std::vector<Classifier> models = evaluated_models(fit.options().evaluation);
   return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing) : std::move(models.front());

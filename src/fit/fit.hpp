@@ -24,7 +24,7 @@
 
 namespace dpreduce {
 
-/// Where the account of what a fit spends is kept.
+/// Place where the account of a fit's spending is kept.
 enum class Accounts {
   kLedger,    ///< the ledger that the options name, with its limit
   kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left

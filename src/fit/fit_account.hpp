@@ -1,4 +1,5 @@
-// Where a fit's releases are charged, and where they are saved: ledger and run file, opened before a row is read.
+// Account of a fit's releases: the ledger that they are charged to and the run file that saves them, opened before a
+// row is read.
 #pragma once
 
 #include <memory>

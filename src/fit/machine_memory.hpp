@@ -19,7 +19,7 @@ std::optional<std::uint64_t> available_memory(const std::filesystem::path& root 
 /// -d), the least of them. None where it has no such limit. `root` stands before /proc.
 std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root = "/");
 
-/// What to do where a fit does not fit.
+/// Remedy named where a fit does not fit into memory.
 inline constexpr std::string_view kCureOfFit =
     "lower --memory, reduce features with --pool, --pca or --select, or use a method without Gram matrices";
 

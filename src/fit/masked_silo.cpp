@@ -33,7 +33,7 @@ constexpr std::size_t kCheckWords = FingerprintPart{}.size();
 
 using Session = std::array<std::uint8_t, 16>;
 
-// What a signature is of: a domain, the session, what all have agreed on, and the message so far.
+// Bytes that a signature signs: a domain, the session, what all have agreed on, and the message so far.
 std::vector<std::byte> to_sign(std::string_view domain, const Session& session, const MaskedPlan& plan,
                                std::span<const std::byte> message) {
   PayloadWriter writer;

@@ -137,8 +137,8 @@ void require_public_features_in_memory(const RowsInMemory& memory, const DataOpt
 
 namespace {
 
-// Whether a rank has a row: a fit without any would charge for noise alone. Silos do not tell each other whether they
-// have rows, and are not asked. Collective. Throws BadInput, naming what rows were looked for in.
+// Throws BadInput, naming what rows were looked for in, where no rank has a row: a fit without any would charge for
+// noise alone. Silos do not tell each other whether they have rows, and are not asked. Collective.
 void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
   if (ranks.silos() != nullptr) return;
   std::array<std::uint64_t, 1> count{rows.range().count};
@@ -201,8 +201,8 @@ WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes,
   return std::move(*rows);
 }
 
-// Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
-// release: the noise is made for one.
+// Throws UsageError where each rank is a silo but rows are cut evenly: one row more or less then moves others from rank
+// to rank, and so changes what several silos release, while the noise is made for one.
 void require_own_rows(const MethodEntry& method, const RowFiles& train, const Communicator& ranks) {
   if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(train.x)) return;
   throw UsageError(
@@ -211,8 +211,8 @@ void require_own_rows(const MethodEntry& method, const RowFiles& train, const Co
                   method.name, ranks.size()));
 }
 
-// Where the rows of a person are counted, or may be. Collective. Throws UsageError where a person would have rows in
-// more silos than there are.
+// Returns how the rows of a person are counted: over ranks, or within a silo. Collective. Throws UsageError where a
+// person would have rows in more silos than there are.
 PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method, Communicator& ranks) {
   if (ranks.silos() == nullptr && !method.each_rank_is_a_silo) return count_over_ranks;
   const std::uint64_t silos =
@@ -306,7 +306,7 @@ void require_room(const ResolvedFit& fit, const WorkerRows& training, const Mach
   ranks.together([&] { require_room_for_units(fit.plan().preprocessing, fit.stream_over(training, 1)); });
 }
 
-// Whether public rows are summed: for a center, for components, or for what rows are whitened about.
+// Returns whether public rows are summed: for a center, for components, or for what rows are whitened about.
 bool sums_public_rows(const FitOptions& options) {
   return options.rows.center == Centering::kPublic || (options.rows.pca > 0 && !options.data.public_x.empty()) ||
          whitens_by_public_rows(options);

@@ -55,7 +55,7 @@ struct OpenFit {
   std::unique_ptr<FileClaims> claims{};   ///< a silo's, by which the coordinator knows its files on this machine
   unsigned threads = 1;                   ///< of this rank: --threads
 
-  /// Where these are. Valid as long as this object stays where it is.
+  /// References to the public rows among these. Valid as long as this object stays where it is.
   PublicRows public_rows();
 };
 

@@ -34,7 +34,7 @@ void with_pad(std::span<std::uint64_t> words, const NoiseKey& key, const SumTick
   for (std::uint64_t& word : words) apply(word, stream.next_u64());
 }
 
-// Of a statistic, and the number of partitions with rows that it is of.
+// Fingerprint of a statistic, and of the number of partitions with rows that it is of.
 FingerprintPart fingerprint_of_sum(const Statistic& statistic, std::uint64_t with_rows, const NoiseKey& key,
                                    const SumTicket& ticket) {
   Statistic number({{"partitions_with_rows", 1}});

@@ -9,9 +9,9 @@
 //     opened     less the streams of all that are listed; then the words' own fingerprint must be the one that came
 //
 // So whoever adds partial sums up needs no secret and learns nothing: each word is one of a stream that looks random.
-// What is opened are the words of exactly the listed partitions, each once, or nothing: with another list, or other
-// words, the fingerprints differ but with probability 2^-126 or less. A task that runs twice draws another nonce, so
-// two results of it are never the same stream.
+// Opening gives the words of exactly the listed partitions, each once, or nothing. With another list, or other words,
+// the fingerprints differ but with probability 2^-126 or less. A task that runs twice draws another nonce, so two
+// results of it are never the same stream.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@
 
 namespace dpreduce {
 
-/// Which sum a partial sum is of, and the secret that opens it. Whoever has it can open partial sums: it goes to
-/// workers and to the driver, and nowhere else.
+/// Names the sum that a partial sum is of, and has the secret that opens it. Whoever has it can open partial sums: it
+/// goes to workers and to the driver, and nowhere else.
 struct SumTicket {
   std::array<std::uint8_t, 16> session{};  ///< public
   std::uint64_t step = 0;                  ///< of the session, from 0; public
@@ -51,7 +51,7 @@ bool is_partition_name(const std::string& partition);
 /// The name in a message: others may have made it up.
 std::string shown_partition(const std::string& name);
 
-/// Whether each has a name, and names rise: what is listed twice would count twice.
+/// Returns whether each has a name, and names rise: a partition that is listed twice would count twice.
 template <typename Partition>
 bool are_partitions(const std::vector<Partition>& listed) {
   for (std::size_t place = 0; place < listed.size(); ++place) {

@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-/// Whose rows they are in a run among silos. In other jobs all ranks share them, or each has its own.
+/// Owner of the rows in a run among silos. In other jobs all ranks share them, or each has its own.
 enum class RowsOfSilos {
   kEachItsOwn,  ///< training rows: each silo has its own, the coordinator none
   kCoordinator  ///< public, validation and test rows

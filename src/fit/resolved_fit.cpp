@@ -279,7 +279,7 @@ ReleaseTerms terms_of_rows(const DataOptions& data, Adjacency adjacency, const R
   return terms;
 }
 
-// What is released before the method's own releases. `terms` become those of prepared rows.
+// Releases made before the method's own releases. `terms` become those of prepared rows.
 std::vector<ReleaseRequest> requests_of_preparation(const FitOptions& options, ReleaseTerms& terms) {
   std::vector<ReleaseRequest> requests = preparation_requests(options, terms);
   if (adjusts_scores(options)) {

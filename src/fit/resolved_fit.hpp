@@ -39,10 +39,10 @@ class ResolvedFit {
   const FitPlan& plan() const { return plan_; }
   const TrainingMethod& method() const { return *method_; }
 
-  /// What a model says of its guarantee; nothing where it is not private.
+  /// Guarantee as a model declares it; nullopt where the fit is not private.
   std::optional<PrivacyStatement> statement() const;
 
-  /// What the ledger says of its charges.
+  /// Terms of the run that the ledger records with its charges.
   RunTerms terms() const;
 
   /// How a rank with so many threads goes through `rows`, in `memory_bytes` of row buffers; none: --memory.
@@ -66,7 +66,8 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
 /// Inputs of the run that are public by the word of whoever runs it.
 std::vector<PublicByWord> public_by_word(const FitOptions& options);
 
-/// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.
+/// Budget of a data set under `--budget-epsilon` and `--budget-delta`. Throws UsageError naming the option and its
+/// limit.
 DataSetBudget data_set_budget(double epsilon, double delta);
 
 /// The part of the training rows that is trained on, where it is not all of them. `data` are validated.

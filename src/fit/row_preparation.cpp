@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kPcaShare = 0.1;
 constexpr double kSelectShare = 0.1;
-// Of mu^2; 2 % is nearly as good for targets (docs/experiments/regression.md, sets that constants were chosen on).
+// Share of mu^2; 2 % is nearly as good for targets (docs/experiments/regression.md, sets that constants were chosen
+// on).
 constexpr double kRangeShare = 0.05;
 // Share of a question whose answer may be that columns are alike: that costs as much, and brings nothing.
 constexpr double kQuestionShare = 0.03;

@@ -1,4 +1,4 @@
-// What is done to rows before a method sees them, where that takes looking at rows: centering, projection, selection.
+// Preparation of rows before a method sees them, where that takes looking at rows: centering, projection, selection.
 //
 //     ranges    of targets, and of raw columns, by noised histograms, where they are not public; --method auto asks
 //               for those of few raw columns, and lets rows be where columns are of one size
@@ -19,8 +19,8 @@
 
 namespace dpreduce {
 
-/// What is known of it before any row is read, for rows of `input_dim` features. Throws UsageError where ranges are not
-/// as many as columns, or not in order.
+/// Preprocessing as known before any row is read, for rows of `input_dim` features. Throws UsageError where ranges are
+/// not as many as columns, or not in order.
 Preprocessing known_preprocessing(const PreparationOptions& rows, const DataOptions& data, std::size_t input_dim);
 
 /// Share of mu^2 that the DP center takes: --center-share, else the method's own.

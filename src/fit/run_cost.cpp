@@ -71,7 +71,7 @@ bool whitens(const StatisticCost& cost, const FitOptions& options) {
   return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
 }
 
-// Whether ridge regressions of all classes have one noised Gram matrix, whose eigenvectors they are solved by.
+// Returns whether ridge regressions of all classes have one noised Gram matrix, whose eigenvectors they are solved by.
 bool solves_for_all_classes(const ReleaseRequest& request, const FitOptions& options) {
   return request.name == "least_squares" && options.method.name == "ls" && !options.data.has_targets() &&
          !options.privacy.budget.non_private;
@@ -119,7 +119,7 @@ std::uint64_t rows_paired_at_once(const FitOptions& options, const FitPlan& plan
                                  (std::uint64_t{options.machine.memory_mib.value()} << 19) / bytes_of_paired_row(plan));
 }
 
-// Whether ranks share the public rows, once class sums are summed; else each goes through all of them
+// Returns whether ranks share the public rows, once class sums are summed; else each rank goes through all of them
 // (training_run.hpp).
 bool shares_public_rows(const FitOptions& options) {
   return !compares_all_pairs(options) && !options.silos.secure_aggregation;
@@ -131,7 +131,7 @@ double words_of_selection(const FitOptions& options, const FitPlan& plan) {
   return classes * static_cast<double>(plan.public_selection->terms.candidates) + 2.0 * sums;
 }
 
-// What the coordinator need not hold of the utilities: the other ranks' parts, but those of one class.
+// Bytes of the utilities that the coordinator need not hold: the other ranks' parts, but those of one class.
 std::uint64_t bytes_of_others(const SelectionTerms& terms, int ranks) {
   if (ranks == 1) return 0;
   const std::uint64_t own = terms.candidates / static_cast<std::uint64_t>(ranks) + 1;

@@ -1,4 +1,4 @@
-// What a fit, and predictions after it, take of memory and of the wire.
+// Memory and wire that a fit, and predictions after it, use.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace dpreduce {
 
-// What it takes to predict rows, and to test a model on them.
+// Cost of predicting rows, and of testing a model on them.
 //
 // Legend: d_in features of a raw row, d of a transformed one, K classes, k label slots a row (label_slots.hpp).
 
@@ -32,8 +32,8 @@ std::uint64_t memory_of_test(const TestedModel& model);
 /// The same of the model of that plan.
 std::uint64_t memory_of_test(const FitOptions& options, const FitPlan& plan);
 
-// What a fit takes of memory and of the wire, before any row is read: arithmetic on its plan and on how many rows there
-// are. Their number is private, and so is what follows from it: for the data's owner alone.
+// Memory and wire that a fit uses, before any row is read: arithmetic on its plan and on the number of rows. This
+// number is private, and so is what follows from it: for the data's owner alone.
 
 /// Words of 8 bytes that one of so many ranks sends into sums, once each, and gets of every broadcast, in a whole run.
 double words_of_rank(const FitOptions& options, const FitPlan& plan, int ranks);

@@ -1,5 +1,5 @@
-// What a party of a run among silos makes of its options by itself, and compares with the others before anybody masks:
-// the whole noise.
+// Plan that a party of a run among silos makes of its options by itself, and compares with the others before anybody
+// masks: the whole noise.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
-// Whose rows there are, where rows lie in the tasks of an engine and no task sees those of another
-// (traveling_plan.hpp).
+// Persons of rows that lie in the tasks of an engine, where no task sees the rows of another (traveling_plan.hpp).
 //
 // Legend: p a partition, m_p(u) how many rows of person u it has, m(u) = sum_p m_p(u); s the plan's secret; u stands
 // for 112 bits of a keyed hash of a person's identifier under a key made of s. PRF streams of s (noise_key.hpp).

@@ -81,7 +81,7 @@ void require_counted(const TravelingPlan& plan) {
       "counts");
 }
 
-// Of rows with numbers a fit is not told how many a row has, since it sees them.
+// Checks the options. A fit of rows with numbers is not told how many numbers a row has, since it sees the rows.
 FitOptions checked(FitOptions options, Accounts accounts) {
   const std::size_t targets = options.data.has_targets() ? std::exchange(options.data.classes, 0) : 0;
   options = checked_call(std::move(options), Communicator::alone(), accounts);

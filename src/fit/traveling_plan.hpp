@@ -105,7 +105,7 @@ class FitSession {
   FitSession(const FitSession&) = delete;
   FitSession& operator=(const FitSession&) = delete;
 
-  /// What is to be summed up next; nothing when the fit has ended. Throws what has ended it before its end.
+  /// Task that is to be summed up next; nullopt when the fit has ended. Throws what has ended it before its end.
   std::optional<TravelingTask> task() const;
 
   /// The sum over all partitions for task(). Returns when the next task is known, or the fit has ended. Throws as

@@ -5,7 +5,7 @@
 
 namespace dpreduce {
 
-/// Whether prototypes may be chosen among public rows: then every rank opens all of these.
+/// Returns whether prototypes may be chosen among public rows: then every rank opens all of these.
 bool may_choose_public_rows(const FitOptions& options);
 
 /// `options`, each part checked by itself, what the method takes, and what crosses parts. A --batch of all rows is

@@ -38,7 +38,7 @@ constexpr double kFewRows = 20.0;  // of n mu / sqrt(d)
 // Bound on n mu / sqrt(d): below it the question of isotropy finds rows that spread evenly in less than one run of
 // five.
 constexpr double kFewestRowsToTell = 8.0;
-// Of the largest signal that class means are considered for: expectations are rough.
+// Multiple of the largest signal for which class means are considered. It is above 1 because expectations are rough.
 constexpr double kCertainlyMore = 2.0;
 
 // n mu of the rows that are expected, where that is public and there is noise.
@@ -61,7 +61,8 @@ bool are_surely_many(const FitOptions& options, std::size_t dim) {
          kCertainlyMore * kLargestSignalOfMeans * std::sqrt(static_cast<double>(dim * options.data.classes));
 }
 
-// What rows look like is asked where the answer may be class means: rows about their mean, with noise.
+// Returns whether to request the question of isotropy: only where the answer may be class means, for rows about their
+// mean, with noise.
 bool asks_for_isotropy(const FitOptions& options, std::size_t dim) {
   return may_take_means(options) && options.rows.center != Centering::kNone && dim >= kFewestFeaturesOfMeans &&
          !options.privacy.budget.non_private && !are_surely_few(options, dim) && !are_surely_many(options, dim);

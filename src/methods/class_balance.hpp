@@ -19,17 +19,17 @@ namespace dpreduce {
 /// Share of mu^2 that class sizes take.
 inline constexpr double kSizesShare = 0.01;
 
-/// Whether the method that `options` (resolved) name is adjusted: --objective balanced, by rounds.
+/// Returns whether the method that `options` (resolved) name is adjusted: --objective balanced, by rounds.
 bool adjusts_scores(const FitOptions& options);
 
-/// Whether public rows refine what adjusts_scores adjusts: by a method that allows it (not for rows of so many features
-/// that d x d matrices are too slow), with rows of `dim` features centered by `public_rows` public rows, where the
-/// noise exceeds sampling (prototype_choice.hpp).
+/// Returns whether public rows refine what adjusts_scores adjusts. They do under a method that allows it (not for rows
+/// of so many features that d x d matrices are too slow), with rows of `dim` features centered by `public_rows` public
+/// rows, where the noise exceeds sampling (prototype_choice.hpp).
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
-/// What the method makes of the run, adjusted by the release "class_sizes", made first, where adjusts_scores says so,
-/// and refined by the run's candidates where refits_on_public_rows does; the same on every rank. Collective.
-/// Preconditions (asserted): one bias a class. Throws as TrainingMethod::train.
+/// Trains `method` on the run and returns its scores, the same on every rank. Where adjusts_scores says so, they are
+/// adjusted by the release "class_sizes", which is made first. Where refits_on_public_rows says so, they are refined by
+/// the run's candidates. Collective. Preconditions (asserted): one bias a class. Throws as TrainingMethod::train.
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options);
 
 }  // namespace dpreduce

@@ -6,7 +6,8 @@
 //       every owner: its class is handed over, all at once, and dropped; what was made of it goes to the coordinator
 //     charge, record of G, class sums and what was made of all classes  ->  shown
 //
-// It is one release: until its charge is on the disk, nobody is shown any of it, and a run that dies has paid nothing.
+// All parts are one release: until its charge is on the disk, nobody is shown any of it, and a run that dies has paid
+// nothing.
 //
 // Reductions go on while the next few matrices are computed, and while classes are handed over.
 //
@@ -51,7 +52,8 @@ ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t e
   return ReleasedBlock(name, std::move(values), sigma);
 }
 
-// What the first pass and each class add to the release: of this rank's rows, or, from a source, of all rows.
+// Statistics that the first pass and each class add to the release: of this rank's rows, or, from a source, of all
+// rows.
 class AddedGrams {
  public:
   AddedGrams(const ReleaseRequest& request, const StatisticInputs& inputs, std::vector<std::size_t> order)
@@ -72,7 +74,8 @@ class AddedGrams {
     task_.part = StatisticPart::kGramOfClass;
     task_.label = order_[next_++];
     const Statistic gram = sum_(task_);
-    // What is summed now must be the rows of the first sum, under the same labels: a row that moved would count twice.
+    // Rows that are summed now must be the rows of the first sum, under the same labels: a row that moved would count
+    // twice.
     if (digests_of(gram).front() != digests_.at(task_.label)) {
       throw BadInput(std::string("the training rows changed between two sums; partitions must hold the same rows and "
                                  "labels whenever they are read") +
@@ -111,7 +114,7 @@ class AddedGrams {
   Statistic sums_;
 };
 
-// What is made of each class, gathered at the coordinator: post-processing of noised matrices, and much smaller.
+// Solutions made of each class, gathered at the coordinator: post-processing of noised matrices, and much smaller.
 class ClassSolutions {
  public:
   ClassSolutions(Communicator& ranks, std::size_t classes, std::size_t width)
@@ -257,7 +260,7 @@ class GramRounds {
   std::optional<PartRelease::Pending> pending_;
 };
 
-// What is told of a pass over rows: its share that is done in the first one, nothing in those of the classes.
+// Progress shown of passes over rows: in the first pass the share that is done, in those of the classes nothing.
 class FirstPassShown {
  public:
   explicit FirstPassShown(Communicator& ranks)

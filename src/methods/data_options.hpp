@@ -1,4 +1,4 @@
-// Which rows a fit is about, and what is public of them.
+// Rows of a fit, and what is public about them.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ struct DataOptions {
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
-  /// Whether rows have numbers to predict in the place of classes.
+  /// Returns whether rows have numbers to predict in place of classes.
   bool has_targets() const { return train.has_targets; }
   /// Slots of a row (label_slots.hpp).
   std::size_t label_slots() const { return has_targets() ? classes * kSlotsPerTarget : most_labels(); }
-  /// Whether the unit of privacy is a person, and not a row.
+  /// Returns whether the unit of privacy is a person, and not a row.
   bool has_units() const { return !train.person.empty(); }
-  /// Whether rows count for less than a whole row: by their person's number of rows, or by weights that are stated.
+  /// Returns whether rows count for less than a whole row: by their person's number of rows, or by declared weights.
   bool weighs_rows() const { return has_units() || !train.weight.empty(); }
   PrivacyUnit unit() const { return has_units() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
   /// B; 1 where the unit is a row.

@@ -6,7 +6,7 @@
 // of what the noised gradients g_r hold beside noise, whose share K d s^2 is known, with the curvature h of all the
 // noise that will come (gradient_rounds.hpp) in place of its epsilon. Where noise rules, steps are equal and T rounds
 // add up to one release of class means with the whole budget; where the signal rules, a first step is as long as D.
-// Where the weights of P descents are averaged, so is their noise: h is that of s / sqrt(P).
+// Averaging the weights of P descents averages their noise as well: h is then that of s / sqrt(P).
 //
 // With an adaptive bound Z follows the rows, so that errors on small classes keep their weight beside those on large
 // ones:

@@ -27,7 +27,7 @@ std::vector<double> negatives_of(const Release& release, const EvaluationTerms& 
   return negatives;
 }
 
-// What the blocks of a release use of mu^2, sum_b D_b sqrt(W_b), where that is divided for the least loss.
+// Part of mu^2 that the blocks of a release use, sum_b D_b sqrt(W_b), where mu^2 is divided for the least loss.
 double part_of(const ReleaseRequest& request) {
   double part = 0.0;
   for (std::size_t block = 0; block < request.blocks.size(); ++block) {
@@ -37,10 +37,11 @@ double part_of(const ReleaseRequest& request) {
   return part;
 }
 
-// Whether the model's own promise has a bound for whom the evaluation protects. One for records has none for a person
-// with any number of them, and one for persons in few silos none for those in more. All else converts: a record's
-// change is that of two persons at most, an exchange a removal and an addition, and noise for exchanges hides these,
-// too. A person's bound in rows is no part of it: a person has any number of rows, whatever they count for.
+// Returns whether the model's own promise has a bound for the unit that the evaluation protects. A promise for records
+// has no bound for a person with any number of them. A promise for persons in few silos has none for persons in more.
+// All other promises convert: a record's change is that of two persons at most, an exchange is a removal and an
+// addition, and noise for exchanges hides these, too. A person's bound in rows is no part of it: a person has any
+// number of rows, whatever they count for.
 bool protects_unit_of(const FitOptions& evaluation, const PrivacyStatement& of_model) {
   if (!evaluation.data.has_units()) return true;
   if (!of_model.person) return false;
@@ -66,7 +67,7 @@ class EvaluateMethod : public TrainingMethod {
     }
     terms.evaluation = asked_.terms;
     if (!asked_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
-    // As if all blocks were of one release: three quarters for positives where the AUC is all that is asked.
+    // Shares are as if all blocks were of one release: three quarters for positives where only the AUC is requested.
     ReleaseRequest all = registered_statistic("evaluation").request(terms, 1.0);
     ReleaseRequest positives = registered_statistic("positives").request(terms, 1.0);
     all.share = part_of(all);
@@ -93,7 +94,7 @@ class EvaluateMethod : public TrainingMethod {
     return settings;
   }
 
-  /// What it makes of rows is its release, which the run's observer is shown.
+  /// Makes the release of the rows, which the run's observer is shown.
   LinearScores train(TrainingRun& run) const override {
     std::vector<Classifier> models;
     run.ranks().together([&] { models = evaluated_models(asked_); });

@@ -1,4 +1,4 @@
-// What a user asked of a fit, in parts. Names and defaults are the command-line contract.
+// Options of a fit, as requested by a user, in parts. Names and defaults are the command-line contract.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace dpreduce {
 
-/// What a row is centered by before its (second) scaling to the clip norm.
+/// Vector that a row is centered by before its (second) scaling to the clip norm.
 enum class Centering {
   kNone,
   kDp,      ///< the mean of the training rows, released with noise
@@ -49,7 +49,7 @@ inline constexpr std::array spellings<FindRanges>{std::pair{std::string_view{"no
                                                   std::pair{std::string_view{"auto"}, FindRanges::kWhereColumnsDiffer},
                                                   std::pair{std::string_view{"private"}, FindRanges::kAlways}};
 
-/// What is done to rows before a method sees them (row_preparation.hpp).
+/// Preparation of rows before a method sees them (row_preparation.hpp).
 struct PreparationOptions {
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
@@ -79,7 +79,7 @@ struct PreparationOptions {
 DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, says_length, chooses_clip,
                  center, center_share, pca, pca_share, select, select_by, select_share)
 
-/// What a fit leaves behind.
+/// Files that a fit leaves behind.
 struct OutputOptions {
   std::string out = "model.safetensors";
   std::string report{};   ///< empty: none
@@ -95,7 +95,7 @@ struct OutputOptions {
 
 DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, format, dry_run, overwrite, quiet)
 
-/// What a rank may take of its machine.
+/// Resources of its machine that a rank may use.
 struct MachineOptions {
   unsigned threads = 0;                     ///< 0: every core alone, one under a launcher
   std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; empty: as the method likes it
@@ -104,7 +104,7 @@ struct MachineOptions {
 
 DPREDUCE_ARCHIVE(MachineOptions, threads, memory_mib)
 
-/// What a fit may spend, and where that is written down.
+/// Budget of a fit, and where its spending is recorded.
 struct PrivacyOptions {
   BudgetOptions budget{};
   Adjacency adjacency = Adjacency::kAddRemove;
@@ -118,7 +118,7 @@ struct PrivacyOptions {
 
 DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
 
-/// What a model is asked on rows, in the place of training on them (--method is then "evaluate"), or after it.
+/// Evaluation of a model on rows: in place of training on them (--method is then "evaluate"), or after it.
 struct EvaluationOptions {
   EvaluationTerms terms{};
   std::vector<std::string> files{};   ///< of the models
@@ -126,14 +126,15 @@ struct EvaluationOptions {
   bool models_are_public = false;     ///< by the user's word, whatever they say of themselves
   std::size_t input_dim = 0;          ///< features of a row that they are for
   double level = 0.95;                ///< probability with which each interval holds
-  /// Of mu^2, for figures of the test rows of a fit, which are then private; empty: they are exact, and cost nothing.
+  /// Share of mu^2 for metrics of the test rows of a fit, which are then private; empty: metrics are exact, and cost
+  /// nothing.
   std::optional<double> share{};
   bool operator==(const EvaluationOptions&) const = default;
 };
 
 DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, models_are_public, input_dim, level, share)
 
-/// What `dpreduce release` is asked for, in the place of training (--method is then "release").
+/// Statistics that `dpreduce release` may release in place of training (--method is then "release").
 enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };
 template <>
 inline constexpr std::array spellings<StatisticKind>{

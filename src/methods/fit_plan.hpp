@@ -1,4 +1,4 @@
-// What a fit will do, before any row is read: pure arithmetic on public knowledge (fit/resolved_fit.hpp makes it).
+// Plan of a fit, before any row is read: pure arithmetic on public knowledge (fit/resolved_fit.hpp makes it).
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct FitPlan {
   const ReleaseRequest& request(std::string_view name) const;
   /// Returns whether a unit's sums are clipped in any release: its rows are then needed together.
   bool clips_units() const;
-  /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
+  /// Returns whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;
 };
 

@@ -32,7 +32,7 @@ void add_rules_of_rows(OptionTable& table, const std::string& persons) {
   table.needs("--center public", "--public-x", "it names the public rows");
 }
 
-// What is about classes says nothing of numbers.
+// Options about classes do not apply to numbers.
 void add_rules_of_targets(OptionTable& table) {
   for (const char* own : {"--class-names", "--classes"}) {
     table.excludes("--targets", own, "numbers have no classes; leave it out");

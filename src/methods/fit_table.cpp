@@ -90,7 +90,7 @@ void declare_data(OptionTable& table, FitOptions& options) {
   declare_labels(table, data);
 }
 
-// What may be spent, and where that is written down.
+// Declares what may be spent, and where that is recorded.
 void declare_account(OptionTable& table, PrivacyOptions& privacy) {
   table.choice("--adjacency", privacy.adjacency, "which data sets are neighbors");
   table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private");

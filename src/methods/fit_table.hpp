@@ -17,15 +17,15 @@ namespace dpreduce {
 /// All options of a fit, which are read into `options`; they outlive the table.
 void declare_fit(OptionTable& table, FitOptions& options);
 
-/// What goes with what among the options of a fit, and among those of its parts. The table has all of them.
+/// Adds which options of a fit, and of its parts, go together. The table has all of them.
 void add_fit_rules(OptionTable& table, const FitOptions& options);
 
-/// Whether an option of a fit is about classes, and so says nothing where rows have numbers: --targets excludes it, or
-/// what it goes with, or no method that takes --targets takes it. `fit` has the rules of a fit.
+/// Returns whether an option of a fit is about classes, and so does not apply where rows have numbers: --targets
+/// excludes it, or what it goes with, or no method that takes --targets takes it. `fit` has the rules of a fit.
 bool is_about_classes(const OptionTable& fit, const Option& option);
 
-/// What does not go with rounds on samples, whose rate the option `rate` says; not where `unless` is so, if it is not
-/// empty. The table has --adjacency, and the options of a budget.
+/// Adds which options do not go with rounds on samples. The option `rate` names the rate of the samples. The rules do
+/// not apply where `unless`, if it is not empty, holds. The table has --adjacency, and the options of a budget.
 void add_rules_of_samples(OptionTable& table, const std::string& rate, const std::string& unless = {});
 
 /// Throws UsageError naming the option where one is out of range, is of another method, or does not go with another
@@ -50,12 +50,12 @@ void choose_accountant(OptionTable& table, BudgetOptions& budget, const Rate& ra
   });
 }
 
-/// What is asked of a model privately, on the rows of options.data.train: the list of figures is the option `metrics`.
-/// An option that is there already stays.
+/// Declares the private evaluation of a model on the rows of options.data.train. The list of metrics is the option
+/// `metrics`. An option that is already declared stays.
 void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics);
 
-/// What a private evaluation has beside its rows, which are options.data.train: persons, what it may spend, silos. A
-/// --threshold that is there already stays.
+/// Declares the options of a private evaluation beside its rows, which are options.data.train: persons, its budget,
+/// silos. A --threshold that is already declared stays.
 void declare_private_evaluation(OptionTable& table, FitOptions& options);
 
 /// The options of `fit`, as given, that all parties must have been told alike, one a line (SaidBy::kAll, kAllOfFiles).
@@ -91,7 +91,7 @@ Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, co
 /// Declares where numbers to predict lie.
 void declare_target_range(OptionTable& table, DataOptions& data);
 
-/// What is done to rows before a method sees them.
+/// Declares the preparation of rows before a method sees them.
 void declare_rows(OptionTable& table, PreparationOptions& rows);
 
 }  // namespace dpreduce

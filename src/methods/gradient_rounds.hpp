@@ -91,8 +91,8 @@ struct RoundSettings {
   std::optional<double> radius{};         ///< Frobenius norm that W is kept within; empty: none
 };
 
-/// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
-/// q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
+/// Settings of rounds by `options`, with the method's own number of rounds where they name none; on samples at rate q,
+/// 1 / q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
 /// public constant; source: [mehta2023], Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
@@ -110,8 +110,8 @@ std::optional<Link> link_of(Loss loss);
 /// to.
 nlohmann::json to_json(const RoundSettings& settings);
 
-/// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.
-/// Shares of `own` add up to 1, and so do those of the result. Rounds are sampled as the settings say.
+/// Releases of a method whose own releases are `own`, rounds last. With a warm start, class means are released before
+/// the rounds. Shares of `own` add up to 1, and so do those of the result. Rounds are sampled as the settings say.
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 

@@ -1,4 +1,4 @@
-// What least squares and releases of their statistics have in common: shares, the intercept, and matrices of classes
+// Common terms of least squares and of releases of their statistics: shares, the intercept, and matrices of classes
 // that are kept.
 #pragma once
 
@@ -31,7 +31,7 @@ class KeptClassGrams {
 
   /// How many numbers a class has.
   std::size_t width() const { return triangle_ + dim_ + part_ + 3; }
-  /// What is released before the matrices.
+  /// Sets the release made before the matrices.
   void set_sums(const Release& sums) { sums_ = sums; }
   /// Appends the numbers of class `label`. Precondition: set_sums.
   void append(std::size_t label, const ReleasedBlock& gram, std::vector<double>& numbers) const;

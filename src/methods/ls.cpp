@@ -23,7 +23,7 @@ namespace {
 // have none: so the center gets more of the budget here, and has less noise.
 constexpr double kCenterShareOfLeastSquares = 0.05;
 
-// What --choose tries, the usual ridge first.
+// Ridge factors that --choose tries, the usual ridge first.
 constexpr std::array kRidgeFactors{1.0, 0.125, 0.25, 0.5, 2.0, 4.0, 8.0};
 
 // Ridge regression from one release: a Gram matrix that all classes share, and class sums.
@@ -67,7 +67,7 @@ class LeastSquaresMethod : public TrainingMethod {
   double intercept_;
 };
 
-// What --choose tries: multiples of alpha and of the usual ridge, 1 first. The noise is split by the usual alpha in any
+// Multiples of alpha and of the usual ridge that --choose tries, 1 first. The noise is split by the usual alpha in any
 // case.
 constexpr std::array kAlphaFactors{1.0, 0.1, 0.3, 3.0};
 constexpr std::array kClassRidgeFactors{1.0, 0.25, 4.0};
@@ -140,7 +140,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         const auto first = theta + static_cast<std::ptrdiff_t>(m * dim);
         candidates[m].weights.insert(candidates[m].weights.end(), first, first + static_cast<std::ptrdiff_t>(dim));
       }
-      // Where a share p of the rows with features x is positive, least squares give theta x = p / (p + alpha). The
+      // Least squares give theta x = p / (p + alpha), where a share p of the rows with features x is positive. The
       // threshold is its value at p = 1/2.
       candidates[m].threshold = 0.5 / (0.5 + ridges_[m].alpha);
       candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);

@@ -15,10 +15,10 @@
 
 namespace dpreduce {
 
-/// Whether class means may take the place of rounds: they have one class a row, no loss but softmax, and no path.
+/// Returns whether class means may replace rounds: they have one class a row, no loss but softmax, and no path.
 bool may_take_means(const FitOptions& options);
 
-/// What the plan of resolved `options` makes likely with so many rows; nothing where no release asks how rows spread.
+/// Forecast by the plan of resolved `options` for `rows` rows; nullopt where no release asks how rows spread.
 std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows);
 
 /// Releases "isotropy", which has `share` of the method's mu^2. About how many rows there are, where they want class

@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-/// What --method auto is to be best at.
+/// Measure that --method auto optimizes.
 enum class Objective {
   kAccuracy,  ///< over rows
   kBalanced   ///< over classes, however large each is
@@ -21,7 +21,7 @@ template <>
 inline constexpr std::array spellings<Objective>{std::pair{std::string_view{"accuracy"}, Objective::kAccuracy},
                                                  std::pair{std::string_view{"balanced"}, Objective::kBalanced}};
 
-/// Which weights training rounds end in.
+/// Weights that training rounds end in.
 enum class Iterate {
   kLast,    ///< W_T
   kAverage  ///< (W_1 + ... + W_T) / T
@@ -30,8 +30,8 @@ template <>
 inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"}, Iterate::kLast},
                                                std::pair{std::string_view{"average"}, Iterate::kAverage}};
 
-/// Which method takes which, and with what default, stands with the methods (registry.hpp); where one is empty, the
-/// method has its own.
+/// Options of all methods. Which method takes which option, and with what default, is declared with the methods
+/// (registry.hpp). Where an option is empty, the method has its own value.
 struct MethodOptions {
   std::string name = "auto";
   std::string asked{};  ///< the name that was asked for, where another method was chosen for it and reports say so

@@ -83,7 +83,7 @@ void declare_rounds(OptionTable& table, MethodOptions& options) {
       .share();
 }
 
-// What is no range, and no matter of two options alone.
+// Checks what is neither a range nor about two options alone.
 void check_values(const FitOptions& options) {
   const MethodOptions& method = options.method;
   if (method.alpha && !(*method.alpha >= 0.0 && *method.alpha <= kLargestAlpha)) {

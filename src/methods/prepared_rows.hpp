@@ -72,7 +72,7 @@ class PreparedRows {
   Statistic statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                       std::optional<RowSample> sample = {});
 
-  /// What a statistic of the training rows is made of, as they are read now.
+  /// Inputs of a statistic of the training rows, as they are read now.
   StatisticInputs inputs(const OnChunk& on_chunk) { return {rows_, transform_, stream_, on_chunk}; }
   /// Calls `work` with what it calls between chunks of rows: peers are checked, and progress is shown. Collective.
   void in_pass(std::string_view name, const std::function<void(const OnChunk&)>& work);

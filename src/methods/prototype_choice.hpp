@@ -1,4 +1,4 @@
-// Which serve better as prototypes, class means or chosen public rows: decided by public knowledge alone.
+// Choice of prototypes, class means or chosen public rows: decided by public knowledge alone.
 //
 //     means  <=>  mu n_s >= sqrt(d)   or   epsilon n_m < 7 log m
 //
@@ -22,26 +22,26 @@
 
 namespace dpreduce {
 
-/// Whether `options` (--method prototypes) are served better by means; always where there is no noise, never where the
-/// budget is an epsilon without delta, which only a choice keeps to. Precondition (asserted): public_rows >= 1. Throws
-/// UsageError where the budget is none.
+/// Returns whether class means serve better under `options` (--method prototypes). Always true where there is no noise.
+/// Never true where the budget is an epsilon without delta, which only a choice keeps to. Precondition (asserted):
+/// public_rows >= 1. Throws UsageError where the budget is none.
 bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
-/// Whether --objective balanced (`options` of --method auto) is served better by prototypes than by adjusted rounds: mu
+/// Returns whether prototypes serve --objective balanced (`options` of --method auto) better than adjusted rounds: mu
 /// n_s < 2 sqrt(log K) and epsilon n_m >= 7 log m, where there are public rows; always where the budget is an epsilon
 /// without delta. A unit row's score for the smallest class holds at most n_s, noise of 1 / mu in each score, and the
-/// largest of K differences of two noises is about 2 sqrt(log K) / mu: below the first bound even a class of equal rows
-/// is lost among the noise of the others. Below the second a choice is chance, and rounds lose less. Throws as
-/// prefers_means.
+/// largest of K differences of two noises is about 2 sqrt(log K) / mu. So below the first bound even a class of equal
+/// rows is lost among the noise of the others. Below the second bound a choice is chance, and rounds lose less. Throws
+/// as prefers_means.
 bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows);
 
-/// Whether public rows have something to add to rounds under --objective balanced (public_refit.hpp): mu^2 n_s < d. A
-/// feature of a sum of n_s unit rows varies by about n_s / d from sample to sample, by 1 / mu^2 from the noise: where
-/// the noise is the larger part, rows without labels know more of the smallest class than what was released of it.
-/// Never without noise or without public rows. Throws as prefers_means.
+/// Returns whether public rows can add something to rounds under --objective balanced (public_refit.hpp): mu^2 n_s < d.
+/// A feature of a sum of n_s unit rows varies by about n_s / d from sample to sample, by 1 / mu^2 from the noise. Where
+/// the noise is the larger part, rows without labels hold more about the smallest class than its release. Never true
+/// without noise or without public rows. Throws as prefers_means.
 bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
-/// What a choice among public rows cannot go with, and why.
+/// Options that a choice among public rows cannot go with, and why.
 std::vector<RefusedOption> refused_by_public_choice();
 
 }  // namespace dpreduce

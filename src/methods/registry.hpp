@@ -30,7 +30,7 @@ struct RefusedOption {
   std::string_view reason;  ///< for the message, after a colon
 };
 
-/// What is known, and public, of the rows before they are looked at.
+/// Public knowledge about the rows before they are read.
 struct RowsAhead {
   std::size_t input_dim = 0;      ///< features
   std::size_t kept_features = 0;  ///< of prepared rows
@@ -57,12 +57,12 @@ struct MethodEntry {
   /// `options` with another method in the place of this one, chosen by public knowledge alone; null: the method stands
   /// for itself.
   FitOptions (*resolve)(FitOptions options, const RowsAhead& rows) = nullptr;
-  /// What `resolve` decides by, where reports say what it has chosen; else empty.
+  /// Criterion that `resolve` decides by, where reports name the method that it has chosen; else empty.
   std::string_view resolved_by = {};
 
-  /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.
+  /// Returns whether every row is read once and forgotten, so that a small buffer serves; null: no.
   bool (*reads_rows_once)(const FitOptions& options) = nullptr;
-  /// Whether scores of a row have a constant beside products with the row; null: yes.
+  /// Returns whether scores of a row have a constant beside products with the row; null: yes.
   bool (*has_constant)(const FitOptions& options) = nullptr;
   double center_share = kCenterShare;  ///< of mu^2, for a released center where the user names none
   bool whitens_rows = false;  ///< train() multiplies rows by a square matrix, or may, where it stands for others

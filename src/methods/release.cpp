@@ -67,7 +67,7 @@ class ReleaseMethod : public TrainingMethod {
     return settings;
   }
 
-  /// What it makes of rows is its releases, which the run's observer is shown; all scores are 0.
+  /// Makes the releases of the rows, which the run's observer is shown. All scores are 0.
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(intercept_);
     if (releases_sizes_apart()) run.release("class_sizes");  // what is made in parts comes last

@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-// What a silo's owner lets it take part in: the table [consent] of the silo's own file.
+// Runs that a silo's owner lets it take part in: the table [consent] of the silo's own file.
 
 /// Terms that are empty allow whatever is asked. Each is compared with the plan that the silo makes itself
 /// (fit/silo_terms.hpp).

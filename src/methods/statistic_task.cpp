@@ -27,7 +27,7 @@ TaskWeights task_weights(const LatticeWeights& weights) {
           {weights.largest().begin(), weights.largest().end()}};
 }
 
-// What a task's point was made of, for as long as it is used.
+// Point of a task, with what it was made of, for as long as it is used.
 class PointOfTask {
  public:
   PointOfTask(const TaskPoint& task, const Lattice& lattice) {
@@ -63,7 +63,8 @@ bool are_within(std::span<const double> values, double smallest, double largest)
   return std::ranges::all_of(values, [&](double value) { return value >= smallest && value <= largest; });
 }
 
-// What is rows of a matrix, or scales them, may be multiplied and divided without overflow.
+// Bounds on rows of a matrix, and on what scales them: within these they may be multiplied and divided without
+// overflow.
 constexpr double kLargest = 1e100;
 constexpr double kSmallest = 1e-100;
 
@@ -92,7 +93,7 @@ bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {
          are_within(balls.centers, -kLargest, kLargest) && are_within(balls.radii, kSmallest, kLargest);
 }
 
-// Whether the point is of the kind that the release is made at, and has these sizes.
+// Returns whether the point is of the kind that the release is made at, and has these sizes.
 bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t classes, std::size_t dim) {
   switch (registered_statistic(task.release).taken_at) {
     case TakenAt::kRows:

@@ -43,7 +43,7 @@ struct TaskGradientPoint {
 /// PublicPoint by value.
 using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
 
-/// Which words of a release are asked for.
+/// Words of a release that are requested.
 enum class StatisticPart : std::uint8_t {
   kWhole,  ///< the blocks of the release
   /// In a release in parts: what is beside class_grams, and a block "digests" of the rows of each class
@@ -91,7 +91,7 @@ std::vector<RowDigest> digests_of(const Statistic& sum);
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
                             const OnChunk& on_chunk);
 
-/// Where a run's sums come from when no process of it has rows.
+/// Source of a run's sums when none of its processes has rows.
 class StatisticSource {
  public:
   virtual ~StatisticSource() = default;

@@ -23,9 +23,9 @@ namespace {
 constexpr double kTargetShare = 0.3;
 constexpr double kConstantShare = 1.0 / 7.0;
 
-// Of rounds. Each full step renews the noise of a round, and the average of steps has less: without it R^2 is up to .05
-// less, with 2 rounds where columns are many, with more than 4 where they are few. R^2 is the same within .01 for a
-// Gram share from .4 to .5, and for a share of the rest for sizes from .02 to .1 (the same sets).
+// Constants of rounds. Each full step renews the noise of a round, and the average of steps has less: without it R^2 is
+// up to .05 less, with 2 rounds where columns are many, with more than 4 where they are few. R^2 is the same within .01
+// for a Gram share from .4 to .5, and for a share of the rest for sizes from .02 to .1 (the same sets).
 constexpr double kGramShareOfRounds = 0.4;
 constexpr double kSizesShareOfRest = 0.05;
 constexpr std::uint64_t kTargetRounds = 6;
@@ -53,7 +53,7 @@ std::vector<double> solution_of(const std::optional<TargetRidge>& system) {
   return system ? system->solution() : std::vector<double>();
 }
 
-// Of the coordinator's weights, the same on every rank. Collective.
+// Scores by the coordinator's weights, the same on every rank. Collective.
 LinearScores scores_of(TrainingRun& run, std::vector<double> weights) {
   weights.resize(run.rows().classes() * run.rows().lattice().dim);
   run.ranks().broadcast(weights);

@@ -34,7 +34,7 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t pub
   const MethodEntry& method = method_entry(options.method);
   const bool descends = method.takes_option("--loss");
   if (descends && !options.method.loss && options.data.most_labels() > 1) options.method.loss = Loss::kSigmoid;
-  // What a number depends on is in a row's length, too.
+  // The length of a row, too, holds what a number depends on.
   if (options.data.has_targets() && options.is_of_training_rows() && options.rows.leaves_lengths_open())
     options.rows.chooses_clip = true;
   if (!options.rows.center) options.rows.center = Centering::kNone;

@@ -21,8 +21,8 @@ class TrainingMethod {
  public:
   virtual ~TrainingMethod() = default;
 
-  /// What is released of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of
-  /// mu^2 add up to 1. None with a selection.
+  /// Releases of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of mu^2 add
+  /// up to 1. None with a selection.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
 
   /// The private selection that stands in the place of releases, among so many public rows; none where there are
@@ -48,7 +48,7 @@ class TrainingMethod {
   /// only rank.
   virtual std::optional<double> threshold() const { return std::nullopt; }
 
-  /// What makes probabilities of its scores; none where they only rank.
+  /// Link that makes probabilities of its scores; nullopt where scores only rank.
   virtual std::optional<Link> link() const { return std::nullopt; }
 
   /// Makes the releases of requests() and solves. The result is the same on every rank. Collective.

@@ -5,8 +5,8 @@
 //     rows()                = the training rows as they are prepared now (prepared_rows.hpp)
 //     choices()             = what is chosen by rows: a setting, public rows (ChoicesOfRun)
 //
-// It is the only way from rows to a method. So a method cannot look at anything without noise, and its releases are all
-// that a run needs to go on: those that are saved are taken, and no row is read for them.
+// A method gets at rows only through its run. So it cannot look at anything without noise, and its releases are all
+// that a run needs to go on: releases that are saved are taken, and no row is read for them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace dpreduce {
 
-// What a run chooses by rows: one of several classifiers that the same releases give, and public rows that stand for
+// Choices of a run by rows: one of several classifiers that the same releases give, and public rows that stand for
 // classes.
 //
 //     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
@@ -65,14 +65,14 @@ class ChoicesOfRun {
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
-  /// Which public rows stand for each class, by the sum over all rows, prepared as they are now, of their utilities
-  /// (utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
-  /// on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all of them then hold
-  /// without noise, and share the public rows; else, and among silos, every rank goes through all public rows with its
-  /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and there
-  /// are candidates. Throws as for_each_lattice_chunk and Releaser::select.
+  /// Chooses the public rows that stand for each class, by the sum of their utilities (utilities.hpp) over all rows,
+  /// prepared as they are now. The choice is drawn with the exact exponential mechanism, and charged; without noise it
+  /// is the best. The same on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all
+  /// of them then hold without noise, and share the public rows. Else, and among silos, every rank goes through all
+  /// public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the
+  /// selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
   const Selection& select_public_rows(const CosineClip& clip);
-  /// What that chose; null before.
+  /// Result of select_public_rows; null before.
   const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }
   /// A public row as rows are prepared now; zeros where it has a NaN or an infinity. Throws BadInput where it cannot be
   /// read.
@@ -98,7 +98,7 @@ class ChoicesOfRun {
 /// as many numbers for every class.
 using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
 
-/// What observers are shown the whole of "class_least_squares" as, where a method keeps it.
+/// Name under which observers are shown the whole of "class_least_squares", where a method keeps it.
 inline constexpr std::string_view kWholeClassGrams = "class_grams";
 
 /// How many Gram matrices a rank sums up before their reductions begin; as many may be on their way meanwhile.
@@ -114,7 +114,7 @@ struct WatchedRelease {
 
 using ReleaseWatcher = std::function<void(const WatchedRelease&)>;
 
-/// Who looks on, and where sums come from, where it is not this rank's rows.
+/// Observers of a run, and the source of its sums where it is not this rank's rows.
 struct RunSides {
   /// Shown every release as it becomes public. Releases in parts are whole on one rank only: with more ranks they must
   /// not be watched.
