@@ -69,7 +69,7 @@ constexpr double kMostRowsOfCanary = 1000;  // B: canaries are persons of severa
 constexpr std::size_t kSmallDim = 4;
 constexpr std::size_t kSmallClasses = 3;
 
-// What --method evaluate asks: of a model that is sure of the canary, most figures.
+// Evaluation that --method evaluate is audited with: of a model that is sure of the canary, most figures.
 EvaluationOptions audited_evaluation() {
   ClassifierParts parts;
   parts.method = "mean";
@@ -160,8 +160,8 @@ Guarantee claim_of(const AuditedMethod& method) {
   return claim;
 }
 
-// As many runs as prove most of mu at mu = 1: half a minute's on two cores with one release, some three minutes' with
-// twenty rounds (0.6 ms a run and 0.5 ms a release).
+// Number of runs that proves most of mu at mu = 1: half a minute's on two cores with one release, some three minutes'
+// with twenty rounds (0.6 ms a run and 0.5 ms a release).
 std::size_t default_trials(const NoisePlan& plan) {
   constexpr std::size_t kTrials = 600000;
   std::size_t releases = 0;

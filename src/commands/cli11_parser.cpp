@@ -58,7 +58,7 @@ void declare_options(CLI::App& app, const OptionTable& table, NamedLists& lists)
     if (!option.group.empty()) added.group(option.group);
     if (option.delimiter != '\0') added.delimiter(option.delimiter);
     if (option.is_required) added.required();
-    // Of `--epsilon 1 ... --epsilon 2` the last one counts: scripts append what they change.
+    // The last of `--epsilon 1 ... --epsilon 2` counts: scripts append what they change.
     if (option.values == OptionValues::kOne || may_be_left_out)
       added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }

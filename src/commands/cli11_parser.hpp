@@ -1,4 +1,4 @@
-// What CLI11 does for the program: arguments into options, and help. No other file knows of it.
+// Parser of the program on CLI11: arguments into options, and help. No other file knows of CLI11.
 #pragma once
 
 #include <map>

@@ -82,7 +82,7 @@ namespace {
 
 using ForeignName = std::pair<std::string_view, std::string_view>;
 
-// Of scikit-learn, PyTorch, Opacus, diffprivlib and TensorFlow Privacy.
+// Names of scikit-learn, PyTorch, Opacus, diffprivlib and TensorFlow Privacy.
 constexpr std::array kForeignNames{
     ForeignName{"C", "--lambda says the ridge of ls, and more of it is less C"},
     ForeignName{"batch-size", "--batch says with which probability a row is in a round"},
@@ -117,7 +117,7 @@ std::string_view without_dashes(std::string_view name) {
   return name.substr(std::min(name.find_first_not_of('-'), name.size()));
 }
 
-// Whether the words name one of the options.
+// Returns whether the words name one of the options.
 bool speak_of(std::string_view words, std::span<const std::string> names) {
   return std::ranges::any_of(names, [&](const std::string& name) {
     return words.find(fmt::format("--{}", without_dashes(name))) != std::string_view::npos;

@@ -63,9 +63,9 @@ struct CommandEntry {
   std::vector<CommandEntry> commands = {};  ///< of its own
   bool needs_command = false;               ///< one of those; else it may do without
   PartyRole role = PartyRole::kNone;
-  /// What was asked for, validated, once the words are read into the options. Throws UsageError.
+  /// Returns the requested command, validated, once the words are read into the options. Throws UsageError.
   std::function<RunnableCommand(const ParsedCommand&)> chosen = {};
-  /// What a call from a program gets in the place of print: the result as JSON. Empty where programs do not call it.
+  /// Returns to a call from a program, in place of print, the result as JSON. Empty where programs do not call it.
   /// Throws UsageError.
   std::function<std::string(const ParsedCommand&)> result = {};
 
@@ -100,8 +100,8 @@ double read_finite(const std::string& text);
 
 // Names that other libraries have for what an option of a fit says.
 
-/// What to say where `typed` is no option: "; here it is --rounds" for a name of another library, else "; did you mean
-/// NAME?" with the nearest of `names`, or nothing. Both with dashes in front, or both without.
+/// Hint where `typed` is no option: "; here it is --rounds" for a name of another library, else "; did you mean NAME?"
+/// with the nearest of `names`, or nothing. Both have dashes in front, or neither has.
 std::string hint_for(std::string_view typed, std::span<const std::string> names);
 
 }  // namespace dpreduce

@@ -40,13 +40,13 @@ bool has_option(const std::vector<std::string>& arguments, std::initializer_list
   });
 }
 
-// Whether an option is given that a party among silos has, who does not take its options from rank 0.
+// Returns whether an option is given that only a party among silos has, which does not take its options from rank 0.
 bool has_party_option(const std::vector<std::string>& arguments) {
   return has_option(arguments, {"--secure-aggregation", "--silo-config", "--roster", "--identity"});
 }
 
-// Where the arguments name classes, targets, or a model to evaluate in the place of a fit, --classes need not be given;
-// with targets no labels either. Throws UsageError where both are.
+// Lets --classes be left out where the arguments name classes, targets, or a model to evaluate in place of a fit; with
+// targets the labels, too. Throws UsageError where both are given.
 void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
   const auto is_given = [&](const Option& option) {
     return std::ranges::any_of(arguments, [&](const std::string& argument) {
@@ -86,7 +86,7 @@ std::string shown_word(const std::vector<std::string>& words, std::ptrdiff_t pla
   return is_value && option != words.rend() ? fmt::format("'{} {}'", *option, *word) : fmt::format("'{}'", *word);
 }
 
-// Where the option stands that a message begins with; empty where no file has set it.
+// Place of the option that a message begins with; empty where no file has set it.
 std::string place_of_mistake(std::string_view message, const std::map<std::string, std::string>& places) {
   const std::string_view name = message.substr(0, message.find_first_of(" :,="));
   const auto place = places.find(std::string(name));
@@ -136,7 +136,7 @@ bool looks_like_option(const std::string& word) {
   return word.starts_with("-");
 }
 
-// Whether a word without dashes may be the value of an option that need not be named.
+// Returns whether a word without dashes may be the value of an option that need not be named.
 bool takes_word(const CommandEntry& command) {
   return std::ranges::any_of(command.options.options(),
                              [](const Option& option) { return !option.names.starts_with("-"); });
@@ -180,8 +180,8 @@ void check_names(const CommandEntry& root, const std::vector<std::string>& argum
   }
 }
 
-// Of the program's name alone: help on standard output, and then the exit code of a wrong command line, as for a script
-// whose variable is empty.
+// Command for the program's name alone: prints help on standard output, then gives the exit code of a wrong command
+// line, as for a script whose variable is empty.
 RunnableCommand help_and_refusal(CommandEntry& root, NamedLists& lists) {
   const std::string help = std::get<PrintText>(read_arguments(root, {"--help"}, lists)).text;
   return by_coordinator([help] {
@@ -243,7 +243,7 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
     }
     return {.doubt = error.what() + (has_option(arguments, {"--config"}) ? reason : "")};
   } catch (const Error&) {
-    // Of a file that the words name: it is not in doubt what they ask for.
+    // The error is of a file that the words name: what they ask for is not in doubt.
   }
   return {};
 }

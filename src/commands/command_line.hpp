@@ -12,8 +12,8 @@
 
 namespace dpreduce {
 
-/// What a rank was told: its words, those of its `--config` among them in front of the others, and the lists in the
-/// files that options of the command name. Whoever has this needs none of those files.
+/// Words that a rank was given, those of its `--config` among them in front of the others, and the lists in the files
+/// that options of the command name. Whoever has this needs none of those files.
 struct SaidWords {
   std::vector<std::string> words;
   NamedLists lists;
@@ -36,7 +36,7 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
 /// The command of what another rank said, and has parsed: no file is opened. Throws as parse_command_line.
 RunnableCommand command_of(CommandEntry root, SaidWords said);
 
-/// What kind of job the words of one rank ask for, as far as that can be told before a party's own options are read.
+/// Kind of job that the words of one rank ask for, as far as it is known before a party's own options are read.
 struct AskedJob {
   /// A fit with an option that only parties of a run among silos have (--secure-aggregation, --silo-config, --roster,
   /// --identity), among the words or in a `--config` that can be read here.
@@ -50,7 +50,7 @@ struct AskedJob {
 /// The ranks of a job compare their answers (Communicator::join). The words are read into the options of `root`.
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments);
 
-/// What the words of a rank come to: those of its `--config` among them. Throws UsageError as with_config_files.
+/// Returns all words of a rank, those of its `--config` among them. Throws UsageError as with_config_files.
 std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// Why a rank that was started with the words `own` must not do what rank 0 was asked for, whose said_words are
@@ -59,12 +59,12 @@ std::vector<std::string> said_words(const CommandEntry& root, const std::vector<
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0);
 
-/// What the arguments of rank 0 ask for, on every rank of a job whose ranks trust each other. The others were started
-/// with the same words, and read the same in their --config; or with the command's name alone. What rank 0 was told,
-/// with what its files say, is sent to them, and each reads it into a `root` of its own, one that was made for this
-/// call. Collective. Not among silos, where each party reads arguments of its own. Throws as parse_command_line does
-/// (at rank 0; PeerFailed elsewhere), and UsageError where a rank was told something else than rank 0 (unheard_words),
-/// or runs another version of the program.
+/// Returns the command that the arguments of rank 0 ask for, on every rank of a job whose ranks trust each other. The
+/// other ranks were started with the same words, and read the same in their --config; or with the command's name alone.
+/// Rank 0 sends them the words that it was given, with what its files say. Each reads these into a `root` of its own,
+/// one that was made for this call. Collective. Not among silos, where each party reads arguments of its own. Throws as
+/// parse_command_line does (at rank 0; PeerFailed elsewhere), and UsageError where a rank was given other words than
+/// rank 0 (unheard_words), or runs another version of the program.
 RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::string>& arguments,
                                Communicator& ranks);
 

@@ -30,8 +30,8 @@ void fit_and_write(const FitOptions& options, Communicator& ranks);
 /// Evaluates the models of `options` with noise on its rows, and writes the report. Collective.
 void evaluate_and_write(const FitOptions& options, Communicator& ranks);
 
-/// What fit_command() comes to, and a private evaluation, for those that run it as the command does: parties among
-/// silos, sweeps, audits. Collective.
+/// Fit of fit_command(), or a private evaluation, for those that run it as the command does: parties among silos,
+/// sweeps, audits. Collective.
 struct FitCommand {
   FitOptions options;
   void (*run)(const FitOptions& options, Communicator& ranks) = fit_and_write;

@@ -37,8 +37,8 @@ struct ConfiguredArguments {
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party = std::nullopt);
 
-/// Which party the own file that the arguments name says it is. Throws UsageError where they name none, or it does not
-/// say; and as with_config_files.
+/// Number of the party that the own file, which the arguments name, says it is. Throws UsageError where they name none,
+/// or it does not say; and as with_config_files.
 std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments);
 
 /// The items of a configuration text; `path` and `flag` are for messages. Throws UsageError where it is not TOML.

@@ -57,7 +57,7 @@ double stated_mu(const ConvertOptions& options) {
     return mu;
   }
   const double mu = budget_from(options.budget).mu();
-  // As a budget, rho gives a mu that is rounded down. Here rho was spent already, so mu is rounded up.
+  // A budget rho gives a mu that is rounded down. Here rho was spent already, so mu is rounded up.
   return options.budget.rho ? std::nextafter(mu, std::numeric_limits<double>::infinity()) : mu;
 }
 

@@ -36,7 +36,7 @@ void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes)
 /// text. `are_private`: figures of them have noise.
 void warn_of_training_rows(const std::string& found, bool are_private = false);
 
-/// What figures about sets of labels are asked for beside the usual ones.
+/// Terms of the figures about sets of labels that are requested beside the usual ones.
 struct LabelSetTerms {
   std::optional<std::size_t> top_k{};  ///< from 1 to K
   std::optional<double> threshold{};   ///< empty: the model's

@@ -137,7 +137,7 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
   }
 }
 
-// Whether somebody reads what releases show of themselves.
+// Returns whether somebody reads what releases show of themselves.
 bool has_readers(const OutputOptions& output) {
   return !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
 }
@@ -241,8 +241,8 @@ class FitSteps {
     return test_rows_ ? &*test_rows_ : nullptr;
   }
 
-  // What test rows take while training rows stay open, before anything is spent. Collective: among silos the
-  // coordinator alone has some.
+  // Throws, before anything is spent, where test rows do not fit into memory while training rows stay open. Collective:
+  // among silos the coordinator alone has some.
   void require_room_to_test() {
     const MachineShare machine = machine_share(ranks_);
     ranks_.together([&] {
@@ -284,7 +284,7 @@ class FitSteps {
   }
 
   void finish(FittedRun& run) {
-    // What has been paid for is kept, whatever becomes of the test.
+    // Results that have been paid for are kept, whatever becomes of the test.
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
       outputs_->write_model(

@@ -182,7 +182,7 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// What a silo would do, told to its owner, whose own file says which silo it is.
+// Previews to its owner what a silo would do. The owner's own file says which silo it is.
 int run_preview(const std::vector<std::string>& arguments) {
   try {
     const std::size_t silo = party_of_own_file(dpreduce_command(), arguments);

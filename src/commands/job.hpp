@@ -29,16 +29,16 @@ std::string ledger_of_party(const FitOptions& options, std::size_t rank);
 /// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
 FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
 
-/// What that party enters a run with, as its roster says. Throws UsageError where the roster and the threshold do not
-/// go together; BadInput on roster and identity. Precondition: there is a roster.
+/// Entry of that party into a run, as its roster says. Throws UsageError where the roster and the threshold do not go
+/// together; BadInput on roster and identity. Precondition: there is a roster.
 SiloEntry entry_on_roster(const SiloOptions& options, int rank);
 
 /// The terms of a run of so many parties, one of them the coordinator. Throws UsageError where silos, threshold and
 /// colluding silos do not go together.
 SiloTerms terms_of(const SiloOptions& options, int size);
 
-/// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
-/// both were given has been told already. Waits until the coordinator says something, a minute at most.
+/// Returns whether the coordinator's process has ended where a silo cannot begin: then the error in the arguments that
+/// both were given has been reported already. Waits until the coordinator says something, a minute at most.
 bool has_coordinator_ended(Wire& wire);
 
 /// Enters the run as rank `rank` of `size`, the coordinator being rank 0. Throws UsageError where ranks, threshold and

@@ -15,7 +15,7 @@ bool is_truth_value(const std::vector<std::string>& values) {
   return values.size() == 1 && (values.front() == "true" || values.front() == "false");
 }
 
-// Whether a flag is set.
+// Returns whether a flag is set.
 bool is_true(const TomlItem& item, const std::string& place) {
   if (is_truth_value(item.values)) return item.values.front() == "true";
   const std::string value = item.values.size() == 1 ? item.values.front() : "a list";

@@ -1,8 +1,8 @@
 // `key = value`, of a configuration file or of a call from a program, as arguments of an option: `epsilon=1,
 // center="dp"` is --epsilon 1 --center dp.
 //
-// They are read through the tables that command lines are read through, with the same checks and messages. A key has -
-// or _ between words; values are words as on a command line, truth values true and false.
+// Items are read through the same tables as command lines, with the same checks and messages. A key has - or _ between
+// words; values are words as on a command line, truth values true and false.
 #pragma once
 
 #include <span>
@@ -48,8 +48,8 @@ std::vector<KeywordHelp> fit_keywords();
 /// The names of those that are about classes, and so none of a fit to numbers.
 std::vector<std::string> keywords_of_classes();
 
-/// What `command` runs with these options, on rows and files that the program has in their place. Throws UsageError as
-/// fit_options_of, and as the command does.
+/// Returns what runs `command` with these options, on rows and files that the program has in their place. Throws
+/// UsageError as fit_options_of, and as the command does.
 RunnableCommand run_of_call(CommandEntry command, std::span<const TomlItem> keywords);
 
 /// The result of `command`, one that programs call, with these options: JSON. Throws UsageError as fit_options_of,

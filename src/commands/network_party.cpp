@@ -59,7 +59,7 @@ void require_fit_for_network(const OptionTable& options, const std::string& comm
   }
 }
 
-// Who this party is: its number in the roster.
+// Number of this party in the roster.
 std::uint32_t number_of(const Identity& identity, const Roster& roster, const NetworkParty& party) {
   const SiloOptions& silos = party.fit.silos;
   const auto member = std::ranges::find(roster.members, identity.public_key(), &Member::key);
@@ -207,7 +207,7 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
   table.begin_group("");
 }
 
-// What a silo would send and promise; nobody is called.
+// Prints what a silo would send and promise; nobody is called.
 void preview(const NetworkParty& party) {
   if (party.role == PartyRole::kCoordinator) {
     throw UsageError("--dry-run: is of a silo, which shows what it would send; a coordinator sends no rows");
@@ -218,7 +218,7 @@ void preview(const NetworkParty& party) {
                number_of(identity, read_roster(party.fit.silos.roster), party));
 }
 
-// What the party is asked, validated: a fit; or an evaluation, whose models are read now.
+// Returns the party's options, validated: of a fit; or of an evaluation, whose models are read now.
 FitOptions before_anybody_is_called(FitOptions asked) {
   PrivacyBudget::from_options(asked.privacy.budget);
   if (asked.evaluation.files.empty()) return validated(std::move(asked));

@@ -14,7 +14,7 @@
 
 namespace dpreduce {
 
-/// What the party is told of the network, beside the fit.
+/// Network options of the party, beside the fit.
 struct NetworkOptions {
   std::string address;                 ///< where the coordinator listens, and silos dial
   std::optional<double> wait_seconds;  ///< for the full roster, at the coordinator; empty: for ever

@@ -82,7 +82,7 @@ std::string file_of(const std::optional<std::string>& asked, const PredictOption
   return asked && asked->empty() ? options.out : asked.value_or("");
 }
 
-// Whether --out gets labels, and not something in their place.
+// Returns whether --out gets labels, and not something in their place.
 bool writes_labels(const PredictOptions& options) {
   return !options.out.empty() && !options.sets && options.scores != "" && options.probabilities != "";
 }

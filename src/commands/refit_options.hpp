@@ -13,7 +13,7 @@
 
 namespace dpreduce {
 
-/// As they are given: what is named is looked up in the statistics.
+/// Options as they are given: what is named is looked up in the statistics.
 struct AskedRefit {
   RefitOptions options;
   std::string lambda = "auto";

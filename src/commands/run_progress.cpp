@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kTerminalInterval{100};
 constexpr std::size_t kUsualColumns = 80;
 
-// What fits into one line of the terminal: a line that is broken in two cannot be drawn over.
+// Cuts a line to one line of the terminal: a line that is broken in two cannot be drawn over.
 std::string cut_to_terminal(std::string line, std::FILE* out) {
   winsize size{};
   const bool is_known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;

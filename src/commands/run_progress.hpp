@@ -27,7 +27,7 @@ class ProgressLine {
  public:
   enum class Form { kNone, kTerminal, kLog };
 
-  /// What standard error is: a terminal or a log.
+  /// Kind of standard error: a terminal or a log.
   static Form form_of_standard_error();
 
   /// Begins to show a run. `out` outlives it.
@@ -69,7 +69,7 @@ class RunPace {
   /// `share` of the rows of that pass are done, in [0, 1].
   void advance(double share);
 
-  /// What the run does: "gradient, round 3 of 20"; empty before the first pass.
+  /// Work that the run does now: "gradient, round 3 of 20"; empty before the first pass.
   std::string doing() const;
   /// The share of the phase that is done, in [0, 1].
   double share() const { return share_; }
@@ -99,7 +99,7 @@ class RunProgress {
   void begin(std::string_view pass);
   /// Nothing is shown any more.
   void end() { line_.end(); }
-  /// What the run is to be trained with (TrainingTerms::progress); refers to this object.
+  /// Callbacks that the run is to be trained with (TrainingTerms::progress); refers to this object.
   ProgressOf of_passes();
 
  private:

@@ -1,4 +1,4 @@
-// What a silo does before it trusts a run: its plan by the roster, its owner's consent, and both in words.
+// Preview of a silo before it trusts a run: its plan by the roster, its owner's consent, and both in words.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct SiloPreview {
   std::vector<ConsentTerm> terms{};
 };
 
-/// That of the silo of that number. It connects to nobody. Throws as terms_of_silo.
+/// Preview of silo number `silo`. Connects to nobody. Throws as terms_of_silo.
 SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo);
 
 /// Prints that for the silo whose options these are (command_of_party), whose identity must be the roster's. Throws

@@ -30,7 +30,7 @@
 namespace dpreduce {
 namespace {
 
-// What a sweep has of fit as it is.
+// Options that a sweep takes from fit as they are.
 constexpr std::array kOfFit{"--train-x", "--train-y",     "--test-x",   "--test-y",    "--public-x",
                             "--classes", "--class-names", "--bad-rows", "--adjacency", "--threads"};
 

@@ -22,7 +22,7 @@ constexpr double kFarthestBelow = 2.0;  // in s: a count that noise has taken fu
 constexpr double kNegligibleSkewness = 0.02;
 constexpr double kFarthestTerm = 7.0;  // in deviations, of a binomial sum: beyond them is 3e-12
 
-// What is observed, and the law of T(p) for any p.
+// Observed counts, and the law of T(p) for any p.
 class Pivot {
  public:
   explicit Pivot(const NoisedCounts& counts)
@@ -79,8 +79,8 @@ class Pivot {
   double rows_;
 };
 
-// Where `excess`, above 0 at `inside`, comes to 0 on the way to `end`; `end` where it does not. To 9 digits, in some
-// ten values: a sum of many terms each.
+// Point on the way from `inside`, where `excess` is above 0, to `end`, at which it comes to 0; `end` where it does not.
+// To 9 digits, in some ten values: each is a sum of many terms.
 template <typename Excess>
 double end_of(double inside, double end, const Excess& excess) {
   const double at_end = excess(end);
@@ -120,7 +120,7 @@ struct Gaps {
   std::vector<double> rows;        // n_b
   std::vector<double> deviations;  // v_b
 
-  // What sum_b |d_b| is on average where each bin is off by e n_b.
+  // Mean of sum_b |d_b| where each bin is off by e n_b.
   double expected(double e) const {
     double sum = 0.0;
     for (std::size_t bin = 0; bin < rows.size(); ++bin) {
@@ -157,7 +157,7 @@ std::pair<double, double> ratio_interval(const Moment& e, const Moment& v, doubl
   return {std::clamp(middle - reach, 0.0, anywhere), std::clamp(middle + reach, 0.0, anywhere)};
 }
 
-// Of a nonnegative moment, in units of targets.
+// Root of a nonnegative moment, in units of targets.
 Estimate root_of(const Moment& moment, double scale, double z) {
   const auto root = [&](double square) { return scale * std::sqrt(std::max(square, 0.0)); };
   const double slope = scale / (2.0 * std::sqrt(std::max(moment.value, moment.deviation)));

@@ -10,9 +10,9 @@
 //
 // has mean 0, and a law that depends on p and n alone. The interval is of all p for which T is neither too large nor
 // too small, with probability alpha together, n taken to be r + w: exact but for that, and continuous, as noise is.
-// Where noise hides whether p is at an end of [0, 1], nothing is beyond it, and alpha goes to the other side: so that
-// no interval is empty, and none holds p more often than it says. Value +- z deviation fails where counts are few or
-// noise leaves [0, 1]. Sources: Fieller's pivot of a ratio; [feldman1998] for the sides.
+// If noise hides whether p is at an end of [0, 1], nothing is beyond it, and alpha goes to the other side: so that no
+// interval is empty, and none holds p more often than it says. Value +- z deviation fails where counts are few or noise
+// leaves [0, 1]. Sources: Fieller's pivot of a ratio; [feldman1998] for the sides.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ struct Estimate {
   double noise;      ///< standard deviation of `value` by noise alone
   double deviation;  ///< by noise and sampling
 
-  /// Whether the interval leaves out next to nothing of what the figure may be: then the data say nothing.
+  /// Returns whether the interval leaves out next to nothing of what the figure may be: then the data say nothing.
   bool says_nothing(double range = 1.0) const { return high - low > 0.8 * range; }
 };
 
@@ -128,8 +128,8 @@ struct NumberFigures {
 NumberFigures estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
                                double level);
 
-/// Of several targets: the mean of R^2, and the root of the mean square of RMSE. Rows err in all of them together, so
-/// ends of intervals are those of all. Precondition (asserted): there is one.
+/// Figures over several targets: the mean of R^2, and the root of the mean square of RMSE. Rows err in all of them
+/// together, so ends of intervals are those of all. Precondition (asserted): there is one.
 NumberFigures over_targets(const std::vector<NumberFigures>& targets);
 
 }  // namespace dpreduce

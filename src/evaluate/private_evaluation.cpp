@@ -74,7 +74,7 @@ void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string
   }
 }
 
-// What each model promises of its own rows: public constants, with its unit in any case.
+// Promises of each model about its own rows: public constants, with its unit in any case.
 nlohmann::json statements_of_models(const EvaluationOptions& asked) {
   nlohmann::json statements = nlohmann::json::array();
   for (const Classifier& model : evaluated_models(asked)) {

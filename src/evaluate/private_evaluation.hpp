@@ -25,7 +25,7 @@ class EvaluationObserver {
  public:
   explicit EvaluationObserver(const FitOptions& options) : options_(options) {}
   ReleaseWatcher watcher();
-  /// As private_figures has them. Precondition: the releases were made.
+  /// Figures as private_figures has them. Precondition: the releases were made.
   nlohmann::json figures() const;
 
  private:

@@ -25,7 +25,7 @@ struct Numbers {
   double sigma;
 };
 
-// What figures are told from.
+// Inputs that figures are computed from.
 struct ToldFrom {
   const std::vector<Release>& releases;
   const EvaluationTerms& terms;

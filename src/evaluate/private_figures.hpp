@@ -1,5 +1,5 @@
-// What the releases of an evaluation tell, as reports have it: each figure with an interval that holds the noise and
-// the sampling of test rows. What rows add to these releases: worker/statistics/evaluation.hpp.
+// Figures by the releases of an evaluation, as reports have them: each with an interval that holds the noise and the
+// sampling of test rows. The part of rows in these releases: worker/statistics/evaluation.hpp.
 #pragma once
 
 #include <span>

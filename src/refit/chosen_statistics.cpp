@@ -93,7 +93,7 @@ ChosenStatistics::ChosenStatistics(const KeptStatistics& statistics, const Refit
   if (options.select > 0 && options.method == RefitMethod::kLs) select();
 }
 
-// Those whose directions of class sums are farthest apart.
+// Selects the features whose directions of class sums are farthest apart.
 void ChosenStatistics::select() {
   const Release sums({class_sums(features_)});
   const Indices places = select_features(sums, lattice_of(features_.size()), options_.select);

@@ -34,7 +34,7 @@ struct RefitOptions {
   std::optional<SelectBy> select_by{};
   std::size_t components = 0;  ///< of the Gram matrix, that weights are within; 0: all
 
-  /// Whether something is asked for that was seen in the statistics first.
+  /// Returns whether something is requested that was seen in the statistics first.
   bool chooses() const { return chooses_ridge || select > 0 || components > 0 || !features.empty(); }
 };
 
@@ -55,7 +55,7 @@ class ChosenStatistics {
   /// The features, and the intercept where there is one.
   Indices columns() const;
   Lattice lattice_of(std::size_t columns) const;
-  /// Of the rows of kept class number `place`.
+  /// Weight of the rows of kept class number `place`.
   double weight(std::size_t place) const;
   /// About how many rows gram() is of. Empty where nothing tells: without class_sizes rows are counted by their norm,
   /// which is one for all with --normalize l2 alone.
@@ -65,7 +65,7 @@ class ChosenStatistics {
 
   ReleasedBlock class_sums(const Indices& columns) const;
   ReleasedBlock class_counts() const;
-  /// Of all rows that count: of kept classes where that can be told apart, each as it is weighed.
+  /// Gram matrix of all rows that count: of kept classes where these can be told apart, each class as it is weighed.
   ReleasedBlock gram(const Indices& columns) const;
   ReleasedBlock class_gram(std::size_t place, const Indices& columns) const;
   /// Sums of squares of each feature over rows of kept classes.

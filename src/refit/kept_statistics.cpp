@@ -49,7 +49,7 @@ std::optional<double> largest(const std::optional<double>& one, const std::optio
   return one && other ? std::optional(std::max(*one, *other)) : std::nullopt;
 }
 
-// Of disjoint data a record is in one of them: the weaker promise is that of both.
+// Weaker of the promises of two statistics of disjoint data: a record is in one of them, so the weaker is that of both.
 std::optional<PrivacyStatement> weaker(const std::optional<PrivacyStatement>& one,
                                        const std::optional<PrivacyStatement>& other) {
   if (!one || !other) return std::nullopt;

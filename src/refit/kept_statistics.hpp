@@ -8,7 +8,7 @@
 //     class_counts [K]                   rows of each class
 //     class_grams [K, d (d + 1) / 2]     sum q q^T over the rows of each class
 //
-// Of rows with m numbers there is a gram alone; these are the last m of d entries.
+// Rows with m numbers have a gram alone; these numbers are the last m of d entries.
 //
 // Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), target_share where
 // rows have numbers (b: every row is then (sqrt(1 - b) u, sqrt(b) C y')), most_labels, settings (JSON,
@@ -63,7 +63,7 @@ KeptStatistics load_statistics(const std::filesystem::path& path);
 /// the same classes, blocks and alpha. Of other settings the sum has those that both have.
 KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other);
 
-/// What a run releases, kept as it becomes public; at the coordinator (TrainingTerms::observer).
+/// Keeps the releases of a run as they become public; at the coordinator (TrainingTerms::observer).
 class StatisticsKeeper {
  public:
   void add(const WatchedRelease& watched);

@@ -34,7 +34,7 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
 
-/// What intervals are about, and how many of them are of weights.
+/// Subject of intervals, and how many of them are of weights.
 struct IntervalShape {
   double level;
   std::size_t columns;  ///< the first ones are of weights, the others of predictions

@@ -25,7 +25,7 @@ Indices all_or(const Indices& chosen, std::size_t count) {
   return all;
 }
 
-// What is asked for, in the entries of a released row: features, a constant, targets.
+// Requested targets, in the entries of a released row: features, a constant, targets.
 struct AskedTargets {
   AskedTargets(const KeptStatistics& statistics, const RefitOptions& options)
       : rows(statistics.of_rows.preprocessing),

@@ -1,4 +1,4 @@
-// Where the budget went, and what came out for it: norms and spectra of released numbers beside those of their noise.
+// Charts of the budget: where it went, and norms and spectra of released numbers beside those of their noise.
 #include <cmath>
 #include <optional>
 
@@ -107,7 +107,7 @@ Chart spectrum_chart(const JsonFields& spectrum) {
     if (eigenvalue.is_null()) spectrum.refuse("eigenvalues", "must hold numbers");
     values.add({fmt::format("{}", values.rows.size()), figure(eigenvalue)});
   }
-  // Where little stands out of the noise, a logarithm would hide how little it is.
+  // A logarithm would hide how little stands out of the noise, so it is used only above this many radii.
   constexpr double kRadiiOfLogarithm = 20.0;
   const double largest = std::abs(eigenvalues.front().get<double>());
   const bool is_logarithmic = largest > kRadiiOfLogarithm * radius.get<double>();

@@ -24,7 +24,7 @@ constexpr double kFalsePositiveRate = 0.01;
 constexpr int kCountDigits = 6;
 constexpr unsigned kGroupsToTell[] = {2, 10};
 
-// What the guarantee means for an attacker, who has at most this chance, and for groups. Accuracy and groups need mu.
+// Meaning of the guarantee for an attacker, who has at most this chance, and for groups. Accuracy and groups need mu.
 struct Consequences {
   double true_positive_rate;  // at kFalsePositiveRate
   std::optional<double> even_odds_accuracy;
@@ -68,7 +68,7 @@ std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   return sentences;
 }
 
-// Which data sets are neighbors, and what holds for any two of them.
+// Says which data sets are neighbors, and what holds for any two of them.
 std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
   const std::string factor = guarantee.epsilon <= kLargeEpsilon
                                  ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon)))
@@ -178,7 +178,7 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
                              upper_figure(guarantee.delta), lower_figure(records, kCountDigits), member)};
 }
 
-// Whose rows may be missing: a reader cannot see it in the model.
+// Names the silos whose rows may be missing: a reader cannot see it in the model.
 std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
   if (silos.empty()) return "all silos of the run stayed to its end: no silo was lost";
   std::string lost;
@@ -188,7 +188,7 @@ std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
   return fmt::format("lost on the way, and in no sum after that: {}", lost);
 }
 
-// Who makes the noise can take it off.
+// Names whom the guarantee does not protect from: whoever makes the noise can take it off.
 std::string not_for_sentence(const ReportedRun& run) {
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
     return run.silos->colluding == 0
@@ -224,7 +224,7 @@ std::string noise_sentence(const ReportedRun& run, const std::vector<ReportedBlo
       block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : "");
 }
 
-// What is computed from the releases alone.
+// Names what is computed from the releases alone.
 std::string post_processing_sentence(const ReportedRun& run) {
   if (run.is_evaluation) {
     return "figures and their intervals are computed from these numbers and public knowledge, and cost nothing more";

@@ -1,4 +1,4 @@
-// What a reported run promises, in words and in numbers.
+// Guarantee of a reported run, in words and in numbers.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 
 namespace dpreduce {
 
-/// What privacy explain --format json prints: {"private", "dry_run", "method", "epsilon", "delta", "mu", "adjacency",
-/// "accountant", "attack", "warning", "groups", "releases", "words": {heading: [sentences]}}.
+/// Returns what privacy explain --format json prints: {"private", "dry_run", "method", "epsilon", "delta", "mu",
+/// "adjacency", "accountant", "attack", "warning", "groups", "releases", "words": {heading: [sentences]}}.
 nlohmann::json explanation_of(const ReportedRun& run);
 
-/// What else about the same records adds to the loss.
+/// Names what else about the same records adds to the loss.
 std::string other_releases_sentence(const ReportedRun& run);
 
 /// The sentences of each section, "words" of explanation_of, in the order in which they are printed. Of a model file

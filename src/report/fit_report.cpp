@@ -83,7 +83,7 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
   return of_classes;
 }
 
-// What all runs on the ledger have spent together. Where no accountant reaches, epsilon is null.
+// Budget that all runs on the ledger have spent together. Epsilon is null where no accountant reaches.
 nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privacy) {
   const double delta = privacy.budget.delta.value_or(kDeltaToTell);
   const Adjacency adjacency = strictest_adjacency(state, privacy.adjacency);
@@ -187,7 +187,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   }
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (!run.chosen_setting.empty()) report["choice"] = choice_json(run);
-  // Where accounts are kept elsewhere, the run has had a ledger of its own, which is gone with it.
+  // Runs whose accounts are kept elsewhere have had a ledger of their own, which is gone with the run.
   if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   return report;
 }

@@ -1,5 +1,5 @@
-// What a fit says when it is done. Public constants, released values, and figures about test rows; never an exact count
-// or sum of training rows.
+// Report of a fit when it is done: public constants, released values, and metrics of test rows; never an exact count or
+// sum of training rows.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 /// of training rows tell which classes are the minority; may be empty.
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes);
 
-/// What reports say of test figures where test rows are training rows.
+/// Note that reports have beside test metrics where test rows are training rows.
 nlohmann::json training_rows_note();
 
 /// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
@@ -46,19 +46,20 @@ std::string note_of(const Forfeits& forfeits);
 /// Adds what the run took for public by the user's word, where there is anything.
 void add_words(nlohmann::json& report, const FitOptions& options);
 
-/// Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut
-/// off since; and what it has spent. At the coordinator.
+/// State of the ledger, so that `ledger verify --report` can tell whether it is the same ledger, and whether lines were
+/// cut off since; and its spending. At the coordinator.
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy);
 
-/// What all runs on the run's ledger have spent together, in words (balance_text). At the coordinator. Precondition:
-/// its releases are charged to a ledger.
+/// Spending of all runs on the run's ledger together, in words (balance_text). At the coordinator. Precondition: its
+/// releases are charged to a ledger.
 std::string ledger_balance(const FittedRun& run);
 
 /// {"for_release": false, "note", "phases": {phase: seconds}, "ranks": [the same of each]}: seconds of the coordinator,
 /// and of every rank where there are several. For the data's owner alone.
 nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks);
 
-/// Who took part, who was lost when and why, and what each kind of message took. At the coordinator of a run of silos.
+/// Members of a run of silos, those that dropped out, when and why, and the cost of each kind of message. At the
+/// coordinator of a run of silos.
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 
 /// {kind: seconds}: how long the coordinator waited for messages of each kind. Beside Timings, for the data's owner.

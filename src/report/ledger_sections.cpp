@@ -52,7 +52,7 @@ Block life_block(const std::vector<JsonFields>& runs) {
   return chart;
 }
 
-// What all runs have spent together, and what it is told at.
+// Spending of all runs together, and the delta and adjacency that it is reported at.
 Facts spent_so_far(const JsonFields& ledger, const std::vector<JsonFields>& runs) {
   if (runs.empty()) return {};
   Facts facts =

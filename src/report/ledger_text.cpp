@@ -155,14 +155,14 @@ std::string ledger_text(const LedgerState& state, std::optional<double> asked,
 
 namespace {
 
-// What the line says, without its place in the chain.
+// Fields of a line, without its place in the chain.
 nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
   nlohmann::json fields = parse_json(print_unsigned({std::move(content), utc_time, kNoPrevious}));
   for (const char* name : {"schema", "kind", "previous"}) fields.erase(name);
   return fields;
 }
 
-// What each run has charged, and what it and all before it spent together.
+// Charges of each run, and the spending of it and of all before it together.
 nlohmann::json runs_of(const LedgerState& state, double delta, Adjacency adjacency) {
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
   nlohmann::json json = nlohmann::json::array();

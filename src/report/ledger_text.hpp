@@ -30,8 +30,8 @@ inline constexpr std::size_t kMostDistributions = 100;
 /// The deltas that private runs state, in ascending order, each once.
 std::vector<double> deltas_of_runs(const LedgerState& state);
 
-/// What epsilons are told at where nobody asks for another: the delta of the runs; where they state several the least,
-/// which says no less of any of them; where none states one, kDeltaToTell.
+/// Delta that epsilons are reported at where no other is requested: the delta of the runs. Where runs declare several,
+/// it is the least, which says no less of any of them. Where none declares one, it is kDeltaToTell.
 double delta_to_tell(const LedgerState& state);
 
 /// Output of ledger show --format json: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
@@ -46,9 +46,9 @@ nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> de
 /// against whom its charge holds.
 std::string silos_text(const LedgerSilos& silos);
 
-/// What ledger show prints: a paragraph for each run, rounds that are alike in one line, then what all of them have
-/// spent together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what open
-/// runs may still charge.
+/// Returns what ledger show prints: a paragraph for each run, rounds that are alike in one line. Then come the spending
+/// of all runs together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what
+/// open runs may still charge.
 std::string ledger_text(const LedgerState& state, std::optional<double> delta = std::nullopt,
                         std::optional<Adjacency> adjacency = std::nullopt);
 

@@ -184,7 +184,7 @@ std::string audit_command(const ReportedRun& run) {
       run.is_of_persons() ? fmt::format(" --rows-per-person {}", promise.rows_per_person) : "");
 }
 
-// What the model file says, with its unit in any case.
+// Statement of the model file, with its unit in any case.
 nlohmann::json statement_of(const ClassifierParts& parts) {
   nlohmann::json statement = statement_json(parts.privacy, parts.forfeits);
   if (parts.privacy) statement.emplace("unit", to_string(PrivacyUnit::kRecord));

@@ -19,7 +19,7 @@
 
 namespace dpreduce {
 
-/// What a page is about: a reported run (a fit, or an evaluation), or a ledger.
+/// Document that a page is about: a reported run (a fit, or an evaluation), or a ledger.
 struct PageDocument {
   std::string name;                  ///< of its file, without its folder, which is nobody else's business
   std::optional<ReportedRun> run{};  ///< of a fit, or an evaluation
@@ -29,7 +29,7 @@ struct PageDocument {
 PageDocument fit_document(ReportedRun run, const std::string& path);
 /// A ledger as it stands now. Throws as Ledger::read does.
 PageDocument ledger_document(const std::string& path);
-/// Whether the file begins as a ledger does. Throws BadInput where it cannot be read.
+/// Returns whether the file begins as a ledger does. Throws BadInput where it cannot be read.
 bool is_ledger_file(const std::string& path);
 /// A report or a ledger, told by its contents. Throws as read_report, and as Ledger::read.
 PageDocument document_of_file(const std::string& path);

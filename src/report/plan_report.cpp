@@ -156,7 +156,7 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
 
 namespace {
 
-// What --expected-rows says of the run: which way it will go, and what a count of right rows would be worth.
+// Consequences of --expected-rows for the run: which way it will go, and what a count of right rows would be worth.
 nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan) {
   const double rows = *options.method.expected_rows;
   nlohmann::json json{{"rows", rows}, {"method", options.method.name}};

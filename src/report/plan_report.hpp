@@ -1,4 +1,4 @@
-// What a fit's plan says of itself: to --dry-run and to the report.
+// Plan of a fit, for --dry-run and for the report.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 /// columns, that the method lets them be; empty where that is all the same.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
 
-/// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
+/// Note that a declared delta is not spent, where the guarantee is pure; empty where there is nothing to say.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
 /// A forecast of what a run will cost. It depends on the number of rows, which is private: for the data's owner alone,
@@ -53,10 +53,10 @@ struct RunEstimate {
 /// Precondition: value >= 0, finite.
 double rounded_up(double value);
 
-/// What --dry-run --format json prints: the plan, and "cost": {"for_release": false, "note", "ranks", "threads",
-/// "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends its part of
-/// every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator. What depends on
-/// the number of rows is rounded up to two digits, so that it does not tell the number itself.
+/// Returns what --dry-run --format json prints: the plan, and "cost": {"for_release": false, "note", "ranks",
+/// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends
+/// its part of every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator.
+/// Numbers that depend on the number of rows are rounded up to two digits, so that they do not tell the number itself.
 nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 }  // namespace dpreduce

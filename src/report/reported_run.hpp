@@ -57,12 +57,13 @@ struct ReportedGuarantee {
   std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
 };
 
-/// Who took part in a run among silos with masked sums.
+/// Silo that dropped out of a run among silos with masked sums.
 struct ReportedLostSilo {
   std::string name;    ///< printable ASCII, other bytes escaped, as the others
   std::string phase;   ///< the kind of message that was due
   std::string reason;  ///< its beginning
 };
+/// Members of a run among silos with masked sums.
 struct ReportedSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t colluding = 0;  ///< c
@@ -74,7 +75,8 @@ struct ReportedSilos {
 /// `asked` is empty.
 std::string method_text_of(const std::string& asked, const std::string& method);
 
-/// What a run is told by. A model file holds the promise of its fit and no more, and a ledger that of all its runs.
+/// Source that a run is reported from. A model file holds the promise of its fit and no more, and a ledger that of all
+/// its runs.
 enum class ReportedOf { kReport, kModel, kLedger };
 
 struct ReportedRun {
@@ -122,7 +124,8 @@ ReportedRun parse_report(std::string_view text, const std::string& path);
 /// The same of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
 ReportedRun read_report(const std::string& path);
 
-/// What a model says of its fit. Throws BadInput, naming `path`, where it promises something and states no epsilon.
+/// Returns the fit as a model declares it. Throws BadInput, naming `path`, where it promises something and states no
+/// epsilon.
 ReportedRun run_of_model(const Classifier& model, const std::string& path);
 
 /// All runs of a ledger together, as if they were about the same records. Throws BadInput, naming `path`, where no

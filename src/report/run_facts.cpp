@@ -74,8 +74,8 @@ std::string changed_row(const JsonFields& privacy) {
       is_weighed ? ", counted in full," : "");
 }
 
-// What all runs have spent, and where the ledger stands now and stood before the run: who keeps heads elsewhere sees by
-// the second when an older copy of the ledger has taken its place.
+// Adds the spending of all runs, and the heads of the ledger now and before the run. Whoever keeps heads elsewhere sees
+// by the second head when an older copy of the ledger has taken its place.
 void add_ledger(Facts& facts, const FittedRun& run) {
   if (!run.fit->plan().guarantee) return;
   facts.push_back({"ledger", fmt::format("{}: {}", run.fit->options().privacy.ledger, ledger_balance(run))});

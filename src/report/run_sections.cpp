@@ -51,7 +51,7 @@ Section meaning_section(const ReportedRun& run) {
   return section;
 }
 
-// What all runs so far, this one among them, have taken of the same rows.
+// Spending of all runs so far on the same rows, this run among them.
 Section spent_section(const JsonFields& report) {
   const JsonFields spent = report.object("ledger").object("spent");
   if (!spent.has("delta")) return {"", {}};
@@ -176,7 +176,7 @@ Chart roc_chart(const JsonFields& metrics) {
                      "share of the other classes taken for it", "share of the class found", points);
 }
 
-// Of many classes the table alone. `noise` is what the caption says of it.
+// Confusion chart; with many classes the table alone. `noise` is what the caption says of it.
 Block confusion_block(Table values, const std::string& noise) {
   if (values.rows.size() > kMostDrawn) return values;
   return Chart{.title = "Confusion",
