@@ -3,7 +3,7 @@
 //     p_c = log max(n_c, s, 1), less the largest of them; rounds begin at biases p_c, and in the end
 //     b_c <- b_c - p_c        n_c the released size of class c, s its noise's standard deviation
 //
-// Softmax rounds learn log p(class | row), which holds log of the class's share; without that share the largest score
+// Softmax rounds learn log p(class | row), which holds log of the class's share. Without that share the largest score
 // is the class that is right most often over classes. Few rounds from 0 do not come to the log of a small share. A
 // class smaller than its noise counts as large as the noise: nothing else is known of it. Source: [menon2021], logit
 // adjustment after training, with noised sizes. All but the sizes is post-processing. Where rows are centered by public

@@ -21,10 +21,10 @@ struct DataOptions {
   std::vector<std::string> public_x{};            ///< rows that are no secret
   double imbalance_ratio = 1.0;                   ///< of a long tail of training rows to train on; 1: all rows
   std::optional<std::uint64_t> imbalance_seed{};  ///< which rows it keeps; empty: 1
-  /// K; where classes have names, 0 for as many; m, where rows have targets, once they are open.
+  /// K; 0 where classes have names, for as many; m where rows have targets, once they are open.
   std::size_t classes = 0;
   bool classes_are_of_rows = false;  ///< K, or names, were taken from the rows' labels: nothing is private
-  /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
+  /// B, the bound in rows on what a person's rows count for together; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
   std::optional<double> weight_bound{};     ///< W, the largest weight of a row, public. Goes with train.weight.
   std::vector<double> target_range{};       ///< lo, hi of all targets, or of each; public

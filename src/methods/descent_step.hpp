@@ -30,7 +30,7 @@
 
 namespace dpreduce {
 
-/// The norm that a round clips residuals to: that of the loss, or one that follows released counts.
+/// Norm that a round clips residuals to: that of the loss, or one that follows released counts.
 enum class Bound { kFixed, kAdaptive };
 
 struct DescentSettings {
@@ -43,7 +43,7 @@ struct DescentSettings {
 
 class DescentStep : public StepRule {
  public:
-  /// For T = `rounds` steps on K x d weights of rows of norm C.
+  /// Step rule for T = `rounds` steps on K x d weights of rows of norm C.
   DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm);
 
   double next_residual_norm(double residual_norm) const override;
@@ -59,7 +59,7 @@ class DescentStep : public StepRule {
   double squares_ = 0.0;  // of gradients so far, without their noise
 };
 
-/// The method of 300 rounds, unless the user says otherwise, of descent with residuals bounded so.
+/// Method of 300 rounds of descent, unless the user sets another number, with residuals bounded so.
 std::unique_ptr<TrainingMethod> make_gradient_descent(const FitOptions& options, Bound bound);
 
 }  // namespace dpreduce

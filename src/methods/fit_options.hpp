@@ -33,8 +33,8 @@ inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"non
                                                  std::pair{std::string_view{"public"}, Centering::kPublic},
                                                  std::pair{std::string_view{"moments"}, Centering::kMoments}};
 
-/// Rows of so many features at most may be of raw columns in units of their own: embeddings have more. Tables of 4 to
-/// 64 gained up to 29 points by scaled columns at epsilon .3 to 3, and columns of one size lost .3 at most by the
+/// Largest number of features of rows whose raw columns may have units of their own: embeddings have more. Tables of 4
+/// to 64 gained up to 29 points by scaled columns at epsilon .3 to 3, and columns of one size lost .3 at most by the
 /// question.
 inline constexpr std::size_t kMostRawColumns = 64;
 
@@ -154,7 +154,7 @@ struct FitOptions {
   EvaluationOptions evaluation{};
   std::vector<StatisticKind> statistics{};  ///< empty: a fit
   bool operator==(const FitOptions&) const = default;
-  /// Returns whether it trains on its rows or releases sums of them, and does not test a model by them.
+  /// Returns whether the fit trains on its rows or releases sums of them, and does not test a model by them.
   bool is_of_training_rows() const { return evaluation.models.empty(); }
 };
 

@@ -37,15 +37,15 @@ struct FitPlan {
   std::size_t memory_bytes = 0;        ///< of a rank: row buffers and statistic, whatever the number of rows
 
   bool has_request(std::string_view name) const;
-  /// Precondition (asserted): there is one.
+  /// Returns the request of that name. Precondition (asserted): there is one.
   const ReleaseRequest& request(std::string_view name) const;
-  /// Returns whether a unit's sums are clipped in any release: its rows are then needed together.
+  /// Returns whether a unit's sums are clipped in any release: then its rows are needed together.
   bool clips_units() const;
   /// Returns whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;
 };
 
-// How a plan travels between ranks (common/ranks/rank_archive.hpp).
+// Archives of a plan, as it is sent between ranks (common/ranks/rank_archive.hpp).
 DPREDUCE_ARCHIVE(FeatureColumns, center, scale)
 DPREDUCE_ARCHIVE(TargetColumns, count, center, scale, share)
 DPREDUCE_ARCHIVE(Preprocessing, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected,

@@ -14,7 +14,7 @@
 
 namespace dpreduce {
 
-/// All options of a fit, which are read into `options`; they outlive the table.
+/// Declares all options of a fit. They are read into `options`, which outlives the table.
 void declare_fit(OptionTable& table, FitOptions& options);
 
 /// Adds which options of a fit, and of its parts, go together. The table has all of them.
@@ -32,7 +32,7 @@ void add_rules_of_samples(OptionTable& table, const std::string& rate, const std
 /// one.
 void check_options(const FitOptions& options);
 
-/// The options of `release` but for what is released.
+/// Declares the options of `release`, but for those of what is released.
 void declare_release(OptionTable& table, FitOptions& options);
 
 /// --epsilon, --delta, --rho, --mu.
@@ -41,8 +41,8 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget);
 /// --epsilon, --delta, --rho, --mu and --accountant.
 void declare_budget(OptionTable& table, BudgetOptions& budget);
 
-/// On samples, where `rate` is there and below 1, the accountant is pld where --accountant is not given. The table has
-/// it. Both outlive the table.
+/// Sets the default of --accountant on samples: pld, where `rate` has a value below 1 and --accountant is not given.
+/// The table has --accountant. Both outlive the table.
 template <typename Rate>
 void choose_accountant(OptionTable& table, BudgetOptions& budget, const Rate& rate) {
   table.when_read([&](const OptionTable& read) {
@@ -58,23 +58,23 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
 /// silos. A --threshold that is already declared stays.
 void declare_private_evaluation(OptionTable& table, FitOptions& options);
 
-/// The options of `fit`, as given, that all parties must have been told alike, one a line (SaidBy::kAll, kAllOfFiles).
+/// Options of `fit`, as given, that must be the same at all parties, one a line (SaidBy::kAll, kAllOfFiles).
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names);
 
 // Rows: whose they are, their files, classes and numbers, and what is done to them before a method sees them.
 
 inline constexpr const char* kTestTargets = "--test-targets";
 
-/// Persons: whose each row is, under that name, and what a person's rows count for.
+/// Declares persons: the person of each row, under that name, and what a person's rows count for.
 void declare_persons(OptionTable& table, DataOptions& data, const std::string& name);
 
-/// The files of training rows, and whose they are.
+/// Declares the files of training rows, and of their persons.
 void declare_training_rows(OptionTable& table, DataOptions& data);
 
-/// The files of public rows; `also` goes on with the help's sentence.
+/// Declares the files of public rows. `also` goes on with the help's sentence.
 void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also);
 
-/// Classes, how many a row may have, and rows that are bad.
+/// Declares classes, how many a row may have, and rows that are bad.
 void declare_labels(OptionTable& table, DataOptions& data);
 
 /// Declares both. The file of names is read while the command line is: a job reads it on rank 0 alone, and the other
@@ -85,7 +85,7 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
 /// K where it is given, else the number of names.
 std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
 
-/// Declares the option that names a row's numbers to predict, in the place of its labels.
+/// Declares the option that names a row's numbers to predict, in place of its labels.
 Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help);
 
 /// Declares where numbers to predict lie.

@@ -36,12 +36,12 @@ namespace dpreduce {
 /// curvature.
 inline constexpr double kInterceptShare = 0.1;
 
-/// How far a step may take a score where its size is bounded: a class's weights then move by at most 20 / C, so that
+/// Largest change of a score by a step of bounded size. A class's weights then move by at most 20 / C, so that
 /// probabilities can come close to 0 and 1, and turn back in some rounds.
 inline constexpr double kScoreReach = 20.0;
 
-/// The reach of a method's steps: `usual` on log odds, 1 on squares, whose scores aim at 0 and 1. As far on squares,
-/// the first tens of rounds overshoot.
+/// Reach of a method's steps: `usual` on log odds, 1 on squares, whose scores aim at 0 and 1. With the usual reach on
+/// squares, the first tens of rounds overshoot.
 inline double score_reach(Loss loss, double usual = kScoreReach) {
   return loss == Loss::kSquare ? 1.0 : usual;
 }
@@ -59,9 +59,9 @@ struct NoisedRound {
   double sigma() const { return block().sigma() / unit; }
 };
 
-/// h = s sqrt(T) C / 0.9. Steps of length 1 / h let the noise of all T rounds together move a row's scores by 0.9
-/// standard deviations, whatever d, K, T and budget. Much longer, and residuals answer to noise; much shorter, and
-/// weights stay where they began.
+/// Curvature h = s sqrt(T) C / 0.9. Steps of length 1 / h let the noise of all T rounds together move a row's scores by
+/// 0.9 standard deviations, whatever d, K, T and budget. With much longer steps, residuals answer to noise; with much
+/// shorter ones, weights stay where they began.
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
 
 /// A step rule: from one round's release to the next weights.
@@ -72,7 +72,8 @@ class StepRule {
   /// `weights` (K x d): W_(t-1) comes in, W_t goes out. Called on the coordinator only, for t = 1, ..., T.
   virtual void step(const NoisedRound& round, std::span<double> weights) = 0;
 
-  /// Z of the next round, above 0, after a round at `residual_norm`. Called on the coordinator only, after step().
+  /// Returns Z of the next round, above 0, after a round at `residual_norm`. Called on the coordinator only, after
+  /// step().
   virtual double next_residual_norm(double residual_norm) const { return residual_norm; }
 };
 
@@ -96,18 +97,18 @@ struct RoundSettings {
 /// public constant; source: [mehta2023], Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
-/// How many iterates train_in_rounds has to choose among.
+/// Number of iterates that train_in_rounds has to choose among.
 std::size_t iterates_to_choose_among(const RoundSettings& settings);
 
-/// The score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, none of softmax.
+/// Score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, nullopt of softmax.
 std::optional<double> decision_threshold(Loss loss);
 
-/// The function of a score that the loss takes for a class's probability; none of squares.
+/// Function of a score that the loss takes for a class's probability; nullopt of squares.
 std::optional<Link> link_of(Loss loss);
 
-/// {"rounds", "loss", "residual_norm", "iterate", "intercept"}, with a warm start "warm_start_share", on samples
-/// "batch", and what the user gave of "learning_rate" and "radius": for reports, and for what a ledger line is bound
-/// to.
+/// Returns {"rounds", "loss", "residual_norm", "iterate", "intercept"}, with a warm start "warm_start_share", on
+/// samples "batch", and "learning_rate" and "radius" where the user gave them: for reports, and for what a ledger line
+/// is bound to.
 nlohmann::json to_json(const RoundSettings& settings);
 
 /// Releases of a method whose own releases are `own`, rounds last. With a warm start, class means are released before
@@ -115,16 +116,16 @@ nlohmann::json to_json(const RoundSettings& settings);
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 
-/// The coordinator's weights (K x d; of others nothing is asked) on the lattice, at every rank: 2 K d bytes are sent.
-/// Collective. Throws as LatticeWeights.
+/// Returns the coordinator's weights (K x d; those of other ranks are not used) on the lattice, at every rank. 2 K d
+/// bytes are sent. Collective. Throws as LatticeWeights.
 LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights);
 
-/// From W_(t-1) to W_t at the coordinator; t from 1. Collective.
+/// Function that makes W_t of W_(t-1) at the coordinator; t from 1. Collective.
 using Advance = std::function<void(std::uint64_t round, std::vector<double>& weights)>;
 
-/// Scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds from W_0:
-/// zero, but for the intercept's weights. A choice is by the scores of both heads where there is a `prior`. The same on
-/// every rank. Collective. Throws what `advance` throws.
+/// Returns the scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds
+/// from W_0: zero, but for the intercept's weights. A choice is by the scores of both heads where there is a `prior`.
+/// The same on every rank. Collective. Throws what `advance` throws.
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior = nullptr);
 
@@ -138,8 +139,8 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
 /// Cost: T passes over the rows; 8 K d bytes up and 2 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 
-/// A method that trains in rounds: what follows from their settings. Unless it says otherwise it releases what they
-/// name, of rows with an intercept.
+/// Method that trains in rounds, with all that follows from their settings. Unless it overrides them, its releases are
+/// those that the settings name, of rows with an intercept.
 class RoundsMethod : public TrainingMethod {
  public:
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override;

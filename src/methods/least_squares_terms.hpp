@@ -29,7 +29,7 @@ class KeptClassGrams {
  public:
   KeptClassGrams(std::size_t classes, std::size_t dim, bool has_gram);
 
-  /// How many numbers a class has.
+  /// Number of numbers of a class.
   std::size_t width() const { return triangle_ + dim_ + part_ + 3; }
   /// Sets the release made before the matrices.
   void set_sums(const Release& sums) { sums_ = sums; }

@@ -1,4 +1,4 @@
-// Class means in the place of rounds, where rows spread evenly over directions (aggregator/solvers/isotropic_rule.hpp).
+// Class means in place of rounds, where rows spread evenly over directions (aggregator/solvers/isotropic_rule.hpp).
 //
 //     release "isotropy"  ->  class means?  ->  T rounds at W = 0, whose sum is that of class sums and sizes  -> scores
 //
@@ -21,12 +21,13 @@ bool may_take_means(const FitOptions& options);
 /// Forecast by the plan of resolved `options` for `rows` rows; nullopt where no release asks how rows spread.
 std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows);
 
-/// Releases "isotropy", which has `share` of the method's mu^2. About how many rows there are, where they want class
-/// means; the same on every rank. Collective. Throws as TrainingRun::release.
+/// Releases "isotropy", which has `share` of the method's mu^2. Returns about how many rows there are, where they want
+/// class means, else nullopt; the same on every rank. Collective. Throws as TrainingRun::release.
 std::optional<double> rows_for_means(TrainingRun& run, double share);
 
-/// The rounds of `settings` at W = 0, and the scores of the class means that they add up to. `count` is what
-/// rows_for_means returned. Precondition (asserted): rows have an intercept. Collective. Throws as train_in_rounds.
+/// Makes the rounds of `settings` at W = 0, and returns the scores of the class means that they add up to. `count` is
+/// what rows_for_means returned. Precondition (asserted): rows have an intercept. Collective. Throws as
+/// train_in_rounds.
 LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count);
 
 }  // namespace dpreduce

@@ -1,4 +1,4 @@
-// How to train: the method, and what methods take.
+// Options of training: the method, and what methods take.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The options that say how to train: --method, and those that only some methods take.
+// Options of training: --method, and those that only some methods take.
 //
 // The methods' entries name what they take and what they refuse (registry.hpp). From both follow the refusals, and what
 // help says of which method takes which option.
@@ -12,18 +12,18 @@
 
 namespace dpreduce {
 
-/// The heading in help of all options that say how to train.
+/// Heading in help of all options of training.
 inline constexpr const char* kMethodGroup = "Method";
 /// The largest --expected-rows.
 inline constexpr double kMostExpectedRows = 1e15;
 
-/// Throws UsageError where `options` have what their method does not take, or refuses; with the methods that do.
-/// `table` is of them, and has all options of a fit.
+/// Throws UsageError where `options` have an option that their method does not take, or refuses. The message names the
+/// methods that take it. `table` is of these options, and has all options of a fit.
 void check_method(const FitOptions& options, const OptionTable& table);
 
 /// Adds --method and the options of methods' own, each with the methods that take it, and their defaults.
 void declare_method(OptionTable& table, MethodOptions& options);
-/// Adds those of a choice among candidates: --choose and --choose-share.
+/// Adds the options of a choice among candidates: --choose and --choose-share.
 void declare_choice(OptionTable& table, MethodOptions& options);
 
 /// "a, b 5": the methods that take an option, each with its default where it has one.

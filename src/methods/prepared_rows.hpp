@@ -22,32 +22,32 @@ using ProgressOf = std::function<OnChunk(std::string_view release)>;
 
 class PreparedRows {
  public:
-  /// All references outlive it. With a `source` statistics of training rows are the source's, which outlives it, and
-  /// `rows` are not read. Preconditions of a source (asserted, here or where they would matter): one rank; no samples,
-  /// no private choices, and no releases of each rank's own rows.
+  /// Rows of a run. All references outlive it. With a `source` statistics of training rows are the source's, which
+  /// outlives it, and `rows` are not read. Preconditions of a source (asserted, here or where they would matter): one
+  /// rank; no samples, no private choices, and no releases of each rank's own rows.
   PreparedRows(Communicator& ranks, WorkerRows& rows, const FitPlan& plan, const StreamPlan& stream,
                ProgressOf progress, Timings& timings, StatisticSource* source);
 
-  /// From the next pass on, every rank keeps its rows in memory as they are prepared now, where they fit into its
+  /// Keeps every rank's rows in memory from the next pass on, as they are prepared now, where they fit into its
   /// --memory, until they change. For methods that pass over rows many times; results are the same.
   void keep() { keeps_for_ = KeptFor::kRounds; }
-  /// The same for a pass or two, until rows are projected: rows that are kept after that are then made of these, and
-  /// not read again.
+  /// Keeps rows so for a pass or two, until they are projected: rows that are kept after that are then made of these,
+  /// and not read again.
   void keep_to_project() { keeps_for_ = KeptFor::kProjection; }
 
-  /// From here on rows are centered by this released mean.
+  /// Centers rows by this released mean, from here on.
   void set_center(std::vector<double> center);
-  /// From here on rows, as they are now, are multiplied by this matrix (k x d, row-major) and scaled or clipped again.
+  /// Multiplies rows, as they are now, by this matrix (k x d, row-major), and scales or clips them again, from here on.
   void project(std::vector<double> matrix);
-  /// From here on rows keep these features only.
+  /// Keeps these features of rows only, from here on.
   void set_selected(std::vector<std::size_t> selected);
-  /// From here on rows get an intercept coordinate.
+  /// Gives rows an intercept coordinate, from here on.
   void set_intercept(double share);
-  /// From here on raw columns are scaled so, and rows scaled or clipped.
+  /// Scales raw columns so, and scales or clips rows, from here on.
   void set_columns(FeatureColumns columns, Normalize normalize);
-  /// From here on rows longer than C are clipped to it, and the others keep their lengths.
+  /// Clips rows longer than C to it, from here on; the others keep their lengths.
   void set_clip(double clip_norm);
-  /// From here on their targets are scaled so, and part of rows by their share.
+  /// Scales the targets of rows so, and makes them part of rows by their share, from here on.
   void set_targets(TargetColumns targets);
 
   const RowTransform& transform() const { return transform_; }

@@ -16,7 +16,7 @@
 
 namespace dpreduce {
 
-// All that is known of a method outside its own file.
+// Entries of methods: all that is known of a method outside its own file.
 
 /// An option (method_terms.hpp) that a method takes.
 struct TakenOption {
@@ -24,7 +24,7 @@ struct TakenOption {
   std::string_view usual = {};  ///< the method's default, for help; empty: that of the option
 };
 
-/// An option that every other method takes, or that all of a kind do, and this one does not.
+/// Option that every other method takes, or that all of a kind do, and this one does not.
 struct RefusedOption {
   std::string_view option;
   std::string_view reason;  ///< for the message, after a colon
@@ -40,7 +40,7 @@ struct RowsAhead {
 /// Share of mu^2 that a released center takes.
 inline constexpr double kCenterShare = 0.02;
 
-/// MethodEntry::make of a method that is made of its options alone.
+/// Returns a method that is made of its options alone, as MethodEntry::make.
 template <typename Method>
 std::unique_ptr<TrainingMethod> make_of(const FitOptions& options) {
   return std::make_unique<Method>(options);
@@ -54,8 +54,8 @@ struct MethodEntry {
 
   /// The method that resolved `options` describe; null where resolve names another.
   std::unique_ptr<TrainingMethod> (*make)(const FitOptions& options) = nullptr;
-  /// `options` with another method in the place of this one, chosen by public knowledge alone; null: the method stands
-  /// for itself.
+  /// Returns `options` with another method in place of this one, chosen by public knowledge alone; null: the method
+  /// stands for itself.
   FitOptions (*resolve)(FitOptions options, const RowsAhead& rows) = nullptr;
   /// Criterion that `resolve` decides by, where reports name the method that it has chosen; else empty.
   std::string_view resolved_by = {};
@@ -82,22 +82,22 @@ struct MethodEntry {
 /// All methods, in the order in which help lists them.
 std::span<const MethodEntry* const> all_methods();
 
-/// The entries of what makes releases of rows and trains nothing: an evaluation, and statistics for refits.
+/// Entries of what makes releases of rows and trains nothing: an evaluation, and statistics for refits.
 const MethodEntry& evaluate_method();
 /// The models that an evaluation is about. Throws as classifier_from_bytes.
 std::vector<Classifier> evaluated_models(const EvaluationOptions& evaluation);
-/// Why an evaluation of them is not private: one that promises nothing to a record, or a person, of its rows may be a
-/// function of these very rows. Nothing where they are public by the user's word. Throws as evaluated_models.
-/// Precondition: validated options.
+/// Reasons why an evaluation of these models is not private. A model that promises nothing to a record, or a person, of
+/// its rows may be a function of these very rows. Empty where the models are public by the user's word. Throws as
+/// evaluated_models. Precondition: validated options.
 Forfeits forfeits_of_models(const FitOptions& options);
 /// SHA-256 of each, as evaluation.models has them.
 std::vector<std::string> digests_of_models(const EvaluationOptions& evaluation);
 const MethodEntry& release_method();
 
-/// The method of this name, also one that trains nothing; null where there is none.
+/// Returns the method of this name, also one that trains nothing; null if there is none.
 const MethodEntry* find_method(std::string_view name);
 
-/// The method that `options` name. Throws UsageError with all names where there is none.
+/// Returns the method that `options` name. Throws UsageError with all names if there is none.
 const MethodEntry& method_entry(const MethodOptions& options);
 
 /// Returns whether rows of classes are whitened about --public-x. A balanced objective has public rows for other uses.
@@ -109,7 +109,7 @@ std::string all_method_names();
 /// "a, b or c": the methods that take this option.
 std::string methods_that_take(std::string_view option);
 
-/// The methods for which `holds` does, and the same as "a, b or c".
+/// Names of the methods for which `holds` does, and the same as "a, b or c".
 std::vector<std::string_view> names_where(const std::function<bool(const MethodEntry& entry)>& holds);
 std::string methods_where(const std::function<bool(const MethodEntry& entry)>& holds);
 

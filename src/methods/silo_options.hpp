@@ -14,8 +14,8 @@ namespace dpreduce {
 
 // Runs that a silo's owner lets it take part in: the table [consent] of the silo's own file.
 
-/// Terms that are empty allow whatever is asked. Each is compared with the plan that the silo makes itself
-/// (fit/silo_terms.hpp).
+/// Terms of a consent. Terms that are empty allow whatever is requested. Each term is compared with the plan that the
+/// silo makes itself (fit/silo_terms.hpp).
 struct SiloConsent {
   std::vector<std::string> methods{};
   std::vector<std::string> models{};               ///< SHA-256 of those that may be evaluated, in lower-case hex

@@ -1,5 +1,5 @@
-// A statistic that a training run asks for, by value: what a process that has some of the rows needs beside them and
-// the plan. All of it is public, but for the secret of rows that are digested.
+// Statistic that a training run requests, by value: all that a process with some of the rows needs beside them and the
+// plan. All of it is public, but for the secret of rows that are digested.
 #pragma once
 
 #include <array>
@@ -46,10 +46,10 @@ using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
 /// Words of a release that are requested.
 enum class StatisticPart : std::uint8_t {
   kWhole,  ///< the blocks of the release
-  /// In a release in parts: what is beside class_grams, and a block "digests" of the rows of each class
-  /// (row_digest.hpp), each word as its lower and its upper half, so that halves add up without overflow.
+  /// Blocks beside class_grams in a release in parts, and a block "digests" of the rows of each class (row_digest.hpp),
+  /// each word as its lower and its upper half, so that halves add up without overflow.
   kClassSums,
-  /// In a release in parts: "class_grams" of one class, and "digests" of its rows alone.
+  /// Block "class_grams" of one class in a release in parts, and "digests" of its rows alone.
   kGramOfClass
 };
 
@@ -71,20 +71,21 @@ struct StatisticTask {
 /// The task of a release at this point.
 StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point);
 
-/// The blocks that a task asks for. Throws UsageError where the plan has no such release, or none of such a part.
+/// Returns the blocks that a task requests. Throws UsageError where the plan has no such release, or none of such a
+/// part.
 std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan);
 
-/// A task comes from elsewhere, and what it says decides what is read and written, and how far a row moves the sums.
-/// Throws UsageError unless the plan has the release, made at a point of that kind and in that part; with the plan's
-/// preparation of rows, sizes, loss and bound on residuals; centers, weights and radii within the range that arithmetic
-/// takes; and nothing set that the release does not use. So any task that is not refused moves by at most what the plan
-/// has charged.
+/// Throws UsageError unless the task is of the plan: the plan has the release, made at a point of that kind and in that
+/// part; with the plan's preparation of rows, sizes, loss and bound on residuals; centers, weights and radii within the
+/// range that arithmetic takes; and nothing set that the release does not use. A task comes from elsewhere, and decides
+/// what is read and written, and how far a row moves the sums. So any task that is not refused moves by at most what
+/// the plan has charged.
 void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes);
 
 /// The digests whose halves a sum of parts holds, in its last block.
 std::vector<RowDigest> digests_of(const Statistic& sum);
 
-/// The exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
+/// Returns the exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
 /// Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d + 1) / 2
 /// multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and UsageError where the
 /// task is none of the plan's (require_of_plan).
@@ -95,7 +96,7 @@ Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, Work
 class StatisticSource {
  public:
   virtual ~StatisticSource() = default;
-  /// The statistic of all rows, in the blocks of shape_of. What it throws ends the run.
+  /// Returns the statistic of all rows, in the blocks of shape_of. An exception from it ends the run.
   virtual Statistic sum(const StatisticTask& task) = 0;
 };
 

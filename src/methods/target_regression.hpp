@@ -12,11 +12,11 @@
 
 namespace dpreduce {
 
-/// The release of the Gram matrix of rows, targets and a constant, with that share of mu^2.
+/// Request of the Gram matrix of rows, targets and a constant, with that share of mu^2.
 ReleaseRequest target_gram_request(ReleaseTerms terms, double share);
-/// From here on rows are of features, a constant and targets.
+/// Makes rows of features, a constant and targets, from here on.
 void set_rows_with_targets(TrainingRun& run);
-/// How a row is divided, as settings of a method.
+/// Division of a row, as settings of a method.
 nlohmann::json row_shares();
 
 /// The methods of resolved `options` with targets.

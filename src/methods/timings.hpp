@@ -15,7 +15,7 @@ class Timings {
  public:
   using OnPhase = std::function<void(const std::string& phase, double seconds)>;
 
-  /// `on_phase` is called with every phase when it ends; null: nothing is.
+  /// Calls `on_phase` with every phase when it ends; null: nothing is called.
   explicit Timings(OnPhase on_phase = nullptr) : on_phase_(std::move(on_phase)) {}
 
   /// Gives the time since the last call, or since construction, to `phase`; a phase that comes again adds up.

@@ -25,27 +25,27 @@ class TrainingMethod {
   /// up to 1. None with a selection.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
 
-  /// The private selection that stands in the place of releases, among so many public rows; none where there are
-  /// releases. Its epsilon is 0: the plan has it.
+  /// Returns the private selection, among so many public rows, that is made in place of releases; nullopt where there
+  /// are releases. Its epsilon is 0: the plan has it.
   virtual std::optional<PlannedSelection> selection(const ReleaseTerms&, std::uint64_t /*public_rows*/) const {
     return std::nullopt;
   }
 
-  /// How many classifiers train() has to choose among, all from the same releases (TrainingRun::choose).
+  /// Number of classifiers that train() has to choose among, all from the same releases (TrainingRun::choose).
   virtual std::size_t candidates() const { return 1; }
 
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 
-  /// The loss of the gradients, and Hessians, that it releases; none where it releases none.
+  /// Loss of the gradients, and Hessians, that it releases; nullopt where it releases none.
   virtual std::optional<Loss> loss() const { return std::nullopt; }
 
-  /// How many releases each rank makes of its own rows, with noise of its own, between two sums over ranks; 1: every
-  /// release is a sum over ranks itself.
+  /// Number of releases that each rank makes of its own rows, with noise of its own, between two sums over ranks; 1:
+  /// every release is a sum over ranks itself.
   virtual std::uint64_t releases_per_sum() const { return 1; }
 
-  /// The score from which on a class is more likely a row's than not, where train() does not say; none where scores
-  /// only rank.
+  /// Score from which on a class is more likely a row's than not, where train() does not return one; nullopt where
+  /// scores only rank.
   virtual std::optional<double> threshold() const { return std::nullopt; }
 
   /// Link that makes probabilities of its scores; nullopt where scores only rank.
@@ -58,15 +58,15 @@ class TrainingMethod {
 /// The method that `options` name, which are resolved.
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
-/// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
-/// `input_dim` features, with so many public rows to choose from. Methods that stand for others say which
+/// Returns `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
+/// `input_dim` features, with `public_rows` public rows to choose from. Methods that stand for others name which
 /// (MethodEntry::resolve). Rounds on rows of several classes descend on sigmoids. --memory is 64 MiB where rows are
 /// read once; else 4096 MiB, or half of `bytes_for_rank` where that is less: results do not depend on it. Throws
 /// UsageError where an option belongs to another method than the one that was chosen.
 FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows = 0,
                     std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
-/// From so many classes on there are many class sums, gradients and directions that separate classes, and other
+/// Number of classes from which on there are many class sums, gradients and directions that separate classes, and other
 /// settings are usual (measured with 10 classes and fewer, and with 51 and 72).
 inline constexpr std::size_t kManyClasses = 30;
 

@@ -53,12 +53,13 @@ class ChoicesOfRun {
                const PublicRows& public_rows)
       : ranks_(ranks), rows_(rows), releaser_(releaser), plan_(plan), timings_(timings), public_rows_(public_rows) {}
 
-  /// The candidate to go with, its weights the same on every rank; of one that. By the number of rows, prepared as they
-  /// are now, that each gets right: with validation rows the one with most; else one drawn by training rows with the
-  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. A row of
-  /// several classes is right where its largest score is of one of them. With `prior`, the same on every rank, scores
-  /// are those of both heads. Shapes: as many candidates on every rank; weights and settings matter at the coordinator.
-  /// Collective. Phase: choose. Throws as for_each_lattice_chunk and Releaser::select.
+  /// Returns the candidate to go on with, its weights the same on every rank; of one candidate that one. The choice is
+  /// by the number of rows, prepared as they are now, that each candidate gets right. With validation rows it is the
+  /// candidate with most; else one drawn by training rows with the exact exponential mechanism, charged; without noise
+  /// the one with most of those. Of equal ones it is the first. A row of several classes is right where its largest
+  /// score is of one of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many
+  /// candidates on every rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as
+  /// for_each_lattice_chunk and Releaser::select.
   Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
   /// Notes a setting that a method has chosen by what it released before, for reports.
   void note(std::string setting) { chosen_setting_ = std::move(setting); }
@@ -94,14 +95,14 @@ class ChoicesOfRun {
   std::optional<Selection> chosen_public_rows_;
 };
 
-/// Called at the rank that owns the class, with its released Gram matrix (upper triangle); returns what is made of it,
-/// as many numbers for every class.
+/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle). Returns what is
+/// made of it, as many numbers for every class.
 using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
 
 /// Name under which observers are shown the whole of "class_least_squares", where a method keeps it.
 inline constexpr std::string_view kWholeClassGrams = "class_grams";
 
-/// How many Gram matrices a rank sums up before their reductions begin; as many may be on their way meanwhile.
+/// Number of Gram matrices that a rank sums up before their reductions begin; as many may be on their way meanwhile.
 inline constexpr std::size_t kGramsAtOnce = 4;
 
 /// A release as it becomes public, and the public point that its statistic was taken at.
@@ -131,33 +132,34 @@ class TrainingRun {
   TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
               ProgressOf progress, Timings& timings, const PublicRows& public_rows = {}, RunSides sides = {});
 
-  /// The next round of that release, of a sample of the rows where the plan has one, at the coordinator; other ranks
-  /// get one without blocks. Collective: all ranks stop soon after one fails. `point`, the same on every rank, is what
-  /// the statistic is taken at. Throws as for_each_lattice_chunk and Releaser::release.
+  /// Makes the next round of that release, of a sample of the rows where the plan has one. Returns it at the
+  /// coordinator; other ranks get one without blocks. Collective: all ranks stop soon after one fails. The statistic is
+  /// taken at `point`, the same on every rank. Throws as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const PublicPoint& point = {});
 
-  /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
-  /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
-  /// soon after one fails. Precondition (asserted): with more ranks there is no watcher. Throws as release.
+  /// Makes the next round of that release as each rank makes it of its own rows, at a point of its own, with noise of
+  /// its own (Releaser::release_of_each_rank). Returns on every rank its own. Collective: all ranks make it at the same
+  /// time, and stop soon after one fails. Precondition (asserted): with more ranks there is no watcher. Throws as
+  /// release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
   /// Charges the next round of that release, which the method does not make because of what it released before
   /// (Releaser::charge_unmade). Collective.
   void charge_unmade(std::string_view name) { releaser_.charge_unmade(name); }
 
-  /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
-  /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective. Precondition
-  /// (asserted): there are public rows. Throws as for_each_lattice_chunk.
+  /// Returns the exact sum of that statistic over the public rows of all ranks, transformed as training rows are now;
+  /// at the coordinator, else without blocks. It costs nothing, because it says nothing about training rows.
+  /// Collective. Precondition (asserted): there are public rows. Throws as for_each_lattice_chunk.
   Release sum_public(std::string_view name);
 
-  /// The release "class_least_squares", class by class, in memory that does not grow with their number but for what is
-  /// made of them. First `on_sums` is called on every rank with gram (where it is released) and class_sums; then
-  /// `on_gram` for each class, at one of the ranks: a matrix is dropped when it returns. Neither may call a collective,
-  /// nor show anything: all of it is one release, which is charged and saved after the last class. Returns at the
-  /// coordinator, K x width, what on_gram returned for each class. Of a release that was saved neither is called, and
-  /// no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change
-  /// while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released
-  /// matrices, and what the callbacks take; at the coordinator 8 K width.
+  /// Makes the release "class_least_squares", class by class, in memory that does not grow with their number but for
+  /// what is made of them. First `on_sums` is called on every rank with gram (where it is released) and class_sums.
+  /// Then `on_gram` is called for each class, at one of the ranks: a matrix is dropped when it returns. Neither may
+  /// call a collective, nor show anything: all of it is one release, which is charged and saved after the last class.
+  /// Returns at the coordinator, K x width, what on_gram returned for each class. For a release that was saved neither
+  /// is called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release, and BadInput
+  /// where files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) +
+  /// 8 d^2 for released matrices, and what the callbacks use; at the coordinator 8 K width.
   std::vector<double> release_class_grams(std::string_view name, std::size_t width,
                                           const std::function<void(const Release&)>& on_sums,
                                           const OnClassGram& on_gram);
