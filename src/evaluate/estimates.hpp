@@ -1,7 +1,7 @@
 // Figures of noised counts and sums, each with an interval that holds the noise and the sampling of test rows.
 //
-// How large a share is, where both counts that it is made of were noised: an interval that holds the noise, which is
-// known, and the sampling of rows.
+// Interval of a share, where both counts that it is made of were noised. It holds the noise, which is known, and the
+// sampling of rows.
 //
 // Legend: R of n rows are right, R ~ Bin(n, p); r = R + N(0, s^2) and w = n - R + N(0, s^2) were released. For the true
 // p, whatever it is,
@@ -27,8 +27,8 @@ struct NoisedCounts {
   double sigma;  ///< s
 };
 
-/// A figure with the interval that holds the true one, of the population that rows were drawn from, with the
-/// probability that was asked for.
+/// Figure with the interval that holds the true one, of the population that rows were drawn from, with the requested
+/// probability.
 struct Estimate {
   double value;
   double low;
@@ -71,8 +71,9 @@ Estimate f1_of(const Estimate& share);
 /// intervals allow that hold all together at that level.
 Estimate estimate_largest_gap(const std::vector<NoisedCounts>& counts, double level);
 
-/// By how much the second of two models is right more often, from noised counts of rows that both, the second alone,
-/// the first alone and none get right. With D the difference, n the rows and q the share of rows where they differ,
+/// Estimates by how much the second of two models is right more often, from noised counts of rows that both, the second
+/// alone, the first alone and none get right. With D the difference, n the rows and q the share of rows where they
+/// differ,
 ///
 ///     D = (second - first) / n,   noise s sqrt(2 + 4 D^2) / n,   sampling (q - D^2) / n
 ///

@@ -1,5 +1,5 @@
-// A model on private rows, told with noise: a run like a fit (fit/fit.hpp) that trains nothing, of one release that is
-// charged on a ledger.
+// Evaluation of a model on private rows, reported with noise: a run like a fit (fit/fit.hpp) that trains nothing, of
+// one release that is charged on a ledger.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace dpreduce {
 /// A model's bytes, as evaluation.models has them.
 std::string text_of(const Classifier& model);
 
-/// `options`, whose rows are those of data.train, as a run that evaluates the models of evaluation.models, or where
-/// there are none those of evaluation.files: read, and with what follows from them; not validated. Throws BadInput
-/// where one cannot be read; UsageError where metrics and model do not go together.
+/// Returns `options`, whose rows are those of data.train, as a run that evaluates the models of evaluation.models, or
+/// where there are none those of evaluation.files: read, and with what follows from them; not validated. Throws
+/// BadInput where one cannot be read; UsageError where metrics and model do not go together.
 FitOptions evaluation_of(FitOptions options);
 
 /// Sees the run's releases, and makes figures of them; at the coordinator (TrainingTerms::observer).
@@ -37,8 +37,8 @@ class EvaluationObserver {
 /// {"value", "low", "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
 nlohmann::json told_json(const FittedRun& run, const nlohmann::json& figures);
 
-/// The report of a run that evaluates models that were there: told_json, {"models": [SHA-256 of each], "privacy", ...};
-/// of models that forfeit the promise neither digests nor names of classes.
+/// Report of a run that evaluates existing models: told_json, {"models": [SHA-256 of each], "privacy", ...}. For models
+/// that forfeit the promise it has neither digests nor names of classes.
 nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figures, int ranks);
 
 }  // namespace dpreduce

@@ -1,5 +1,5 @@
-// A file counts once in a job: no two ranks read it as their own. And it has one role: rows that are private are not
-// public as well.
+// Files of a job: each counts once, so that no two ranks read it as their own. And each has one role: rows that are
+// private are not public as well.
 //
 //     ranks with files of their own      all names and identities at the coordinator, compared there
 //     ranks that share a list of files   the list must be the same on all: rows are cut by its length
@@ -23,16 +23,16 @@ namespace dpreduce {
 /// as features, or as labels; and where ranks that share a list do not see the same. Collective. Not among silos.
 void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ranks);
 
-/// Claims a silo's files; keep the claims until all silos have looked. Null over a network, where parties do not share
+/// Claims a silo's files. Keep the claims until all silos have looked. Null over a network, where parties do not share
 /// a machine. Not collective.
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks);
 
-/// Throws BadInput where a silo of a smaller number on this machine has claimed a file of these. Not collective; all
+/// Throws BadInput where a silo of a smaller number on this machine has claimed one of these files. Not collective; all
 /// silos must have claimed theirs.
 void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims);
 
-/// Throws BadInput where a file stands beside those of the pattern's {rank} that no rank of the job would read.
-/// Not collective.
+/// Throws BadInput where a file beside those of the pattern's {rank} exists that no rank of the job would read. Not
+/// collective.
 void require_no_file_left_out(const RowFiles& options, const Communicator& ranks);
 
 /// Rows that are not to be training rows, and how messages call them: "public" is of --public-x.
@@ -47,9 +47,9 @@ struct PrivateArray {
   const ShardedArray* array = nullptr;
 };
 
-/// In words, where rows of `other` on any rank are training rows on any rank: which files of theirs are one, or
-/// features alike. Empty where none are. Collective, and the same on all ranks; among silos not collective, and about
-/// this party's rows.
+/// Names, in words, which files of `other` and of the training rows are one, or have the same features, where rows of
+/// `other` on any rank are training rows on any rank. Empty where none are. Collective, and the same on all ranks;
+/// among silos not collective, and about this party's rows.
 std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks);
 

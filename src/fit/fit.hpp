@@ -30,34 +30,34 @@ enum class Accounts {
   kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left
 };
 
-/// `options`, validated, for a fit that is called rather than started by the command. Throws UsageError where they name
-/// no training rows, no ledger that a fit with noise could be charged on, want something of an account kept elsewhere,
-/// a dry run, or silos; as validated.
+/// Returns `options`, validated, for a fit that is called rather than started by the command. Throws UsageError where
+/// they name no training rows, or no ledger that a fit with noise could be charged on; where they want something of an
+/// account kept elsewhere, a dry run, or silos; as validated.
 FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts);
 
-/// Noise is made for what rank 0 was asked for: a rank that clipped its rows by another norm would be covered by none.
 /// Returns where every rank has the same options and the same `accounts`; but for those of its machine, test rows and
-/// the paths of ledger and outputs, which serve at the coordinator. Collective; not among silos, which compare digests.
+/// the paths of ledger and outputs, which serve at the coordinator. Noise is made for the options of rank 0: a rank
+/// that clipped its rows by another norm would be covered by none. Collective; not among silos, which compare digests.
 /// Throws UsageError where this rank's are not those of rank 0, BadInput where its features have other names,
 /// PeerFailed elsewhere.
 void require_one_call(const FitOptions& options, Accounts accounts, Communicator& ranks);
 
-/// Gets a line for the user; may be null.
+/// Function that gets a line for the user; may be null.
 using Warn = std::function<void(const std::string&)>;
 
-/// Does the work. Where the run has charged something and can be resumed, an error also says what the next start may do
-/// about it. Where the error is another rank's, `warn` gets that line.
+/// Does the work. Where the run has charged something and can be resumed, an error also reports what the next start may
+/// do about it. Where the error is another rank's, `warn` gets that line.
 void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work);
 
-/// How a rank trains, and who looks on.
+/// Terms of a rank's training, and its observers.
 struct TrainingTerms {
   unsigned threads = 1;
   std::optional<std::size_t> memory_bytes{};  ///< of row buffers; empty: --memory
   Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
-  /// Asked at the beginning of each pass over rows for what is called between chunks of them, with the share of rows
-  /// that is done, on the thread that trains; null: progress is not shown. Either may throw, e.g. Interrupted: the fit
-  /// then ends on every rank, here with that exception, elsewhere with PeerFailed; what was charged stays charged, and
-  /// can be resumed.
+  /// Called at the beginning of each pass over rows. Returns what is called between chunks of them, with the share of
+  /// rows that is done, on the thread that trains. Null: progress is not shown. Either may throw, e.g. Interrupted: the
+  /// fit then ends on every rank, here with that exception, elsewhere with PeerFailed; what was charged stays charged,
+  /// and can be resumed.
   ProgressOf progress{};
   ReleaseWatcher watcher{};           ///< shown each release; only where a rank is alone
   ReleaseWatcher observer{};          ///< shown releases at the coordinator (RunSides)
@@ -81,7 +81,7 @@ struct FittedRun {
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
   Communicator* ranks = nullptr;       ///< which outlive this, where they are
 
-  /// Call it when the result is kept: the run ends on the ledger, and its file is removed. Collective; does nothing
+  /// Ends the run on the ledger, and removes its file. Call it when the result is kept. Collective; does nothing
   /// without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is given
   /// back, and its file stays where it has charged something. Throws as Releaser::finish at the coordinator, PeerFailed
   /// elsewhere.
@@ -89,22 +89,22 @@ struct FittedRun {
 };
 
 /// Trains as `fit` says on rows that are open, `training` being this rank's. Collective. Preconditions: there is an
-/// account where the plan has noise, and test rows where the plan releases figures of them (asserted); rows have the
-/// plan's number of features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, and as
-/// with_way_to_resume says them.
+/// account where the plan has noise, and test rows where the plan releases metrics of them (asserted); rows have the
+/// plan's number of features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, with
+/// what with_way_to_resume adds.
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 
-/// The whole fit on the files that `options` names, trained as `terms` say but for threads, which are --threads, and
-/// timings, which begin with the call. Its outputs, test rows and format are the command's, and not looked
-/// at. Collective. Throws UsageError where the options of ranks are not the same (require_one_call); where
-/// they contradict themselves or each other, name no ledger that a fit with noise could be charged on, want something
-/// of an account kept elsewhere, a dry run, or silos, which the command knows how to join; as open_fit, open_account
-/// and train. Every rank throws, PeerFailed where it is another one's error.
+/// Makes the whole fit on the files that `options` names, trained by `terms` but for threads, which are --threads, and
+/// timings, which begin with the call. The outputs, test rows and format of `options` are the command's, and not looked
+/// at. Collective. Throws UsageError where the options of ranks are not the same (require_one_call); where they
+/// contradict themselves or each other, name no ledger that a fit with noise could be charged on, want something of an
+/// account kept elsewhere, a dry run, or silos, which the command knows how to join; as open_fit, open_account and
+/// train. Every rank throws, PeerFailed where it is another one's error.
 FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts = Accounts::kLedger,
               TrainingTerms terms = {});
 
-/// The same on rows in memory; the options name no files of rows. (`options.data` still says classes and --max-labels.)
+/// Makes the same fit on rows in memory. The options name no files of rows, but have classes and --max-labels.
 FittedRun fit(const FitOptions& options, const RowsInMemory& rows, Communicator& ranks,
               Accounts accounts = Accounts::kLedger, TrainingTerms terms = {});
 

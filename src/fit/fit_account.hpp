@@ -17,7 +17,7 @@
 
 namespace dpreduce {
 
-/// Every rank has one; it is used on the coordinator, and at silos that keep ledgers of their own.
+/// Account of a fit. Every rank has one; it is used on the coordinator, and at silos that keep ledgers of their own.
 struct FitAccount {
   Charging charging;
   RunFile file{};
@@ -27,20 +27,20 @@ struct FitAccount {
   std::unique_ptr<PrivateFolder> folder{};  ///< of a ledger that is dropped with the account
 };
 
-/// The ledger of --ledger with a run file beside it, with --resume that of the dead run of this ledger and
-/// configuration, where there is one. None where nothing is charged. Journals of earlier versions are removed, and
-/// their runs given up. Collective. Throws UsageError where --resume wants a run whose releases are not saved: of the
-/// seed's, of one that promises nothing, of fedavg; BadInput where something cannot be read or written; LedgerCorrupt;
-/// what RunFile throws.
+/// Opens the ledger of --ledger with a run file beside it; with --resume the file of the dead run of this ledger and
+/// configuration, where there is one. Returns nullopt where nothing is charged. Journals of earlier versions are
+/// removed, and their runs given up. Collective. Throws UsageError where --resume wants a run whose releases are not
+/// saved: of the seed's, of one that promises nothing, of fedavg; BadInput where something cannot be read or written;
+/// LedgerCorrupt; what RunFile throws.
 std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks);
 
-/// A ledger that is gone with the account: for those who keep accounts elsewhere. None where nothing is charged.
-/// Collective. Throws as PrivateFolder.
+/// Opens a ledger that is gone with the account: for those who keep accounts elsewhere. Returns nullopt where nothing
+/// is charged. Collective. Throws as PrivateFolder.
 std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks);
 
-/// A flat object: method, its settings and the preprocessing; budget, accountant and every block's noise; this version.
-/// No number of ranks, threads or rows, no path. A run file has its digest: only a run with the same one goes on with
-/// it. `options` are resolved. Precondition: the plan has noise.
+/// Returns a flat object: method, its settings and the preprocessing; budget, accountant and every block's noise; this
+/// version. It has no number of ranks, threads or rows, and no path. A run file has its digest: only a run with the
+/// same one goes on with it. `options` are resolved. Precondition: the plan has noise.
 nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce

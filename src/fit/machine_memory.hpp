@@ -1,4 +1,4 @@
-// How much memory there is for this process, and the refusal of what cannot fit.
+// Memory of this process, and the refusal of what does not fit.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace dpreduce {
 
-/// Bytes that new allocations on this machine may take: MemAvailable, or what is left of the memory limit of this
-/// process's control group (version 1 or 2) or of one around it, files' pages counted as free; the least of them. None
-/// where /proc/meminfo does not say. `root` stands before /proc and /sys.
+/// Bytes that new allocations on this machine may use: MemAvailable, or what is left of the memory limit of this
+/// process's control group (version 1 or 2) or of one around it, files' pages counted as free; the least of them.
+/// Nullopt where /proc/meminfo does not name it. `root` is prefixed to /proc and /sys.
 std::optional<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
 
 /// Bytes that this process may still map: what is left of its limits of address space (ulimit -v) and of data (ulimit
-/// -d), the least of them. None where it has no such limit. `root` stands before /proc.
+/// -d), the least of them. Nullopt where it has no such limit. `root` is prefixed to /proc.
 std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root = "/");
 
 /// Remedy named where a fit does not fit into memory.
 inline constexpr std::string_view kCureOfFit =
     "lower --memory, reduce features with --pool, --pca or --select, or use a method without Gram matrices";
 
-/// Throws UsageError where ranks_on_machine times bytes_of_rank is more than `available`, with what to do.
+/// Throws UsageError, naming the remedy, where ranks_on_machine times bytes_of_rank is more than `available`.
 /// Precondition: ranks_on_machine >= 1.
 void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available,
                     std::string_view cure = kCureOfFit);
@@ -36,8 +36,8 @@ struct MachineShare {
 
   /// available / ranks, or what is left, the less of them; or no bound.
   std::uint64_t bytes_for_rank() const;
-  /// require_memory, where the machine says what it has. Throws UsageError where bytes_of_rank, and `mapped_bytes` of
-  /// files beside, are more than this process may still map.
+  /// Calls require_memory, where available memory is known. Throws UsageError where bytes_of_rank, and `mapped_bytes`
+  /// of files beside, are more than this process may still map.
   void require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes = 0, std::string_view cure = kCureOfFit) const;
 };
 

@@ -11,14 +11,14 @@
 //     sum_u x_u = sum_u y_u          over all n silos: with one less every word is one of a stream
 //
 // s_uv is derived from the X25519 secret of u and v, and from session, plan, roster, joins, step and task: parties that
-// were told anything different share no mask, and their sum looks random. Keys are agreed by silos: each verifies all
+// were sent anything different share no mask, and their sum looks random. Keys are agreed by silos: each verifies all
 // joins by the identities of its own roster. No silo may be missing; nothing is ever unmasked, so that there are no
-// shares of secrets, and nothing that a coordinator could ask for twice: a silo answers a step of a session once, or
+// shares of secrets, and nothing that a coordinator could request twice: a silo answers a step of a session once, or
 // with the same bytes again.
 //
-// Keys live in the memory of the process that has joined, beside what it has answered under them: two answers under one
-// mask would give their difference, and whatever is on a disk can be restored to what it was before. A process that has
-// not joined, or is a fork of one that has, makes no answer: one that is started again is lost to the session.
+// Keys live in the memory of the process that has joined, beside its answers under them: two answers under one mask
+// would give their difference, and whatever is on a disk can be restored to what it was before. A process that has not
+// joined, or is a fork of one that has, makes no answer: a restarted silo has dropped out of the session.
 //
 // Silos tell each other no names where units have several rows. The plan declares the most silos that have rows of one
 // unit, and each silo lets a unit count for its share of the bound (count_in_silo).
@@ -79,8 +79,8 @@ class MaskedSilo {
   MaskedSilo(MaskedSilo&&) noexcept;
   ~MaskedSilo();
 
-  /// The same whenever it is asked for in a session of this process. Throws AggregationAborted unless the roster's
-  /// coordinator has signed the invitation, to the same plan.
+  /// Returns the join, the same whenever it is requested in a session of this process. Throws AggregationAborted unless
+  /// the roster's coordinator has signed the invitation, to the same plan.
   std::string join(const std::string& invitation);
 
   /// y_u, for all rows of this silo. Throws AggregationAborted unless the coordinator has signed the request, it has

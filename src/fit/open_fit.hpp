@@ -26,16 +26,16 @@ struct RowsInMemory {
   std::optional<ArrayView> train_weight{};  ///< what each training row counts for: floats, one a row
 };
 
-/// `options` with these rows in the place of files, named so in messages. Throws UsageError where they name files of
-/// rows as well.
+/// Returns `options` with these rows in place of files, named so in messages. Throws UsageError where they name files
+/// of rows as well.
 FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows);
 
-/// This rank's training rows. Collective. Throws as open_ranked_rows, and WorkerRows::in_memory.
+/// Opens this rank's training rows. Collective. Throws as open_ranked_rows, and WorkerRows::in_memory.
 WorkerRows open_training_rows(const RowFiles& train, Communicator& ranks, const RowsInMemory* memory = nullptr);
 
-/// The bound on a row's labels is what their noise is made for: it is public, and the user's word. Throws UsageError
-/// where labels are zeros and ones without --max-labels, or class indices with it; BadInput where zeros and ones have
-/// not a column a class.
+/// Throws UsageError where labels are zeros and ones without --max-labels, or class indices with it; BadInput where
+/// zeros and ones have not a column a class. The noise of labels is made for the bound on a row's labels: the bound is
+/// public, and declared by the user.
 void require_fitting_labels(WorkerRows& rows, const DataOptions& data);
 
 /// Reads the public and validation features in memory, for a fit with a ledger: before it costs. Throws BadInput where
@@ -60,7 +60,7 @@ struct OpenFit {
 };
 
 /// Opens the rows of `options` (validated), in the files that it names or `memory`'s; keeps the long tail that
-/// --imbalance-ratio asks for; plans; and checks that the plan fits into this rank's memory. A dry run neither opens
+/// --imbalance-ratio requests; plans; and checks that the plan fits into this rank's memory. A dry run neither opens
 /// validation rows nor looks at a row. Collective. Throws UsageError where rows and options do not fit, where a method
 /// whose ranks are silos is given rows that all share, and as ResolvedFit and MachineShare::require; BadInput as the
 /// functions above and those of ranked_rows.hpp, and where public or validation rows are training rows

@@ -61,7 +61,7 @@ bool are_partitions(const std::vector<Partition>& listed) {
   return true;
 }
 
-/// Throws UsageError; `kind` says what holds the partition twice, as in "partial sums".
+/// Throws UsageError; `kind` names what holds the partition twice, as in "partial sums".
 [[noreturn]] void refuse_partition_twice(const std::string& partition, std::string_view kind);
 
 /// The partitions of both lists, by name. Throws UsageError where one partition is in both. Precondition:

@@ -25,21 +25,21 @@ WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int wor
 /// Throws BadInput naming the rows where they have not `input_dim` features.
 void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
 
-/// This rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their number of
-/// features is another.
+/// Opens this rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their
+/// number of features is another.
 WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks);
 
-/// This rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError as
-/// WorkerRows::open does, and BadInput where ranks' own files differ in their number of features, where a file would
+/// Opens this rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError
+/// as WorkerRows::open does, and BadInput where ranks' own files differ in their number of features, where a file would
 /// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
-/// The same of this rank's own rows in memory, which `options` names for messages; none is allowed. Collective. Throws
+/// Opens this rank's own rows in memory so. `options` names them for messages; no rows are allowed. Collective. Throws
 /// BadInput as WorkerRows::in_memory, and where ranks' rows differ in their number of features.
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks);
 
-/// How many of these labels every class has, whether they are class indices or zeros and ones. Throws BadInput where
-/// one is no class, unless these are taken (UnlistedLabels): they count nowhere; PeerFailed where another rank fails.
+/// Counts these labels by class, whether they are class indices or zeros and ones. Throws BadInput where one is no
+/// class, unless these are taken (UnlistedLabels): they count nowhere; PeerFailed where another rank fails.
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
                                         Communicator& ranks);
 

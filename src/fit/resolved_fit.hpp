@@ -1,4 +1,4 @@
-// A fit that is decided: what was asked, resolved, and what follows from it before a row is read.
+// Fit that is decided: requested options, resolved, and what follows from them before a row is read.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,17 @@ namespace dpreduce {
 /// Immutable, so that threads can share it: an audit makes tens of thousands of runs from one plan.
 class ResolvedFit {
  public:
-  /// For rows of `input_dim` features, with so many public rows to choose from, on ranks that have `bytes_for_rank`
-  /// each. `options` are validated. Throws UsageError where options and features do not fit (resolved, make_fit_plan).
+  /// Resolves a fit for rows of `input_dim` features, with `public_rows` public rows to choose from, on ranks that have
+  /// `bytes_for_rank` each. `options` are validated. Throws UsageError where options and features do not fit (resolved,
+  /// make_fit_plan).
   ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0,
               std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
-  /// One that was decided elsewhere: resolved options, and the plan that follows from them.
+  /// Takes a fit that was decided elsewhere: resolved options, and the plan that follows from them.
   ResolvedFit(FitOptions resolved, FitPlan plan);
 
-  /// The same fit where runs that it goes on from have charged releases with these labels beside the plan, which
-  /// nobody was shown: they are in FitPlan::lost, and the guarantee is of all.
+  /// Returns the same fit, continuing runs that have charged releases with these labels beside the plan, which nobody
+  /// was shown. The labels are in FitPlan::lost, and the guarantee is of all.
   ResolvedFit with_lost(std::vector<std::string> labels) const;
 
   const FitOptions& options() const { return options_; }  ///< resolved
@@ -45,7 +46,8 @@ class ResolvedFit {
   /// Terms of the run that the ledger records with its charges.
   RunTerms terms() const;
 
-  /// How a rank with so many threads goes through `rows`, in `memory_bytes` of row buffers; none: --memory.
+  /// Plan by which a rank with so many threads goes through `rows`, in `memory_bytes` of row buffers; nullopt:
+  /// --memory.
   StreamPlan stream_over(const WorkerRows& rows, unsigned threads,
                          std::optional<std::size_t> memory_bytes = std::nullopt) const;
 
@@ -55,22 +57,22 @@ class ResolvedFit {
   std::unique_ptr<const TrainingMethod> method_;
 };
 
-/// The fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would differ in
-/// noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to. Arguments as of
-/// ResolvedFit: `options` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective. Throws as
-/// ResolvedFit at rank 0, PeerFailed elsewhere.
+/// Returns the fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would
+/// differ in noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to.
+/// Arguments as of ResolvedFit: `options` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective.
+/// Throws as ResolvedFit at rank 0, PeerFailed elsewhere.
 std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
                                                     std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                     Communicator& ranks);
 
-/// Inputs of the run that are public by the word of whoever runs it.
+/// Inputs of the run that whoever runs it has declared public.
 std::vector<PublicByWord> public_by_word(const FitOptions& options);
 
 /// Budget of a data set under `--budget-epsilon` and `--budget-delta`. Throws UsageError naming the option and its
 /// limit.
 DataSetBudget data_set_budget(double epsilon, double delta);
 
-/// The part of the training rows that is trained on, where it is not all of them. `data` are validated.
+/// Part of the training rows that is trained on; nullopt where it is all of them. `data` are validated.
 std::optional<LongTail> long_tail_of(const DataOptions& data);
 
 /// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws

@@ -26,9 +26,9 @@ Preprocessing known_preprocessing(const PreparationOptions& rows, const DataOpti
 /// Share of mu^2 that the DP center takes: --center-share, else the method's own.
 double center_share(const FitOptions& options);
 
-/// The releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are
-/// those of rows before it, and become those of rows after it. Throws UsageError where rows have fewer features than
-/// are to be kept, --center-share is given without a DP center, or no share is left.
+/// Releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are those
+/// of rows before it, and become those of rows after it. Throws UsageError where rows have fewer features than are to
+/// be kept, --center-share is given without a DP center, or no share is left.
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms);
 
 /// Makes those releases, sums public rows where they serve instead, and prepares the rows of `run` by what came out.

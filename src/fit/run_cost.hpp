@@ -13,7 +13,7 @@ namespace dpreduce {
 //
 // Legend: d_in features of a raw row, d of a transformed one, K classes, k label slots a row (label_slots.hpp).
 
-/// Bytes that each label of test rows takes on every rank, where rows may have several classes (metrics.hpp).
+/// Bytes that each label of test rows uses on every rank, where rows may have several classes (metrics.hpp).
 inline constexpr std::uint64_t kBytesOfTestLabel = 24;
 
 /// A linear model, as it is when rows are tested.
@@ -29,7 +29,7 @@ struct TestedModel {
 /// Bytes that a rank needs to test it: the model, a chunk, counts of classes and the report of them; beside
 /// kBytesOfTestLabel of each label.
 std::uint64_t memory_of_test(const TestedModel& model);
-/// The same of the model of that plan.
+/// Bytes for the model of that plan.
 std::uint64_t memory_of_test(const FitOptions& options, const FitPlan& plan);
 
 // Memory and wire that a fit uses, before any row is read: arithmetic on its plan and on the number of rows. This
@@ -39,7 +39,7 @@ std::uint64_t memory_of_test(const FitOptions& options, const FitPlan& plan);
 double words_of_rank(const FitOptions& options, const FitPlan& plan, int ranks);
 
 /// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
-/// what the program itself takes; or, once that is gone, what test rows take (memory_of_test). Unlike
+/// what the program itself uses; or, once that is gone, what test rows use (memory_of_test). Unlike
 /// FitPlan::memory_bytes it depends on the number of rows. Throws as rows_of_chunk.
 std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
 

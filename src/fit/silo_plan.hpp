@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-/// How silos share the noise; none where the coordinator adds it. Of a job also where there are no silos.
+/// Shares of the noise by silos; nullopt where the coordinator adds it, and in a job without silos.
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const SiloTerms& silos);
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Communicator& ranks);
 

@@ -1,4 +1,4 @@
-// Kept statistics as a refit asks for them: of some classes, of some features, weighed.
+// Kept statistics as requested for a refit: of some classes, of some features, weighed.
 #pragma once
 
 #include <array>
@@ -40,10 +40,11 @@ struct RefitOptions {
 
 using Indices = std::vector<std::size_t>;
 
-/// Solvers see rows of the chosen features alone, on a lattice of the same scale. Refers to both arguments.
+/// Statistics of the chosen features alone, which solvers see, on a lattice of the same scale. Refers to both
+/// arguments.
 class ChosenStatistics {
  public:
-  /// Throws UsageError where options name what is not there. Least squares with `select` are of selected features.
+  /// Throws UsageError where options name what does not exist. Least squares with `select` are of selected features.
   ChosenStatistics(const KeptStatistics& statistics, const RefitOptions& options);
 
   /// Features of prepared rows, without the intercept.
@@ -57,10 +58,10 @@ class ChosenStatistics {
   Lattice lattice_of(std::size_t columns) const;
   /// Weight of the rows of kept class number `place`.
   double weight(std::size_t place) const;
-  /// About how many rows gram() is of. Empty where nothing tells: without class_sizes rows are counted by their norm,
-  /// which is one for all with --normalize l2 alone.
+  /// About how many rows gram() is of; nullopt if unknown. Without class_sizes rows are counted by their norm, which is
+  /// one for all with --normalize l2 alone.
   std::optional<double> rows() const;
-  /// sum |y|^2 over kept classes, y a row's targets. Empty where nothing tells.
+  /// Sum of |y|^2 over kept classes, y a row's targets; nullopt if unknown.
   std::optional<double> squared_targets() const;
 
   ReleasedBlock class_sums(const Indices& columns) const;

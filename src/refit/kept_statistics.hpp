@@ -43,7 +43,7 @@ struct KeptStatistics {
   std::vector<ReleasedBlock> blocks{};
 
   bool has(std::string_view block) const;
-  /// Throws UsageError that says how to release it where it is not there.
+  /// Returns the block of that name. If it is absent, throws UsageError that names how to release it.
   const ReleasedBlock& block(std::string_view name) const;
   /// Weight of all rows beside a class's own, as the release set it.
   double alpha() const { return settings.value("alpha", 1.0); }
@@ -58,16 +58,16 @@ std::vector<std::byte> to_bytes(const KeptStatistics& statistics);
 KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::string_view source);
 KeptStatistics load_statistics(const std::filesystem::path& path);
 
-/// The statistics of the rows of both, which are of different records or persons: sums and variances add up, and of
-/// two promises the weaker one holds. Throws UsageError naming what differs, unless both are of rows prepared alike, of
-/// the same classes, blocks and alpha. Of other settings the sum has those that both have.
+/// Adds up the statistics of two sets of rows, which are of different records or persons. Sums and variances add up,
+/// and of two promises the weaker one holds. Throws UsageError naming what differs, unless both are of rows prepared
+/// alike, of the same classes, blocks and alpha. Of other settings the sum has those that both have.
 KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other);
 
 /// Keeps the releases of a run as they become public; at the coordinator (TrainingTerms::observer).
 class StatisticsKeeper {
  public:
   void add(const WatchedRelease& watched);
-  /// Precondition (asserted): something was kept.
+  /// Returns the kept statistics. Precondition (asserted): something was kept.
   KeptStatistics taken(const ResolvedFit& fit) const;
 
  private:

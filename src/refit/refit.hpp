@@ -1,5 +1,5 @@
-// Models of kept statistics: what a fit with the same settings would have made of the same release, byte for byte, and
-// what no fit was asked for. No row is read, and nothing is spent.
+// Models of kept statistics: those that a fit with the same settings would have made of the same release, byte for
+// byte, and others that no fit was requested for. No row is read, and nothing is spent.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@ struct Refit {
   std::vector<RidgePoint> path{};  ///< with chooses_ridge
 };
 
-/// The model. Throws UsageError where options contradict each other or name what the statistics do not have.
+/// Makes the model. Throws UsageError where options contradict each other or name what the statistics do not have.
 Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 
-/// docs/reference/schemas/refit-intervals.schema.json: of the weights of prepared rows, and of scores of `rows`, m x
-/// input_dim, which are public. `ridge` of Refit. Throws UsageError unless the Gram matrix is shared, `level` is from
-/// .5 to .999999, no class is weighed and no components are asked for.
+/// Returns intervals by docs/reference/schemas/refit-intervals.schema.json: of the weights of prepared rows, and of
+/// scores of `rows`, m x input_dim, which are public. `ridge` of Refit. Throws UsageError unless the Gram matrix is
+/// shared, `level` is from .5 to .999999, no class is weighed and no components are requested.
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
 
@@ -43,10 +43,10 @@ struct IntervalShape {
 };
 /// Kind, kappa, reason, and where there are intervals weights and predictions with them.
 nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape);
-/// Adds whether the statistics are private, and why not.
+/// Adds to `told` whether the statistics are private, and why not.
 void add_promise(nlohmann::json& told, const KeptStatistics& statistics);
 
-/// Bytes at most that intervals_json() and its text take, of so many rows, the rows among them.
+/// Bytes that intervals_json() and its text use at most, of so many rows, the rows among them.
 std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows);
 
 }  // namespace dpreduce

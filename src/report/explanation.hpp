@@ -20,29 +20,29 @@ nlohmann::json explanation_of(const ReportedRun& run);
 /// Names what else about the same records adds to the loss.
 std::string other_releases_sentence(const ReportedRun& run);
 
-/// The sentences of each section, "words" of explanation_of, in the order in which they are printed. Of a model file
-/// those that follow from its promise, and where the others stand.
+/// Sentences of each section, "words" of explanation_of, in the order in which they are printed. For a model file they
+/// are those that follow from its promise, and where the others are found.
 std::vector<Words> words_of(const ReportedRun& run);
 
-/// Sentences of one section; none where there is no such section.
+/// Sentences of one section; empty if there is no such section.
 std::vector<std::string> sentences_of(const std::vector<Words>& words, std::string_view key);
 
-/// The same for pages and cards, where test figures stand by themselves and say whether their rows are training rows:
-/// readers of what is public do not see those.
+/// Sentences of each section for pages and cards, where test metrics stand by themselves and declare whether their rows
+/// are training rows: readers of what is public do not see those.
 std::vector<Words> public_words_of(ReportedRun run);
 
-/// The largest share of those who are in that an attacker finds who calls this share of those who are not in present;
-/// 0 <= false_alarms <= 1. By mu where the guarantee has it, else by epsilon and delta.
+/// Largest share of those who are in that an attacker finds who calls this share of those who are not in present; 0 <=
+/// false_alarms <= 1. By mu where the guarantee has it, else by epsilon and delta.
 double found_at_most(const ReportedGuarantee& guarantee, double false_alarms);
 
-/// Why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon is at most 20 and delta is
-/// below 0.001.
+/// Names why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon is at most 20 and
+/// delta is below 0.001.
 std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = PrivacyUnit::kRecord);
 
-/// Prints a weakness as one line on standard error; nothing for an empty text. The coordinator's, once a run.
+/// Prints a weakness as one line on standard error; nothing for an empty text. Called by the coordinator, once a run.
 void warn_of_weakness(const std::string& weakness);
 
-/// How a unit is held to B rows: "count for at most 2 rows together".
+/// Bound of a unit to B rows, in words: "count for at most 2 rows together".
 std::string unit_bound_text(std::uint64_t rows);
 
 }  // namespace dpreduce

@@ -21,13 +21,13 @@
 
 namespace dpreduce {
 
-/// Figures about test rows, exact, and outside of every guarantee: of rows of one class each counts of classes;
-/// where labels are n x K zeros and ones, what may be said of sets; of numbers how much is explained.
+/// Metrics of test rows, exact, and outside of every guarantee: for rows of one class each counts of classes; where
+/// labels are n x K zeros and ones metrics of sets; for numbers how much is explained.
 using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 
-/// Their JSON; of one class a row with the confusion matrix, K lists of K counts, row t those of true class t by
-/// predicted class, where classes are no more than `most_classes`. Precondition: at most kMostClassesInMatrix. `shares`
-/// of training rows tell which classes are the minority; may be empty.
+/// JSON of the metrics. For one class a row it has the confusion matrix, K lists of K counts, row t those of true class
+/// t by predicted class, where classes are no more than `most_classes`. Precondition: at most kMostClassesInMatrix.
+/// `shares` of training rows tell which classes are the minority; may be empty.
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes);
 
 /// Note that reports have beside test metrics where test rows are training rows.
@@ -36,14 +36,14 @@ nlohmann::json training_rows_note();
 /// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);
 
-/// Adds what the releases show beside their noise: "norm" and "noise_norm" to each entry of privacy.releases that there
-/// are figures of, and "spectra".
+/// Adds figures of the releases beside their noise: "norm" and "noise_norm" to each entry of privacy.releases that
+/// there are figures of, and "spectra".
 void add_figures(nlohmann::json& report, ReleaseFigures& figures);
 
 /// Reason in a report why a run with noise is not private. Precondition: there are forfeits.
 std::string note_of(const Forfeits& forfeits);
 
-/// Adds what the run took for public by the user's word, where there is anything.
+/// Adds the inputs of the run that the user has declared public, if there are any.
 void add_words(nlohmann::json& report, const FitOptions& options);
 
 /// State of the ledger, so that `ledger verify --report` can tell whether it is the same ledger, and whether lines were
@@ -62,10 +62,11 @@ nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTim
 /// coordinator of a run of silos.
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 
-/// {kind: seconds}: how long the coordinator waited for messages of each kind. Beside Timings, for the data's owner.
+/// Returns {kind: seconds}: the time that the coordinator waited for messages of each kind. Beside Timings, for the
+/// data's owner.
 nlohmann::json waits_json(const Communicator& ranks);
 
-/// {"method", "chosen", "by"}: which method the named one stands for, of resolved `options`.
+/// Returns {"method", "chosen", "by"}: the method that the named one stands for, of resolved `options`.
 nlohmann::json adaptive_json(const MethodOptions& method);
 
 }  // namespace dpreduce

@@ -24,26 +24,26 @@ struct ChargesOfRun {
 /// All charges by run, in the order of the runs' first ones; runs at the same time write in turn.
 std::vector<ChargesOfRun> charges_by_run(const LedgerState& state);
 
-/// A distribution of losses takes time. Of a ledger with more runs only the last so many are told one.
+/// Number of the last runs of a ledger that get a distribution of losses: it takes time, so that earlier runs get none.
 inline constexpr std::size_t kMostDistributions = 100;
 
-/// The deltas that private runs state, in ascending order, each once.
+/// Deltas that private runs declare, in ascending order, each once.
 std::vector<double> deltas_of_runs(const LedgerState& state);
 
 /// Delta that epsilons are reported at where no other is requested: the delta of the runs. Where runs declare several,
 /// it is the least, which says no less of any of them. Where none declares one, it is kDeltaToTell.
 double delta_to_tell(const LedgerState& state);
 
-/// Output of ledger show --format json: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
-/// "open_runs"}, with sampled rounds also "epsilon" and "delta". Runs stand in the order of their first charges, each
-/// with what it and all before it have spent together ("so_far"), if all were about the same records; epsilons are told
-/// at `delta`, by default delta_to_tell, sums for neighbors by `adjacency`, by default strictest_adjacency
+/// Output of ledger show --format json: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs", "open_runs"},
+/// with sampled rounds also "epsilon" and "delta". Runs are in the order of their first charges. Each has the spending
+/// of it and of all before it together ("so_far"), as if all were about the same records. Epsilons are reported at
+/// `delta`, by default delta_to_tell; sums for neighbors by `adjacency`, by default strictest_adjacency
 /// (data_set_budget.hpp).
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                               std::optional<Adjacency> adjacency = std::nullopt);
 
-/// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger
-/// against whom its charge holds.
+/// Terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
+/// whom its charge holds.
 std::string silos_text(const LedgerSilos& silos);
 
 /// Returns what ledger show prints: a paragraph for each run, rounds that are alike in one line. Then come the spending

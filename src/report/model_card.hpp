@@ -1,4 +1,4 @@
-// A model card: what a reader must know of a model before it is used, as Markdown.
+// Model card: all that a reader must know of a model before it is used, as Markdown.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
 /// Throws BadInput, naming `path`, unless it is a private evaluation of this model alone.
 void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path);
 
-/// YAML front matter with the fields of Hugging Face's model cards, then what the model is, what was promised, what was
-/// released, test figures (with noise in the place of exact ones, where the report or an evaluation has some), and how
-/// to load the file `name`. Words of the promise are those of privacy explain. Without a report: what the model file
-/// alone says. Numbers are those of model and report, to the last digit. The license is left to the user. `report_path`
-/// names the report in messages. Precondition: the report is of this model.
+/// Returns YAML front matter with the fields of Hugging Face's model cards, then what the model is, what was promised,
+/// what was released, test metrics (with noise in place of exact ones, where the report or an evaluation has some), and
+/// how to load the file `name`. Words of the promise are those of privacy explain. Without a report it has what the
+/// model file alone declares. Numbers are those of model and report, to the last digit. The license is left to the
+/// user. `report_path` names the report in messages. Precondition: the report is of this model.
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path, const std::optional<ReportedRun>& evaluation = std::nullopt);
 

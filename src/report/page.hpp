@@ -3,7 +3,7 @@
 //     JSON documents  ->  sections: words, tables, charts as data  ->  page: style and script inlined, nothing else
 //     allowed
 //
-// Every value stands in a table, so that the page can be read without scripts, by screen readers and on paper. Its one
+// Every value is in a table, so that the page can be read without scripts, by screen readers and on paper. Its one
 // script draws the charts. A Content-Security-Policy with the hashes of style and script forbids any other, and every
 // request.
 #pragma once
@@ -27,14 +27,14 @@ struct PageDocument {
 };
 
 PageDocument fit_document(ReportedRun run, const std::string& path);
-/// A ledger as it stands now. Throws as Ledger::read does.
+/// Reads a ledger as it is now. Throws as Ledger::read does.
 PageDocument ledger_document(const std::string& path);
 /// Returns whether the file begins as a ledger does. Throws BadInput where it cannot be read.
 bool is_ledger_file(const std::string& path);
-/// A report or a ledger, told by its contents. Throws as read_report, and as Ledger::read.
+/// Reads a report or a ledger, whichever its contents are. Throws as read_report, and as Ledger::read.
 PageDocument document_of_file(const std::string& path);
 
-/// Whom a page is for: its public readers get no section that is for the data's owner.
+/// Readers of a page. Its public readers get no section that is for the data's owner.
 enum class Audience { kOwner, kPublic };
 
 /// The page on these documents, in their order, as HTML in UTF-8. The same documents give the same bytes.

@@ -15,8 +15,8 @@ namespace dpreduce {
 std::vector<Section> fit_sections(const PageDocument& document);
 std::vector<Section> ledger_sections(const PageDocument& document);
 
-/// The reported runs among the documents in one table, and accuracy over epsilon in one chart; the public gets private
-/// accuracies alone. Empty where they are less than two.
+/// Sections that compare the reported runs among the documents: all in one table, and accuracy over epsilon in one
+/// chart. The public gets private accuracies alone. Empty where there are less than two runs.
 std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience);
 
 // Parts of a fit, with nothing in them where the report has nothing for it.

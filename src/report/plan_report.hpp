@@ -19,28 +19,27 @@ namespace dpreduce {
 /// null and releases empty in a non-private run.
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 
-/// How far off what is released will be, for numbers of rows that a user may think of. For class means
-/// {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a
-/// class's released mean from its exact one, in units of the clip norm. For every block of other releases {"release",
-/// "name", "rows", "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the
-/// rows from the exact one, in units of the most that one row changes (under replace-one one that is exchanged), D,
-/// which is no more where a unit may change B times as much; |noise| is the root of its expected square
-/// (release_figures.hpp).
+/// Expected error of what is released, for numbers of rows that a user may think of. For class means {"rows_per_class",
+/// "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a class's released mean
+/// from its exact one, in units of the clip norm. For every block of other releases {"release", "name", "rows",
+/// "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the rows from the exact
+/// one, in units of the most that one row changes (under replace-one one that is exchanged), D, which is no more where
+/// a unit may change B times as much; |noise| is the root of its expected square (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 
-/// Why the plan's guarantee promises little (explanation.hpp); empty where it does not, or where the run is not private
-/// at all, and says so.
+/// Names why the plan's guarantee promises little (explanation.hpp); empty where it does not, or where the run is not
+/// private at all, and reports that.
 std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 
-/// Note on what becomes of columns where no option is about them: that the run asks for their sizes, or, of few
+/// Note on the treatment of columns where no option is about them: that the run asks for their sizes, or, of few
 /// columns, that the method lets them be; empty where that is all the same.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
 
 /// Note that a declared delta is not spent, where the guarantee is pure; empty where there is nothing to say.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
-/// A forecast of what a run will cost. It depends on the number of rows, which is private: for the data's owner alone,
-/// never part of a report.
+/// Forecast of a run's cost. It depends on the number of rows, which is private: for the data's owner alone, never part
+/// of a report.
 struct RunEstimate {
   int ranks = 1;
   unsigned threads = 1;            ///< a rank

@@ -1,5 +1,5 @@
-// A reported run: what a report of fit, or of evaluate --private, says, checked. Explanation, card and page are made of
-// it.
+// Reported run: the contents of a report of fit, or of evaluate --private, checked. Explanation, card and page are made
+// of it.
 //
 //     FittedRun  ->  JSON (fit_report.hpp)  <->  file
 //                      |
@@ -71,7 +71,7 @@ struct ReportedSilos {
   std::optional<std::vector<ReportedLostSilo>> lost{};
 };
 
-/// "auto (by fc)" of a method that was chosen for the one that was asked for; `method` where they are the same, or
+/// Returns "auto (by fc)" for a method that was chosen for the requested one; `method` where they are the same, or
 /// `asked` is empty.
 std::string method_text_of(const std::string& asked, const std::string& method);
 
@@ -101,35 +101,35 @@ struct ReportedRun {
   bool is_on_a_long_tail = false;           ///< an experiment: trained on a part of the rows
   std::optional<LedgerHead> ledger{};       ///< when the report was made; absent where nothing was charged
 
-  /// A run without noise is not private either.
+  /// Returns whether releases have noise. A run without noise is not private either.
   bool has_noise() const { return !blocks.empty() || !selections.empty(); }
-  /// The method as readers know it: "ls", or "auto (by fc)".
+  /// Returns the method as readers know it: "ls", or "auto (by fc)".
   std::string method_text() const { return method_text_of(asked, method); }
   bool is_of_persons() const { return guarantee && guarantee->unit == PrivacyUnit::kPerson; }
   bool is_seeded() const { return std::ranges::find(forfeits, Forfeit::kSeed) != forfeits.end(); }
 };
 
-/// Larger files are refused: a report of 2^20 classes takes about 25 MB.
+/// Largest size of a report in bytes; larger files are refused. A report of 2^20 classes takes about 25 MB.
 inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
 
-/// The run that a report is about. `path` names the report in messages. Throws BadInput unless the report is an object
-/// with the fields of a report, each in its range, and not in contradiction: a private run has releases, each with
-/// sigma and sensitivity, or selections; mu covers every block's own; epsilon is at least what mu gives at delta, or,
-/// where delta is 0, all selections together, and then there is nothing but selections.
+/// Returns the run that a report is about. `path` names the report in messages. Throws BadInput unless the report is an
+/// object with the fields of a report, each in its range, and not in contradiction: a private run has releases, each
+/// with sigma and sensitivity, or selections; mu covers every block's own; epsilon is at least what mu gives at delta,
+/// or, where delta is 0, all selections together, and then there is nothing but selections.
 ReportedRun reported_run(nlohmann::json content, const std::string& path);
 
-/// The same of a text. Throws BadInput also where it is no JSON, or values stand too deep in one another.
+/// Returns the run of a text. Throws BadInput also where it is no JSON, or values are nested too deep.
 ReportedRun parse_report(std::string_view text, const std::string& path);
 
-/// The same of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
+/// Returns the run of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
 ReportedRun read_report(const std::string& path);
 
 /// Returns the fit as a model declares it. Throws BadInput, naming `path`, where it promises something and states no
 /// epsilon.
 ReportedRun run_of_model(const Classifier& model, const std::string& path);
 
-/// All runs of a ledger together, as if they were about the same records. Throws BadInput, naming `path`, where no
-/// private run has charged anything, or no epsilon bounds what they spent.
+/// Returns all runs of a ledger together, as if they were about the same records. Throws BadInput, naming `path`, where
+/// no private run has charged anything, or no epsilon bounds what they spent.
 ReportedRun run_of_ledger(const LedgerState& state, const std::string& path);
 
 }  // namespace dpreduce

@@ -1,5 +1,5 @@
-// Reported runs for terminals: what a fit, a private evaluation or a dry run prints, made of its report; and one run as
-// every accountant states it.
+// Reported runs for terminals: the output of a fit, a private evaluation or a dry run, made of its report; and one run
+// as every accountant states it.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace dpreduce {
 /// The promise of a report's "privacy".
 Facts promise_facts(const JsonFields& privacy);
 
-/// Blocks with their noise. Rounds that are alike but for their number stand in one row.
+/// Blocks with their noise. Rounds that are alike but for their number are in one row.
 Table releases_table(std::string caption, const std::vector<ReportedBlock>& blocks);
 
 Table selections_table(const JsonFields& privacy);

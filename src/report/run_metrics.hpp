@@ -27,14 +27,14 @@ namespace dpreduce {
 
 class RunMetrics {
  public:
-  /// Lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are of `unit`, and told at
-  /// `delta`.
+  /// Writes lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are of `unit`, and
+  /// reported at `delta`.
   RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta);
 
-  /// To be called with every release in turn (TrainingTerms::observer), and its figures. Precondition: the plan has
-  /// noise. Throws as LineFile::write.
+  /// Writes the line of a release. Call it with every release in turn (TrainingTerms::observer), and its figures.
+  /// Precondition: the plan has noise. Throws as LineFile::write.
   void add(std::string_view release, std::span<const BlockFigures> figures);
-  /// The run is done, and all of its plan is spent, selections too. Throws as LineFile::write.
+  /// Writes that the run is done, and all of its plan is spent, selections too. Throws as LineFile::write.
   void end();
 
  private:

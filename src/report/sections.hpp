@@ -16,7 +16,8 @@
 
 namespace dpreduce {
 
-/// How a value is written. A cost is rounded up, and noise down, so that no reader takes a bound for a better one.
+/// Form in which a value is written. A cost is rounded up, and noise down, so that no reader takes a bound for a better
+/// one.
 enum class Written {
   kText,
   kFigure,   ///< 6 digits, 3 on pages
@@ -66,11 +67,11 @@ struct Table {
   std::vector<std::vector<Cell>> rows{};
   std::string summary{};  ///< what a page shows until the table is opened; empty: the table
 
-  /// The first cell is the heading of the row. Precondition (asserted): as many as there are columns.
+  /// Adds a row, whose first cell is its heading. Precondition (asserted): as many cells as there are columns.
   void add(std::vector<Cell> cells);
 };
 
-/// A table of values that a page draws. Without scripts the table stands in the chart's place.
+/// Table of values that a page draws as a chart. Without scripts the table is in the chart's place.
 struct Chart {
   std::string title;
   std::string caption;  ///< what to see, and how to read it
@@ -92,7 +93,7 @@ struct Alarm {
 using Block = std::variant<Facts, Table, Chart, Words, Alarm>;
 using Blocks = std::vector<Block>;
 
-/// Readers see no section that has nothing in its blocks.
+/// Section of a document. Readers see no section that has nothing in its blocks.
 struct Section {
   std::string title;
   Blocks blocks;
@@ -110,7 +111,7 @@ struct Column {
 /// "sampling rate" of "sampling_rate".
 std::string as_words(std::string member);
 
-/// The members that are there, in this order. Throws BadInput where one has another type.
+/// Facts of the members that are there, in this order. Throws BadInput where one has another type.
 Facts facts_of(const JsonFields& fields, const std::vector<Column>& columns);
 
 /// A fact for each sentence, the heading before the first of them.

@@ -30,7 +30,7 @@ struct ToldList {
   std::vector<ToldFigure> figures;
 };
 
-/// Longer lists are in the report alone: readers of words get their length.
+/// Length of the longest list in words. Longer lists are in the report alone: readers of words get their length.
 inline constexpr std::size_t kMostToldByOne = 20;
 
 struct ToldFigures {
@@ -39,12 +39,12 @@ struct ToldFigures {
   std::vector<ToldList> lists;
 };
 
-/// The member of a report that holds "metrics" with noise: the report itself, where it is an evaluation's, or "test" of
-/// a fit's; none where there are no such figures.
+/// Member of a report that holds "metrics" with noise: the report itself, where it is an evaluation's, or "test" of a
+/// fit's; nullopt where there are no such metrics.
 std::optional<JsonFields> told_part_of(const JsonFields& report);
 
-/// All figures of it that are one number; none where there are no such figures. Throws BadInput where a member is not
-/// as the program writes it.
+/// All figures of it that are one number; nullopt where there are no such figures. Throws BadInput where a member is
+/// not as the program writes it.
 std::optional<ToldFigures> told_figures(const JsonFields& report);
 
 /// "0.993, from 0.980 to 1.000, noise 0.007".
@@ -62,11 +62,13 @@ Table table_of(const ToldList& list);
 /// The figures that stand alone, exact ones of `test`, a report's.
 Facts exact_figures(const JsonFields& test);
 
-/// Numbers of the report that stand alone, with noise in the place of exact ones where it has such: by their members.
+/// Numbers of the report that stand alone, by their members. Noised numbers, where the report has them, replace exact
+/// ones.
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report);
 
-/// Exact figures of each class, a column for each list that is there; test rows of each where `has_counts`. Of more
-/// than `most` classes those with the lowest figures. Throws BadInput where a list has not one figure a class.
+/// Exact figures of each class, a column for each list that is there; the test rows of each class where `has_counts`.
+/// Of more than `most` classes it has those with the lowest figures. Throws BadInput where a list has not one figure a
+/// class.
 Table class_figures(const JsonFields& test, const std::vector<std::string>& class_names, bool has_counts,
                     std::size_t most);
 
