@@ -146,8 +146,8 @@ struct Verdict {
   bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr; }
 };
 
-// The claim is what a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a
-// conversion of the audit's own, or above a stated mu: an error in the accounting must not move the claim.
+// Claim that a report of such a run states. Its mu is the plan's, but never above what (epsilon, delta) allow by a
+// conversion of the audit's own, or above a declared mu: an error in the accounting must not move the claim.
 Guarantee claim_of(const AuditedMethod& method) {
   const BudgetOptions& budget = method.options().privacy.budget;
   Guarantee claim = *method.plan().guarantee;
@@ -307,7 +307,7 @@ std::string verdict_text(const nlohmann::json& json) {
                                  name, lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits)));
 }
 
-// The verdict as JSON, which `tell` is shown before a claim that is refuted is thrown.
+// Verdict as JSON, which `tell` is shown before a claim that is refuted is thrown.
 nlohmann::json audited(const AuditOptions& options, const std::function<void(const nlohmann::json&)>& tell) {
   if (launched_by_mpi()) throw UsageError("audit: runs on its own, with threads; start it without mpirun");
   const auto start = std::chrono::steady_clock::now();

@@ -64,7 +64,7 @@ void declare_options(CLI::App& app, const OptionTable& table, NamedLists& lists)
   }
 }
 
-// Every command takes both; only where --help leaves options out does help tell of --help-all.
+// Declares both helps, which every command takes. Only where --help leaves options out does help name --help-all.
 void declare_help(CLI::App& app, const OptionTable& table) {
   if (table.has_first()) {
     app.set_help_flag("-h,--help", "print the options that most users need");
@@ -154,7 +154,7 @@ std::string missing_from(const InnermostCommand& command) {
 
 constexpr std::size_t kLongestType = 12;
 
-// "--train-x FILE ...": choices that are many are told in the line beside it.
+// Usage of an option, "--train-x FILE ...": if choices are many, they are in the line beside it.
 std::string usage_of(const Option& option) {
   const std::string name = first_name(option);
   if (option.values == OptionValues::kNone) return name;

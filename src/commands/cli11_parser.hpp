@@ -14,10 +14,10 @@ namespace dpreduce {
 using NamedLists = std::map<std::string, std::vector<std::string>>;
 
 /// Reads `arguments` (without the program's name) into the options of the command that they name, one of `root`'s, and
-/// records what each was given. Lists add up; of any other option the last argument wins. Returns that command, or the
-/// text that --help, --help-all or --version ask for. Files of lists that options name are read where `lists` does not
-/// have them, and added to it. Throws UsageError in one line that names the command's --help, BadInput where such a
-/// file is wrong.
+/// records the arguments of each option. Lists add up; of any other option the last argument wins. Returns that
+/// command, or the text that --help, --help-all or --version request. Files of lists that options name are read where
+/// `lists` does not have them, and added to it. Throws UsageError in one line that names the command's --help, BadInput
+/// where such a file is wrong.
 std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments,
                                                             NamedLists& lists);
 

@@ -1,4 +1,4 @@
-// A command as the command line sees it: name, help, options, what they come to, and hints where a name is none.
+// Command as the command line sees it: name, help, options, their result, and hints where a name is none.
 #pragma once
 
 #include <functional>
@@ -14,33 +14,33 @@
 
 namespace dpreduce {
 
-// A command as the command line sees it: name, help, options, and what its options come to.
+// Command as the command line sees it: name, help, options, and the result of its options.
 
 class Communicator;
 
-/// A command whose options are read and validated, ready to be run by all ranks at once. Rank 0 prints.
+/// Command whose options are read and validated, ready to be run by all ranks at once. Rank 0 prints.
 using RunnableCommand = std::function<void(Communicator&)>;
 
-/// The command that all ranks run.
+/// Returns the command that all ranks run.
 template <typename Options>
 RunnableCommand by_all_ranks(void (*run)(const std::type_identity_t<Options>&, Communicator&), Options options) {
   return [run, options = std::move(options)](Communicator& ranks) { run(options, ranks); };
 }
 
-/// The command that rank 0 does for all: the others wait for it, and end with it.
+/// Returns the command that rank 0 does for all: the others wait for it, and end with it.
 RunnableCommand by_coordinator(std::function<void()> work);
 template <typename Options>
 RunnableCommand by_coordinator(void (*run)(const std::type_identity_t<Options>&), Options options) {
   return by_coordinator([run, options = std::move(options)] { run(options); });
 }
 
-/// The command that --help, --help-all or --version ask for.
+/// Text that --help, --help-all or --version request.
 struct PrintText {
   std::string text;
   void operator()(Communicator& ranks) const;
 };
 
-/// A command line, as it was read.
+/// Command line, as it was read.
 struct ParsedCommand {
   const OptionTable& options;  ///< of the command
   bool rows_are_own = false;   ///< training rows are those that a party's own file names, or none at a coordinator
@@ -48,10 +48,11 @@ struct ParsedCommand {
   std::optional<SiloConsent> consent = {};  ///< of a silo's own file
 };
 
-/// Takes from the command line what a party among silos says for itself, and what all have to say alike.
+/// Takes from the command line the options that a party among silos sets for itself, and those that must be the same at
+/// all.
 void take_party(SiloOptions& silos, const ParsedCommand& parsed, const std::vector<std::string>& class_names);
 
-/// A command that starts one party of a run among silos, over a network.
+/// Role of a command that starts one party of a run among silos, over a network.
 enum class PartyRole { kNone, kCoordinator, kSilo };
 
 struct CommandEntry {
@@ -69,19 +70,19 @@ struct CommandEntry {
   /// Throws UsageError.
   std::function<std::string(const ParsedCommand&)> result = {};
 
-  /// The command of its own with this name; null where there is none.
+  /// Returns the command of its own with this name; null if there is none.
   const CommandEntry* command(const std::string& word) const;
 };
 
-/// The command that the first words name, each a command of the one before it, and these words; `root` and none where
-/// the first is no command.
+/// Command that the first words name, each a command of the one before it, and these words; `root` and none where the
+/// first is no command.
 struct NamedCommand {
   const CommandEntry* command;
   std::vector<std::string> names;
 };
 NamedCommand named_command(const CommandEntry& root, const std::vector<std::string>& words);
 
-/// The codes that the program ends with, in words.
+/// Exit codes of the program, in words.
 inline constexpr std::string_view kExitCodes =
     "0 done, 2 usage, 3 bad input, 4 budget refused,\n"
     "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted";
@@ -92,13 +93,14 @@ void declare_config(OptionTable& table);
 /// --sensitivity.
 void declare_sensitivity(OptionTable& table, double& sensitivity);
 
-/// The parts of an option's value between colons: "NAME", "D" and "W" of "NAME:D:W"; at least one.
+/// Returns the parts of an option's value between colons: "NAME", "D" and "W" of "NAME:D:W"; at least one.
 std::vector<std::string> parts_of(const std::string& text);
 
-/// `text` as a finite number. Throws UsageError, in whose place the caller's tells the form of the whole value.
+/// Reads `text` as a finite number. Throws UsageError, which callers replace by one that names the form of the whole
+/// value.
 double read_finite(const std::string& text);
 
-// Names that other libraries have for what an option of a fit says.
+// Names of options in other libraries, and the options of a fit for them.
 
 /// Hint where `typed` is no option: "; here it is --rounds" for a name of another library, else "; did you mean NAME?"
 /// with the nearest of `names`, or nothing. Both have dashes in front, or neither has.

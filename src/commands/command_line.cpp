@@ -163,8 +163,8 @@ void require_option(const std::string& word, const CommandEntry& command, const 
   refuse_word(option, "an option", name, hint_for(option, names));
 }
 
-// Throws UsageError where a word stands for a command or an option that there is none of, with the nearest name that
-// there is. Looked at before what is missing: a name with a typing error is why an option seems to be.
+// Throws UsageError where a word is in place of a command or an option that does not exist, with the nearest name that
+// does. Checked before what is missing: a name with a typing error is why an option seems to be.
 void check_names(const CommandEntry& root, const std::vector<std::string>& arguments) {
   const auto& [command, names] = named_command(root, arguments);
   const std::string name = fmt::format("{}", fmt::join(names, " "));
@@ -191,8 +191,8 @@ RunnableCommand help_and_refusal(CommandEntry& root, NamedLists& lists) {
   });
 }
 
-// Reads the words into the options of the command that they name. `configured` says where they come from; `is_known`:
-// whoever said them has looked at the files that they name.
+// Reads the words into the options of the command that they name. `configured` has the places that they come from.
+// `is_known`: the rank whose words these are has looked at the files that they name.
 RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& configured, NamedLists& lists,
                              bool is_known) {
   if (configured.arguments.empty()) return help_and_refusal(root, lists);

@@ -19,21 +19,21 @@ struct SaidWords {
   NamedLists lists;
 };
 
-/// The words with `help` and `version`, where they stand in the place of a command, as the options that they mean:
+/// Returns the words with `help` and `version`, where they are in place of a command, as the options that they mean:
 /// "help ledger show" is "ledger show --help".
 std::vector<std::string> with_help_as_option(std::vector<std::string> arguments);
 
-/// The command that `arguments` (without the program's name) ask for, one of `root`'s, into whose options they are
-/// read: each call needs a table that was made for it. Without any argument the command prints help, and then throws
+/// Returns the command that `arguments` (without the program's name) request, one of `root`'s. They are read into its
+/// options: each call needs a table that was made for it. Without any argument the command prints help, and then throws
 /// UsageError. Options of `--config FILE` (TOML: `train-x = [...]`, `epsilon = 1.0`, flat or under the command's name)
-/// stand in front of those on the command line, which win. For the party of that rank in a run among silos the options
-/// of `--silo-config FILE`, which are its own, stand between the two (with_config_files). `said`, where it is not null,
-/// gets what was said. Throws UsageError with one line where they do not parse, contradict each other or are out of
-/// range; BadInput where a party's own file, or the file of a list, is wrong.
+/// come before those on the command line, which win. For the party of that rank in a run among silos the options of
+/// `--silo-config FILE`, which are its own, come between the two (with_config_files). `said`, where it is not null,
+/// gets the words and lists. Throws UsageError with one line where they do not parse, contradict each other or are out
+/// of range; BadInput where a party's own file, or the file of a list, is wrong.
 RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
                                    std::optional<std::size_t> party = std::nullopt, SaidWords* said = nullptr);
 
-/// The command of what another rank said, and has parsed: no file is opened. Throws as parse_command_line.
+/// Returns the command of words that another rank has parsed: no file is opened. Throws as parse_command_line.
 RunnableCommand command_of(CommandEntry root, SaidWords said);
 
 /// Kind of job that the words of one rank ask for, as far as it is known before a party's own options are read.
@@ -42,20 +42,21 @@ struct AskedJob {
   /// --identity), among the words or in a `--config` that can be read here.
   bool is_of_silos = false;
   bool is_preview = false;  ///< such a fit with --dry-run
-  /// Why this rank must do nothing: its words are none of this program's, and so may be meant for anything, or its
-  /// `--config` is wrong here. Empty where there is no doubt, and where the words name a command and nothing else.
+  /// Reason why this rank must do nothing: its words are none of this program's, and so may be meant for anything, or
+  /// its `--config` is wrong here. Empty where there is no doubt, and where the words name a command and nothing else.
   std::string doubt{};
 };
 
-/// The ranks of a job compare their answers (Communicator::join). The words are read into the options of `root`.
+/// Returns the kind of job. The ranks of a job compare their answers (Communicator::join). The words are read into the
+/// options of `root`.
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// Returns all words of a rank, those of its `--config` among them. Throws UsageError as with_config_files.
 std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments);
 
-/// Why a rank that was started with the words `own` must not do what rank 0 was asked for, whose said_words are
-/// `of_rank_0`: it was told something else, which nobody would hear. Empty where what it says is the same, or where its
-/// words are the name of that command alone. Throws as said_words.
+/// Reason why a rank that was started with the words `own` must not do what rank 0 was started for, whose said_words
+/// are `of_rank_0`: it was given other words, which nobody would see. Empty where its words are the same, or where they
+/// are the name of that command alone. Throws as said_words.
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0);
 

@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// `dpreduce` with all of its commands. Each call makes tables of its own, into which words are read once.
+/// Returns `dpreduce` with all of its commands. Each call makes tables of its own, into which words are read once.
 CommandEntry dpreduce_command();
 
 #define COMMAND(group, file) CommandEntry file##_command();
@@ -24,7 +24,7 @@ CommandEntry dpreduce_command();
 #undef COMMAND
 #undef GROUP
 
-/// Trains, tests and writes as `options`, which are validated, say. Collective.
+/// Trains, tests and writes by `options`, which are validated. Collective.
 void fit_and_write(const FitOptions& options, Communicator& ranks);
 
 /// Evaluates the models of `options` with noise on its rows, and writes the report. Collective.
@@ -38,7 +38,7 @@ struct FitCommand {
   void operator()(Communicator& ranks) const { run(options, ranks); }
 };
 
-/// Makes a command of the coordinator's tell its result as JSON, to programs that call it too, or as text. `asked`
+/// Makes a command of the coordinator's report its result as JSON, to programs that call it too, or as text. `asked`
 /// makes validated options, which have the format.
 template <typename Options>
 void tell(CommandEntry& command, std::function<Options(const ParsedCommand&)> asked,

@@ -23,17 +23,18 @@ struct ConfiguredArguments {
   std::optional<SiloConsent> consent{};         ///< its table [consent]
 };
 
-/// `arguments` with `--config FILE` replaced by what FILE says: `key = value` becomes `--key value`, unless `--key` is
-/// given on the command line, which wins. Keys stand at the top of the file or in a section with the command's name;
-/// sections of other commands are skipped. Throws UsageError naming the file and the key where a key is not an
-/// option of the command or is there twice, where the file cannot be read or parsed, and where its name holds {rank}.
+/// Returns `arguments` with `--config FILE` replaced by the options in FILE: `key = value` becomes `--key value`,
+/// unless `--key` is given on the command line, which wins. Keys are at the top of the file or in a section with the
+/// command's name; sections of other commands are skipped. Throws UsageError naming the file and the key where a key is
+/// not an option of the command or is there twice, where the file cannot be read or parsed, and where its name holds
+/// {rank}.
 ///
-/// For a party of a run among silos, of that rank, what `--silo-config OWN` says is added; it wins over FILE, not over
-/// the command line. {rank} in OWN is replaced; `--silo-config` stays among the arguments. OWN holds what stays with a
-/// party: paths of its rows, identity, log, its ledger and what may be spent on it, its machine; at the coordinator
-/// also test rows and outputs; at a silo the table [consent] (consent_table.hpp); and `silo = 3`, whose it is, which it
-/// must where its name has no {rank}. Throws BadInput naming OWN and the key where it holds anything else, is another
-/// party's, or cannot be read or parsed: every party reports that of its own file.
+/// For the party of that rank in a run among silos, the options in the file of `--silo-config OWN` are added; they win
+/// over FILE, not over the command line. {rank} in OWN is replaced; `--silo-config` stays among the arguments. OWN
+/// holds what stays with a party: paths of its rows, identity, log, its ledger and its budget, its machine; at the
+/// coordinator also test rows and outputs; at a silo the table [consent] (consent_table.hpp); and `silo = 3`, the
+/// number of its party, which it must have where its name has no {rank}. Throws BadInput naming OWN and the key where
+/// it holds anything else, is another party's, or cannot be read or parsed: every party reports that of its own file.
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party = std::nullopt);
 
@@ -41,7 +42,7 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
 /// or it does not say; and as with_config_files.
 std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments);
 
-/// The items of a configuration text; `path` and `flag` are for messages. Throws UsageError where it is not TOML.
+/// Reads the items of a configuration text; `path` and `flag` are for messages. Throws UsageError where it is not TOML.
 std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag = "--config");
 
 }  // namespace dpreduce

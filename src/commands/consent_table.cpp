@@ -14,7 +14,8 @@
 namespace dpreduce {
 namespace {
 
-// `auto` stands for a method, and is none: the plan has the one that it has become.
+// Throws where the name is no method. `auto` is replaced by a method, and is none: the plan has the one that it has
+// become.
 void require_method(const std::string& name) {
   std::vector<std::string> names;
   for (const MethodEntry* method : all_methods()) {

@@ -19,10 +19,10 @@ namespace dpreduce {
 
 inline constexpr const char* kConsentTable = "consent";
 
-/// The keys of the table, which are read into `consent`; it outlives the table.
+/// Declares the keys of the table, which are read into `consent`; it outlives the table.
 void declare_consent(OptionTable& table, SiloConsent& consent);
 
-/// The consent that these items of a file say. Throws UsageError naming file, line and key where a key is unknown or
+/// Returns the consent in these items of a file. Throws UsageError naming file, line and key where a key is unknown or
 /// there twice, or a value is of another type or out of range.
 SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file);
 

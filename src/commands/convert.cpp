@@ -23,7 +23,7 @@
 namespace dpreduce {
 namespace {
 
-// Exactly one of the stated budget and sigma.
+// Exactly one of the declared budget and sigma.
 struct ConvertOptions {
   StatedBudget budget;
   std::optional<double> sigma;
@@ -46,7 +46,7 @@ constexpr char kWhyOfRho[] =
     "; a bare rho may be of any zCDP mechanism: epsilon_zcdp_* hold for all of them, epsilon_gdp and epsilon_pld for "
     "Gaussian noise only";
 
-// mu of the Gaussian release that was stated, rounded up: its cost must not be understated.
+// Mu of the declared Gaussian release, rounded up: its cost must not be understated.
 double stated_mu(const ConvertOptions& options) {
   if (options.sigma) {
     const double mu = round_up(HighPrecision(options.sensitivity) / *options.sigma);

@@ -1,4 +1,4 @@
-// A classifier on test rows that are spread over the ranks.
+// Evaluation of a classifier on test rows that are spread over the ranks.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// for_each_feature_chunk of rows that `classifier` is for. For use inside `together`: looks after peers between
+/// Calls for_each_feature_chunk on rows that `classifier` is for. For use inside `together`: looks after peers between
 /// chunks.
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const OnFeatureChunk& visit);
@@ -23,17 +23,17 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
 /// Throws UsageError where --top-k is 0, or --threshold no finite number.
 void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);
 
-/// Throws UsageError where `test` names classes and the model predicts numbers, or the other way about.
+/// Throws UsageError where `test` names classes and the model predicts numbers, or the other way round.
 void require_kind_of_model(const Classifier& classifier, const RowFiles& test);
 
 /// Throws BadInput unless each test row has `count` targets, as many as the model predicts.
 void require_targets_of_model(const WorkerRows& test, std::size_t count);
 
-/// Throws UsageError where --top-k asks for more classes than there are.
+/// Throws UsageError where --top-k requests more classes than there are.
 void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
 
-/// One line on standard error where test rows are training rows, as training_rows_among says it; none for an empty
-/// text. `are_private`: figures of them have noise.
+/// Prints one line on standard error where test rows are training rows, with the text of training_rows_among; none for
+/// an empty text. `are_private`: metrics of them have noise.
 void warn_of_training_rows(const std::string& found, bool are_private = false);
 
 /// Terms of the figures about sets of labels that are requested beside the usual ones.
@@ -42,9 +42,10 @@ struct LabelSetTerms {
   std::optional<double> threshold{};   ///< empty: the model's
 };
 
-/// Figures over all ranks' `rows`, at the coordinator, the same for any number of ranks. Collective. Throws BadInput as
-/// for_each_chunk does, and where ranks' labels are not all of one form. Memory: chunks, counts (24 bytes a class, and
-/// 8 K^2 up to kMostClassesInMatrix), and with sets of labels 24 bytes on every rank for each label of all ranks' rows.
+/// Computes metrics of all ranks' `rows`, at the coordinator, the same for any number of ranks. Collective. Throws
+/// BadInput as for_each_chunk does, and where ranks' labels are not all of one form. Memory: chunks, counts (24 bytes a
+/// class, and 8 K^2 up to kMostClassesInMatrix), and with sets of labels 24 bytes on every rank for each label of all
+/// ranks' rows.
 TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                               unsigned threads, const LabelSetTerms& terms = {});
 

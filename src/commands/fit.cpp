@@ -73,7 +73,7 @@ bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
 }
 
-// A private evaluation makes none.
+// Returns whether the run makes a model: a private evaluation makes none.
 bool makes_model(const FitOptions& options) {
   return options.evaluation.models.empty();
 }
@@ -116,7 +116,7 @@ struct Outputs {
   std::optional<RunMetrics> metrics;
 };
 
-// No output is a file that this rank reads rows from.
+// Throws where an output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
   const std::array outputs{NamedPath{"--out", makes_model(options) ? options.output.out : ""},

@@ -167,7 +167,8 @@ nlohmann::json cosine_summary(const std::vector<double>& means, std::size_t dim,
           {"collapsed", -1.0 / (static_cast<double>(class_rows.size()) - 1.0)}};
 }
 
-// Said where class 0 has no row, but the last one has: with one class too many, labels from 1 look like that.
+// Returns the doubt where class 0 has no row, but the last one has: with one class too many, labels from 1 look like
+// that.
 std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
   if (class_rows.front() != 0 || class_rows.back() == 0) return "";
   return "class 0 has no row: labels count from 0; if yours count from 1, subtract 1 from each";

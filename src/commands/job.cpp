@@ -103,7 +103,7 @@ std::string role_of(const SiloEntry& entry, int rank) {
                      entry.roster ? "roster" : "ephemeral: a simulation");
 }
 
-// The text whose digest stands in offers.
+// Text whose digest is in offers.
 std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
   std::string agreed = silos.agreed.substr(0, silos.agreed.find_last_not_of('\n') + 1);
   for (std::size_t end = agreed.find('\n'); end != std::string::npos; end = agreed.find('\n', end + 2)) {

@@ -20,20 +20,21 @@
 
 namespace dpreduce {
 
-/// The ledger on which the party of that rank charges: the ledger that its own file names, or that which all were
-/// given, with {rank} replaced; where that has no {rank}, it is the coordinator's, and silo 3 has "ledger-silo3.jsonl"
+/// Ledger on which the party of that rank charges: the ledger that its own file names, or that which all were given,
+/// with {rank} replaced. Where its name has no {rank}, it is the coordinator's, and silo 3 has "ledger-silo3.jsonl"
 /// beside it.
 std::string ledger_of_party(const FitOptions& options, std::size_t rank);
 
-/// The command of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
-/// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
+/// Returns the command of the party of that rank, its own file read. `root` is what parse_command_line needs. Throws
+/// UsageError where the arguments are wrong, or request something else than a fit among silos; BadInput where its own
+/// file is wrong.
 FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
 
 /// Entry of that party into a run, as its roster says. Throws UsageError where the roster and the threshold do not go
 /// together; BadInput on roster and identity. Precondition: there is a roster.
 SiloEntry entry_on_roster(const SiloOptions& options, int rank);
 
-/// The terms of a run of so many parties, one of them the coordinator. Throws UsageError where silos, threshold and
+/// Terms of a run of so many parties, one of them the coordinator. Throws UsageError where silos, threshold and
 /// colluding silos do not go together.
 SiloTerms terms_of(const SiloOptions& options, int size);
 
@@ -59,22 +60,23 @@ inline std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(std::llround(1e3 * seconds));
 }
 
-/// Why the run has ended, to a party whose own error it is not.
+/// Reason of the run's end, for a party whose own error it is not.
 std::string words_of(const PeerFailed& failure);
 
-/// Runs `work`, and writes how it has ended as the last line of the party's log. Throws what `work` throws.
+/// Runs `work`, and writes its result as the last line of the party's log. Throws what `work` throws.
 void run_logged(PartyLog& log, const std::function<void()>& work);
 
 /// Prints the message on standard error, as every message of the program begins. Returns the code as main does.
 int report_error(const char* message, ExitCode code);
 
-/// Runs what the arguments of rank 0 ask for, a command of `root`, on all ranks of a job whose ranks trust each other,
-/// and returns the exit code of this one. Collective. A failure is printed once, by the rank whose it is.
+/// Runs the command that the arguments of rank 0 name, one of `root`, on all ranks of a job whose ranks trust each
+/// other, and returns the exit code of this one. Collective. A failure is printed once, by the rank whose it is.
 int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks);
 
-/// A program with these commands: joins the ranks of the job that this process was started in, as one of them or as the
-/// parent of a party, runs what the arguments ask for, and returns the exit code. Each call of `commands` makes tables
-/// of its own; `maker` makes the sessions of its silos and coordinators. Call it before MPI, threads or files.
+/// Runs a program with these commands: joins the ranks of the job that this process was started in, as one of them or
+/// as the parent of a party, runs the command that the arguments name, and returns the exit code. Each call of
+/// `commands` makes tables of its own; `maker` makes the sessions of its silos and coordinators. Call it before MPI,
+/// threads or files.
 int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker = {});
 
 /// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
@@ -82,7 +84,7 @@ int run_program(CommandEntry (*commands)(), const std::vector<std::string>& argu
 int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size,
               const SessionMaker& maker = {});
 
-/// The same of a party that a launcher has started, on a wire of its job.
+/// Runs a party so that a launcher has started, on a wire of its job.
 int run_party_of_job(const JobPlace& place, const std::vector<std::string>& arguments, const SessionMaker& maker = {});
 
 }  // namespace dpreduce

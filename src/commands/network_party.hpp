@@ -1,7 +1,8 @@
-// dpreduce coordinator, dpreduce silo: one party of a run among silos, a process of its own on a machine of its own.
+// Commands dpreduce coordinator and dpreduce silo: one party of a run among silos, a process of its own on a machine of
+// its own.
 //
-// The run is that of `fit --secure-aggregation`; what differs is how messages travel (src/network), and that a party is
-// known by its identity, not by a rank.
+// The run is that of `fit --secure-aggregation`. It differs in how messages travel (src/network), and in that a party
+// is known by its identity, not by a rank.
 #pragma once
 
 #include <optional>
@@ -28,11 +29,11 @@ struct NetworkParty {
   NetworkOptions network;
 
   /// Takes part in one run, from the first call to the farewell, in a session of `maker`. Throws what the run ends
-  /// with, which stands in the party's log as well.
+  /// with, which is in the party's log as well.
   void operator()(Communicator& alone, const SessionMaker& maker = {}) const;
 };
 
-/// The command of that role, with all of its options.
+/// Returns the command of that role, with all of its options.
 CommandEntry network_command(PartyRole role);
 
 }  // namespace dpreduce

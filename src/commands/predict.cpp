@@ -287,7 +287,7 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
   });
 }
 
-// Numbers in the place of classes: the coordinator reads all rows, and writes as it goes.
+// Predicts numbers in place of classes: the coordinator reads all rows, and writes as it goes.
 void predict_numbers(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMostIndex = std::uint64_t{1} << 24;
 
-// "0,3,7-9" or names, in rising order; none where nothing is asked for.
+// Reads "0,3,7-9" or names, in rising order; none where nothing is requested.
 std::vector<std::size_t> indices_of(const char* option, const std::optional<std::string>& text,
                                     const std::vector<std::string>& names) {
   std::vector<std::size_t> indices;

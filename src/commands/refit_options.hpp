@@ -26,7 +26,7 @@ void declare_refit(OptionTable& table, AskedRefit& asked);
 /// Throws UsageError naming what the statistics do not have.
 RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistics);
 
-/// A refit as `keywords` ask for it (keyword_options.hpp).
+/// Returns the refit that `keywords` request (keyword_options.hpp).
 RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStatistics& statistics);
 
 /// {"method", "ridge", "path": [{"ridge", "noise", "loss"}], ...}

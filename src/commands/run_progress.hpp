@@ -1,5 +1,5 @@
-// The progress of a run that trains: one line on standard error, at the coordinator, that tells what it does, how far
-// it is with that, and how long that still takes at the pace of what is done, once something is.
+// Progress of a run that trains: one line on standard error, at the coordinator. It shows what the run does, how far it
+// is with that, and how long that still takes at the pace of what is done, once something is.
 //
 //     gradient, round 3 of 20: 14 %, 40 s left
 //
@@ -39,7 +39,7 @@ class ProgressLine {
 
   using Clock = std::chrono::steady_clock;
 
-  /// The run does this now, since `began`, and `share` of it is done, in [0, 1].
+  /// Shows that the run does this now, since `began`, and that `share` of it is done, in [0, 1].
   void show(std::string doing, double share, Clock::time_point began);
   /// Writes no more, and clears the line of a terminal.
   void end();
@@ -58,22 +58,22 @@ class ProgressLine {
   std::jthread writer_;  // last: it uses all else
 };
 
-/// How far a run is with each of its phases, which may have rounds.
+/// Progress of a run in each of its phases, which may have rounds.
 class RunPace {
  public:
-  /// `rounds` that are planned of each phase, by its name.
+  /// Takes the number of `rounds` that are planned of each phase, by its name.
   explicit RunPace(std::map<std::string, std::uint64_t, std::less<>> rounds) : planned_(std::move(rounds)) {}
 
-  /// A pass over rows begins, for the phase of that name: its next round. One that is not planned is a phase by itself.
+  /// Begins a pass over rows, for the phase of that name: its next round. One that is not planned is a phase by itself.
   void begin(std::string_view pass);
-  /// `share` of the rows of that pass are done, in [0, 1].
+  /// Notes that `share` of the rows of that pass are done, in [0, 1].
   void advance(double share);
 
   /// Work that the run does now: "gradient, round 3 of 20"; empty before the first pass.
   std::string doing() const;
-  /// The share of the phase that is done, in [0, 1].
+  /// Returns the share of the phase that is done, in [0, 1].
   double share() const { return share_; }
-  /// When the phase began.
+  /// Returns the time at which the phase began.
   ProgressLine::Clock::time_point began() const { return began_; }
 
  private:
@@ -85,7 +85,8 @@ class RunPace {
   ProgressLine::Clock::time_point began_{};
 };
 
-/// Seconds that something still takes, `share` of it being done after `elapsed` seconds. Precondition: 0 < share <= 1.
+/// Estimates the seconds that something still takes, `share` of it being done after `elapsed` seconds. Precondition: 0
+/// < share <= 1.
 double seconds_left(double share, double elapsed);
 
 /// "40 s", "7 min", "2 h 10 min".
@@ -95,9 +96,9 @@ class RunProgress {
  public:
   RunProgress(ProgressLine::Form form, const FitPlan& plan);
 
-  /// Something of the run begins that is no pass of its training, "test" for one.
+  /// Begins something of the run that is no pass of its training, "test" for one.
   void begin(std::string_view pass);
-  /// Nothing is shown any more.
+  /// Ends the progress: nothing is shown any more.
   void end() { line_.end(); }
   /// Callbacks that the run is to be trained with (TrainingTerms::progress); refers to this object.
   ProgressOf of_passes();

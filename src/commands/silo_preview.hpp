@@ -13,12 +13,12 @@
 
 namespace dpreduce {
 
-/// The fit as the roster says that rows are. No file of rows is opened; where prototypes are chosen among public rows,
-/// these are counted. `options` are a party's, validated. Throws as ResolvedFit.
+/// Returns the fit for rows as the roster describes them. No file of rows is opened; where prototypes are chosen among
+/// public rows, these are counted. `options` are a party's, validated. Throws as ResolvedFit.
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster);
 
-/// The terms of the silo's consent, compared with that fit and its own ledger; none where it has no consent.
-/// Throws as fit_on_roster, and LedgerCorrupt.
+/// Terms of the silo's consent, compared with that fit and its own ledger; none where it has no consent. Throws as
+/// fit_on_roster, and LedgerCorrupt.
 std::vector<ConsentTerm> terms_of_silo(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos);
 
 struct SiloPreview {
@@ -29,9 +29,9 @@ struct SiloPreview {
 /// Preview of silo number `silo`. Connects to nobody. Throws as terms_of_silo.
 SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo);
 
-/// Prints that for the silo whose options these are (command_of_party), whose identity must be the roster's. Throws
-/// UsageError without a roster; BadInput as Identity::load and read_roster; what silo_preview throws; and, once all is
-/// printed, as require_met where the run would be refused, and as Ledger::check where its budget has no room.
+/// Prints the preview for the silo whose options these are (command_of_party), whose identity must be the roster's.
+/// Throws UsageError without a roster; BadInput as Identity::load and read_roster; what silo_preview throws; and, once
+/// all is printed, as require_met where the run would be refused, and as Ledger::check where its budget has no room.
 void preview_silo(const FitOptions& options, std::uint32_t silo);
 
 }  // namespace dpreduce

@@ -130,7 +130,7 @@ void require_rows_apart(const SweepOptions& sweep, const TableFiles& outputs, co
   }
 }
 
-// Makes a fit, whose files begin with `stem`, and notes at the coordinator what the run has come to. Collective.
+// Makes a fit, whose files begin with `stem`, and notes its result at the coordinator. Collective.
 void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communicator& ranks) {
   fit.output.out = stem + ".model";
   fit.output.report = stem + ".json";

@@ -96,7 +96,7 @@ double end_of(double inside, double end, const Excess& excess) {
   return 0.5 * (low + high);
 }
 
-// By sampling, of p positives and n negatives.
+// Square of the deviation by sampling, of p positives and n negatives.
 double squared_sampling_of_auc(double area, double p, double n) {
   const double twice = area / (2.0 - area) - area * area;
   const double other = 2.0 * area * area / (1.0 + area) - area * area;
@@ -109,7 +109,7 @@ Estimate auc_of(double area, double p, double n, double noise, double level) {
   return {area, std::max(area - reach, 0.0), std::min(area + reach, 1.0), noise, deviation};
 }
 
-// How much larger |d + e| is than |d| on average, e ~ N(0, v^2).
+// Mean excess of |d + e| over |d|, e ~ N(0, v^2).
 double bias_of_absolute(double d, double v) {
   return v * std::sqrt(2.0 / std::numbers::pi) * std::exp(-0.5 * d * d / (v * v)) -
          d * std::erfc(d / (v * std::numbers::sqrt2));
@@ -147,7 +147,7 @@ Moment with_sampling(double square, double noise, double fourth, double rows) {
   return {square, noise, std::hypot(noise, std::sqrt(variation / rows))};
 }
 
-// From where to where E / V lies, at z standard deviations. Where V may be 0, anywhere.
+// Interval of E / V, at z standard deviations. Where V may be 0, it is the whole range.
 std::pair<double, double> ratio_interval(const Moment& e, const Moment& v, double z) {
   const double anywhere = 1.0 - kLeastR2;
   const double a = v.value * v.value - z * z * v.deviation * v.deviation;

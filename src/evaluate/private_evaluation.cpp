@@ -43,7 +43,8 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   return models;
 }
 
-// Groups are a public list: of the column alone, which is private, nothing is told. Whoever has no rows has no column.
+// Checks and sets the number of groups. Groups are a public list: nothing is reported of the column alone, which is
+// private. Whoever has no rows has no column.
 void take_groups(RowFiles& rows) {
   if (rows.groups == 0) rows.groups = rows.group_names.size();
   const bool lacks_column = rows.group.empty() && !rows.x.empty() && rows.groups > 0;
@@ -58,7 +59,7 @@ void take_groups(RowFiles& rows) {
   }
 }
 
-// The score from which on classes of a set count: as asked, else the model's.
+// Sets the score from which on classes of a set count: the requested one, else the model's.
 void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string_view metrics) {
   if (terms.threshold && !std::isfinite(*terms.threshold)) {
     throw UsageError(fmt::format("--score-threshold {}: must be a finite number", *terms.threshold));

@@ -68,7 +68,7 @@ NoisedCounts rows_of_model(const Numbers& pairs, bool is_second) {
   return {n[0] + n[is_second ? 1 : 2], n[is_second ? 2 : 1] + n[3], std::numbers::sqrt2 * pairs.sigma};
 }
 
-// Right and wrong rows, where they are counted: of the first model, by all that tells them.
+// Right and wrong rows of the first model, where they are counted: by all blocks that count them.
 std::optional<NoisedCounts> totals_of(const ToldFrom& from) {
   std::optional<NoisedCounts> totals;
   if (from.terms.has_totals()) totals = pairs_of(from.numbers("totals")).front();
@@ -113,7 +113,7 @@ nlohmann::json confusion_json(const ReleasedBlock& block, const EvaluationTerms&
   return json;
 }
 
-// Figures of which class has the largest score.
+// Adds metrics of which class has the largest score.
 void tell_classes(const ToldFrom& from, const std::optional<NoisedCounts>& totals, nlohmann::json& told) {
   const EvaluationTerms& terms = from.terms;
   if (from.has(EvaluationMetric::kAccuracy) || terms.has_pair) {
@@ -189,7 +189,7 @@ nlohmann::json points_of_roc(const std::vector<double>& positives, const std::ve
   return points;
 }
 
-// AUC and ROC of one class.
+// Adds AUC and ROC of one class.
 void tell_curve(const ToldFrom& from, nlohmann::json& told) {
   const bool has_scores = from.has(EvaluationMetric::kRoc);
   const Numbers block = from.numbers(has_scores ? "scores" : "negatives");

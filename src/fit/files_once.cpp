@@ -106,7 +106,7 @@ void refuse_doubles(const std::vector<SeenFiles>& of_ranks) {
   }
 }
 
-// No two ranks have one of them.
+// Throws BadInput where two ranks have one of these files.
 void require_own_files(const WorkerRows& rows, Communicator& ranks) {
   const std::vector<std::string> archives = ranks.trusted().gather(archived(seen_files(rows, false)));
   ranks.together([&] {
@@ -116,7 +116,7 @@ void require_own_files(const WorkerRows& rows, Communicator& ranks) {
   });
 }
 
-// All ranks have the same. The list may be long: a digest of it.
+// Throws BadInput where ranks have different files. The list may be long: a digest of it is compared.
 void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   const std::size_t digest = std::hash<std::string>()(archived(seen_files(rows, true)));
   const std::vector<std::string> digests = ranks.trusted().gather(std::to_string(digest));
@@ -187,7 +187,7 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
   return "";
 }
 
-// In words, a file of `other` that a silo on the coordinator's machine has claimed; empty where none has.
+// Names, in words, a file of `other` that a silo on the coordinator's machine has claimed; empty where none has.
 std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
   if (!ranks.silos()->may_share_machine()) return "";
   const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));

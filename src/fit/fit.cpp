@@ -145,8 +145,8 @@ Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Prep
   return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing) : std::move(models.front());
 }
 
-// The figures of test rows, where they share the budget: one more release of the run, of other rows, by the model that
-// it has trained. Collective.
+// Releases the metrics of test rows, where they share the budget: one more release of the run, of other rows, by the
+// model that it has trained. Collective.
 void release_evaluation(FittedRun& fitted, TrainingTerms& terms) {
   DPREDUCE_ASSERT(fitted.fit->options().evaluation.share.has_value() == (terms.evaluated != nullptr));
   if (terms.evaluated == nullptr) return;

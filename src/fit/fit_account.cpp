@@ -22,7 +22,7 @@
 namespace dpreduce {
 namespace {
 
-// The ledger can be read, verifies, and can be written, as far as that shows in advance; returns where it stands.
+// Checks that the ledger can be read, verifies, and can be written, as far as that shows in advance. Returns its head.
 LedgerHead require_usable_ledger(const FitOptions& options) {
   const std::string& path = options.privacy.ledger;
   LedgerHead head = Ledger::read(path).head();
@@ -34,7 +34,7 @@ LedgerHead require_usable_ledger(const FitOptions& options) {
   return head;
 }
 
-// Why the run saves nothing that a later one could go on with; empty where it does.
+// Reason why the run saves nothing that a later one could go on with; empty where it does.
 std::string reason_to_save_nothing(const ResolvedFit& fit) {
   if (fit.options().privacy.seed) return "--seed: a run that anybody can repeat promises nothing";
   if (!fit.plan().is_private) return "a run that is not private promises nothing";
@@ -57,7 +57,7 @@ std::vector<std::string> notes_on_the_dead(const std::string& ledger, const std:
   return notes;
 }
 
-// On the coordinator, of a run whose ranks trust each other.
+// Opens the run file on the coordinator, of a run whose ranks trust each other.
 void open_run_file(FitAccount& account, const ResolvedFit& fit) {
   const PrivacyOptions& privacy = fit.options().privacy;
   const std::string nothing_saved = reason_to_save_nothing(fit);

@@ -15,8 +15,8 @@
 namespace dpreduce {
 namespace {
 
-// The number behind `beginning` in the first line that has one there; none where that line says a word, "max" or
-// "unlimited".
+// Returns the number behind `beginning` in the first line that has one there; nullopt where that line has a word
+// instead, "max" or "unlimited".
 std::optional<std::uint64_t> number_after(const std::filesystem::path& file, const std::string& beginning) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {

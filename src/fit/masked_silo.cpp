@@ -128,7 +128,7 @@ Request read_request(const std::string& message, const MaskedPlan& plan) {
   return request;
 }
 
-// The name of the sum that a request asks for: all that its masks depend on beside the keys.
+// Name of the sum that a request is for: all that its masks depend on beside the keys.
 RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   PayloadWriter writer;
   writer.text(kSumDomain).bytes(std::as_bytes(std::span(request.session))).bytes(plan.digest);
@@ -136,8 +136,8 @@ RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   return sha256(writer.take());
 }
 
-// Against mistakes, not against silos: the coefficients are no secret. What is summed of it follows from the sum of the
-// statistics, and tells nothing more of one silo's.
+// Fingerprint against mistakes, not against silos: the coefficients are no secret. The sum of fingerprints follows from
+// the sum of the statistics, and reveals nothing more of one silo's.
 FingerprintPart sum_check(const RunId& run, const Statistic& statistic) {
   RandomStream coefficients = NoiseKey::from_bytes(run).stream("masked sum's fingerprint", {});
   return fingerprint_part(statistic, coefficients);

@@ -73,7 +73,8 @@ void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& 
   if (bad != found.end()) refuse_not_finite(fmt::format("{}: row {}", name, **bad));
 }
 
-// One of two ways to give rows.
+// Puts the name of rows in memory in place of files. Throws UsageError where files are named as well: rows are given in
+// one of these two ways.
 void take_place(std::vector<std::string>& files, const char* option, const char* name) {
   if (!files.empty()) {
     throw UsageError(fmt::format("{} {}: rows are given in memory; leave their files out", option, files.front()));
@@ -221,7 +222,7 @@ PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method,
   return count_in_silo(terms.silos_per_person.value_or(silos));
 }
 
-// Gives rows the weights that are stated; of a dry run only their number is looked at. Collective.
+// Gives rows the declared weights; of a dry run only their number is looked at. Collective.
 void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_run, Communicator& ranks,
                      const RowsInMemory* memory) {
   std::optional<ShardedArray> weights =
@@ -230,8 +231,8 @@ void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_
   ranks.together([&] { weigh(training, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound)); });
 }
 
-// Rows in the unit of the fit: weighed as stated, or by persons, whose identifiers are returned, and gathered where
-// units are clipped; of a dry run no row is looked at. Collective.
+// Puts rows in the unit of the fit: weighed by declared weights, or by persons, whose identifiers are returned, and
+// gathered where units are clipped; of a dry run no row is looked at. Collective.
 std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_units, WorkerRows& rows,
                                        Communicator& ranks, const RowsInMemory* memory) {
   const DataOptions& data = options.data;
@@ -250,7 +251,7 @@ std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_uni
   return persons;
 }
 
-// This rank's training rows, with labels that fit, and some on any rank. Collective.
+// Opens this rank's training rows, with labels that fit, and some on any rank. Collective.
 WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Communicator& ranks,
                          const RowsInMemory* memory) {
   ranks.together([&] {
@@ -262,7 +263,7 @@ WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Com
   return training;
 }
 
-// This rank's test rows, whose figures share the budget: in the place of training rows, with the same unit, and every
+// Opens this rank's test rows, whose metrics share the budget: in place of training rows, with the same unit, and every
 // value and label looked at before anything is reserved. Collective.
 WorkerRows open_evaluated_rows(FitOptions options, std::size_t dim, Communicator& ranks) {
   options.data.train = options.data.test;

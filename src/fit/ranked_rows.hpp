@@ -34,7 +34,7 @@ WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Com
 /// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
-/// Opens this rank's own rows in memory so. `options` names them for messages; no rows are allowed. Collective. Throws
+/// Opens this rank's own rows in memory so. `options` names them for messages. A rank may have none. Collective. Throws
 /// BadInput as WorkerRows::in_memory, and where ranks' rows differ in their number of features.
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks);
 

@@ -30,7 +30,7 @@ double norm_of(const ReleasedBlock& block) {
   return std::sqrt(sum);
 }
 
-// The order of the one Gram matrix that a block is; nothing of other blocks.
+// Order of the one Gram matrix that a block is; nullopt of other blocks.
 std::optional<std::uint64_t> order_of_gram(const PlannedBlock& planned) {
   if (planned.noise != BlockNoise::kSymmetric || planned.triangles != 1) return std::nullopt;
   return triangle_order(planned.elements);

@@ -9,8 +9,8 @@
 namespace dpreduce {
 namespace {
 
-// All that decides on the noise of a run. With shares also what a silo adds, and what those of the silos that must stay
-// guarantee.
+// All that decides on the noise of a run. With shares also what a silo adds, and the guarantee by those of the silos
+// that must stay.
 struct DecidedNoise {
   std::string config;
   std::vector<std::string> models;  // also of those that the configuration does not name
@@ -26,7 +26,7 @@ struct DecidedNoise {
 
 DPREDUCE_ARCHIVE(DecidedNoise, config, models, accountant, unit, epsilon, delta, is_private, whole, of_silo, guaranteed)
 
-// The plan with the noise of one silo in the place of the whole.
+// Plan with the noise of one silo in place of the whole.
 NoisePlan plan_of_share(NoisePlan plan, const NoiseShares& shares) {
   for (PlannedRelease& release : plan.releases) {
     for (PlannedBlock& block : release.blocks) block = shares.share_of(std::move(block));

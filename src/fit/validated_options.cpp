@@ -78,7 +78,8 @@ void require_silos_of_persons(const FitOptions& options) {
   }
 }
 
-// The coordinator of silos has no rows, and so no identifiers; that persons are the unit all parties have said.
+// Sets the unit at a coordinator of silos. It has no rows, and so no identifiers; that the unit is a person is declared
+// by all parties.
 void take_unit_of_silos(FitOptions& options) {
   const bool is_coordinator =
       options.silos.secure_aggregation && options.silos.rows_are_own && options.data.train.x.empty();
@@ -99,7 +100,8 @@ void require_used_public_rows(const FitOptions& options) {
   }
 }
 
-// The coordinator of silos has no rows; that they have targets all parties have said, by saying nothing of classes.
+// Sets whether rows have targets. The coordinator of silos has no rows; all parties declare targets by naming no
+// classes.
 void take_targets(FitOptions& options) {
   DataOptions& data = options.data;
   const bool is_coordinator =

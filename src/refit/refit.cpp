@@ -48,7 +48,7 @@ RowTotals totals_of(const ChosenStatistics& asked) {
   return {*rows, *squared_targets};
 }
 
-// The ridge of a shared Gram matrix, and what it was chosen by.
+// Ridge of a shared Gram matrix, and the criterion of its choice.
 struct RidgeTaken {
   std::optional<double> ridge{};
   std::vector<RidgePoint> path{};

@@ -50,7 +50,7 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
   return result;
 }
 
-// Whom the guarantee protects, and what it takes for true of the data.
+// Sentences on whom the guarantee protects, and what it takes for true of the data.
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
   if (g.rows_per_person == 0)
@@ -207,7 +207,7 @@ std::string not_for_sentence(const ReportedRun& run) {
          "from";
 }
 
-// Tells what one block of a release was noised with, in all its rounds.
+// Describes the noise of one block of a release, in all its rounds.
 std::string noise_sentence(const ReportedRun& run, const std::vector<ReportedBlock>& rounds) {
   const ReportedBlock& block = rounds.front();
   const bool is_one = rounds.size() == 1;

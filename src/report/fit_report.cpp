@@ -60,7 +60,7 @@ nlohmann::json test_of_fit(const TestFigures& figures, const FitOptions& options
   return json;
 }
 
-// The setting that --choose or --isotropy-share chose, and by what.
+// Setting that --choose or --isotropy-share chose, and the criterion.
 nlohmann::json choice_json(const FittedRun& run) {
   nlohmann::json json{{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}};
   if (run.fit->options().method.isotropy_share) {
@@ -73,7 +73,7 @@ nlohmann::json choice_json(const FittedRun& run) {
   return json;
 }
 
-// For each class the public rows that stand for it, counted from 0 over --public-x.
+// Public rows chosen for each class, counted from 0 over --public-x.
 nlohmann::json chosen_rows_json(const Selection& chosen) {
   nlohmann::json of_classes = nlohmann::json::array();
   for (std::size_t c = 0; c < chosen.groups(); ++c) {

@@ -134,7 +134,7 @@ std::string accountant_sentence(const ReportedRun& run) {
   return fmt::format("releases add up {}", own->second);
 }
 
-// How the run's releases add up, and what others add to them.
+// Sentences on how the run's releases add up, and what others add to them.
 std::vector<std::string> composition_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{accountant_sentence(run) + "; later ones may depend on what earlier ones put out"};
   if (run.ledger) {
@@ -147,7 +147,7 @@ std::vector<std::string> composition_sentences(const ReportedRun& run) {
   return sentences;
 }
 
-// How noise and sums keep clear of floating point, and what times tell.
+// Sentences on how noise and sums keep clear of floating point, and on what times reveal.
 std::vector<std::string> arithmetic_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
       "each row is rounded to integers, and an integer check proves its norm; sums are integers modulo 2^64, so that "

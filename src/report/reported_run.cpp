@@ -25,7 +25,7 @@
 namespace dpreduce {
 namespace {
 
-// How far the figures of one report may be from each other: each was rounded by itself.
+// Largest difference between the figures of one report: each was rounded by itself.
 constexpr double kRounding = 1e-9;
 constexpr int kDeepest = 32;
 constexpr const char* kAdvice = "; give a report of fit or evaluate --private";

@@ -27,7 +27,7 @@ std::size_t lost_releases(const JsonFields& privacy) {
   return lost.size();
 }
 
-// Method, promise, and what else is to be said of them.
+// Method, promise, and notes on them.
 Facts opening_facts(const JsonFields& report) {
   const JsonFields privacy = report.object("privacy");
   Facts facts;

@@ -1,5 +1,5 @@
-// A reported run: what its epsilon means, how well it does, what is spent, then what it promises and released, who took
-// part, and what was asked for.
+// Sections of a reported run: what its epsilon means, its metrics, what is spent, then its guarantee and releases, its
+// members, and the requested options.
 #include <algorithm>
 #include <limits>
 #include <string_view>
@@ -16,7 +16,7 @@
 namespace dpreduce {
 namespace {
 
-// How well an attacker does at best, as a picture: the larger mu, the further the curve is above blind guessing.
+// Chart of the best attacker: the larger mu, the further the curve is above blind guessing.
 Chart attacker_chart(const ReportedGuarantee& guarantee) {
   constexpr double kFalseAlarms[] = {0.0,  0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1,  0.15, 0.2,
                                      0.25, 0.3,   0.4,   0.5,   0.6,  0.7,  0.8,  0.9,  0.95, 0.98, 1.0};
