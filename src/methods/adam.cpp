@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kAdamRounds = 150;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
-// How far one step may move log odds, where it moves every entry by the same amount.
+// Largest step of log odds, where a step moves every entry by the same amount.
 constexpr double kAdamScoreReach = 8.0;
 
 class AdamStep : public StepRule {

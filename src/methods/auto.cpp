@@ -1,8 +1,7 @@
-// The method for who does not choose one.
+// Method for users who do not choose one.
 //
 //     most features      DP-FC, which was best on every set of real features tried; class means where rows spread
-//     evenly
-//                        over directions, which a small release tells (means_by_rounds.hpp)
+//                        evenly over directions, which a small release finds out (means_by_rounds.hpp)
 //     above 4096         DP-Adam: the Gram matrix of so many takes the coordinator minutes (9 d^3 flops)
 //     few raw columns    scaled by ranges that are found with noise, where their sizes differ (row_preparation.hpp)
 //     small classes      with --objective balanced, chosen public rows where rounds would lose them in their noise

@@ -1,4 +1,4 @@
-// An evaluation with noise: a model on rows that are private, which trains nothing.
+// Evaluation with noise: a model on rows that are private, which trains nothing.
 #include <cmath>
 #include <cstdint>
 #include <optional>

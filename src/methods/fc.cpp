@@ -28,8 +28,8 @@
 // With --public-x the matrix is released with half of its share, and is cleaned about that of the public rows
 // (public_refit.hpp).
 //
-// With --isotropy-share a small release says first how evenly rows spread over directions (isotropic_rule.hpp). Where
-// that is even, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
+// With --isotropy-share a small release measures first how evenly rows spread over directions (isotropic_rule.hpp).
+// Where that is even, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
 // released. All rounds are then made at W = 0, and add up to class sums.
 //
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
@@ -60,8 +60,8 @@ constexpr std::uint64_t kFcRounds = 20;
 // The intercept coordinate and the features share the norm C: what one gets, the other loses. The intercept takes steps
 // by its own curvature, so that a small share is enough for it to learn.
 constexpr double kInterceptShareOfWhitened = 0.05;
-// How far a first step may move a score by the intercept, where its curvature is not known. Accuracy is the same for
-// half of it and for twice as much.
+// Largest first step of a score by the intercept, where its curvature is not known. Accuracy is the same for half of it
+// and for twice as much.
 constexpr double kInterceptReach = 2.0;
 // Measured: with 2 to 10 classes w is up to 0.8 points ahead of 2 w at small budgets, with 51 and 72 2 w up to 1.1.
 constexpr double kFcRidgeInRadii = 1.0;

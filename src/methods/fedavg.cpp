@@ -1,7 +1,7 @@
 // Federated averaging with differentially private silos: the baseline that one exact sum is compared with.
 //
-//     W_(t-1) to every silo    ->  E steps at each silo p:  W_p <- W_p - eta_p (gradient of its own rows at W_p +
-//     noise)
+//     W_(t-1) to every silo    ->  E steps at each silo p:
+//                                    W_p <- W_p - eta_p (gradient of its own rows at W_p + noise)
 //                              ->  W_t = (W_1 + ... + W_P) / P
 //
 // Legend: P silos (ranks), T rounds, E local steps. A silo's gradient is noised at the silo, each with the noise of the
@@ -26,7 +26,7 @@
 namespace dpreduce {
 namespace {
 
-// 60 rounds of 5 steps: as many noised gradients as gradient descent takes unless told otherwise.
+// Number of rounds of 5 steps: as many noised gradients as gradient descent takes by default.
 constexpr std::uint64_t kFedavgRounds = 60;
 // Enough to save most messages; with many more, silos of few classes drift apart.
 constexpr std::uint64_t kLocalSteps = 5;

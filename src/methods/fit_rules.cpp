@@ -124,7 +124,8 @@ void add_rules_of_silos(OptionTable& table, const std::string& persons) {
   table.needs("--silos-per-person", persons, "it says whose each row is");
 }
 
-// Figures of test rows that share the budget are of one release more, which is not made for every kind of fit.
+// Adds rules of metrics of test rows that share the budget: they need one release more, which is not made for every
+// kind of fit.
 void add_rules_of_shared_evaluations(OptionTable& table) {
   table.needs("--test-person", "--evaluate-share");
   table.needs("--test-person", "--train-person");

@@ -27,7 +27,7 @@ constexpr double kMostRoundsOnSamples = 400.0;
 // a tail of 64 to 1.
 constexpr double kWholeResidual = 1.0;
 
-// So many sampled rounds that a row is used as often as in full ones, but no more than have been seen to help.
+// Number of sampled rounds in which a row is used as often as in full ones, but no more than have been seen to help.
 std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
   if (rate == 1.0) return full_rounds;
   return static_cast<std::uint64_t>(

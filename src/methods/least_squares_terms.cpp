@@ -23,7 +23,7 @@ constexpr double kIntercept = 0.02;
 constexpr double kLeastAlpha = 1.0;
 constexpr double kMostAlpha = 10.0;
 
-// 64-bit integers in the place of doubles, bit by bit.
+// Appends 64-bit integers in place of doubles, bit by bit.
 void append_bits(std::span<const std::int64_t> values, std::vector<double>& numbers) {
   for (const std::int64_t value : values) numbers.push_back(std::bit_cast<double>(value));
 }

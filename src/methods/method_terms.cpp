@@ -18,7 +18,7 @@ constexpr double kSmallestBatch = 1e-9;  // the least that the accountants take
 constexpr double kLargestAlpha = 1e6;
 constexpr double kSmallestAlpha = 1e-6;
 
-// Says of the options from the `first` on which methods take them.
+// Notes, for the options from the `first` on, which methods take them.
 void name_takers(OptionTable& table, std::size_t first) {
   for (auto option = table.options().begin() + static_cast<std::ptrdiff_t>(first); option != table.options().end();
        ++option) {

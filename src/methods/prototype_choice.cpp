@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLogsOfCandidates = 7.0;
 
-// The figures that both rules look at.
+// Figures that both rules use.
 struct Outlook {
   double mu;
   double smallest;       // mu n_s: the smallest class in standard deviations of the noise

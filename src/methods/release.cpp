@@ -11,8 +11,7 @@
 namespace dpreduce {
 namespace {
 
-// One release, or two, of those that methods make: what is together in one pass is one release of theirs.
-// Rows with numbers: the Gram matrix holds them.
+// Release of rows with numbers: the Gram matrix holds them.
 class TargetReleaseMethod : public TrainingMethod {
  public:
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override { return {target_gram_request(terms, 1.0)}; }
@@ -32,6 +31,7 @@ class TargetReleaseMethod : public TrainingMethod {
   }
 };
 
+// One release, or two, of those that methods make: what is together in one pass is one release of theirs.
 class ReleaseMethod : public TrainingMethod {
  public:
   explicit ReleaseMethod(const FitOptions& options)

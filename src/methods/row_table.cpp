@@ -19,7 +19,7 @@ constexpr const char* kClassNames = "--class-names";
 constexpr const char* kTargets = "--targets";
 constexpr const char* kTargetRange = "--target-range";
 
-// The numbers of LO,HI or of pairs; none of "private".
+// Numbers of LO,HI or of pairs; none of "private".
 std::vector<double> ends_of_ranges(const char* option, const std::vector<std::string>& words) {
   if (words.size() == 1 && words.front() == "private") return {};
   std::vector<double> ends;
@@ -83,7 +83,7 @@ void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
       .of_command_alone(SaidBy::kAllOfFiles);
 }
 
-// Also where it says what is so without words.
+// Notes that a length was given, also where its value is the default.
 void note_length(Option& option, PreparationOptions& rows) {
   option.read = [read = std::move(option.read), &rows](const std::vector<std::string>& words) {
     read(words);

@@ -16,10 +16,10 @@
 namespace dpreduce {
 namespace {
 
-// How a row's C^2 is divided: b to targets; of the rest a to a constant, which counts rows and holds all means. So .6
-// are the features'. The noise of X^T y in units of both goes with 1 / (b (1 - b)), that of the number of rows with 1 /
-// ((1 - b) a). R^2 is the same within .01 for b from .2 to .4 (docs/experiments/regression.md, sets that constants were
-// chosen on).
+// Share of a row's C^2 that targets get, b; of the rest a goes to a constant, which counts rows and holds all means. So
+// .6 are the features'. The noise of X^T y in units of both goes with 1 / (b (1 - b)), that of the number of rows with
+// 1 / ((1 - b) a). R^2 is the same within .01 for b from .2 to .4 (docs/experiments/regression.md, sets that constants
+// were chosen on).
 constexpr double kTargetShare = 0.3;
 constexpr double kConstantShare = 1.0 / 7.0;
 
@@ -33,7 +33,7 @@ constexpr std::uint64_t kTargetRounds = 6;
 constexpr double kShareClipped = 0.05;
 constexpr double kSigmasOfSizes = 2.0;
 
-// The release, as a system at the coordinator; rows are then of features and a constant. Collective.
+// Makes the release, as a system at the coordinator; rows are then of features and a constant. Collective.
 std::optional<TargetRidge> released_system(TrainingRun& run) {
   set_rows_with_targets(run);
   const Release release = run.release("gram");
@@ -48,7 +48,7 @@ std::optional<TargetRidge> released_system(TrainingRun& run) {
   return system;
 }
 
-// m x (d + 1), at the coordinator.
+// Solution of the system, m x (d + 1), at the coordinator.
 std::vector<double> solution_of(const std::optional<TargetRidge>& system) {
   return system ? system->solution() : std::vector<double>();
 }

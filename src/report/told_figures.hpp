@@ -67,7 +67,7 @@ Facts exact_figures(const JsonFields& test);
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report);
 
 /// Exact figures of each class, a column for each list that is there; the test rows of each class where `has_counts`.
-/// Of more than `most` classes it has those with the lowest figures. Throws BadInput where a list has not one figure a
+/// If classes are more than `most`, those with the lowest figures. Throws BadInput where a list has not one figure a
 /// class.
 Table class_figures(const JsonFields& test, const std::vector<std::string>& class_names, bool has_counts,
                     std::size_t most);
