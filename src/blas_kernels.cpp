@@ -2,9 +2,9 @@
 // AVX2, unless OPENBLAS_CORETYPE names others; and no threads but the program's own.
 //
 // OpenBLAS (0.3.21) falls back to SSE3, a quarter as fast, on processors younger than itself, and kernels round
-// differently. It chooses while it is loaded, before main, by what getenv says. So a program has a getenv of its own,
-// which the dynamic linker takes before the C library's: that one, but with these two answers where the environment has
-// none. launch/environment says the same to programs other than dpreduce.
+// differently. It chooses while it is loaded, before main, by what getenv returns. So a program has a getenv of its
+// own, which the dynamic linker takes before the C library's: that one, but with these two answers where the
+// environment has none. launch/environment sets the kernels so for programs other than dpreduce.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>

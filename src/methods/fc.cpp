@@ -29,7 +29,7 @@
 // (public_refit.hpp).
 //
 // With --isotropy-share a small release measures first how evenly rows spread over directions (isotropic_rule.hpp).
-// Where that is even, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
+// If they do so, no Gram matrix is released, but charged all the same: what is spent must not depend on what was
 // released. All rounds are then made at W = 0, and add up to class sums.
 //
 // Source: [mehta2023], Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the

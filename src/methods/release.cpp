@@ -31,7 +31,8 @@ class TargetReleaseMethod : public TrainingMethod {
   }
 };
 
-// One release, or two, of those that methods make: what is together in one pass is one release of theirs.
+// One release, or two, of those that methods make: statistics that are made together in one pass are one release of
+// theirs.
 class ReleaseMethod : public TrainingMethod {
  public:
   explicit ReleaseMethod(const FitOptions& options)
