@@ -31,7 +31,6 @@ struct CalibrateOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
-
 // sigma of every step, rounded up, with what all steps together then guarantee.
 struct Calibration {
   double sigma;
@@ -122,7 +121,8 @@ CommandEntry calibrate_command() {
       "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json\n"
       "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01";
-  tell<CalibrateOptions>(command, [options](const ParsedCommand&) { return *options; }, result_of, calibration_text);
+  tell<CalibrateOptions>(
+      command, [options](const ParsedCommand&) { return *options; }, result_of, calibration_text);
   return command;
 }
 

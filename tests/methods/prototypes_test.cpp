@@ -48,7 +48,8 @@ TEST(PrototypesMethod, OptionsOfAChoiceAreRefusedBeforeItIsKnownWhichOfTheTwoItI
   FitOptions options = prototypes_of(8, 1);
   EXPECT_THAT(refusal(options), IsEmpty());
   options.data.public_x.clear();
-  EXPECT_THAT(refusal(options), HasSubstr("--method prototypes goes with --public-x: prototypes are chosen among public rows"));
+  EXPECT_THAT(refusal(options),
+              HasSubstr("--method prototypes goes with --public-x: prototypes are chosen among public rows"));
   options = prototypes_of(8, 1);
   options.rows.center = Centering::kDp;
   EXPECT_THAT(refusal(options), HasSubstr("--center dp"));

@@ -27,8 +27,10 @@ TEST(PreparationOptions, SharesLieBetweenZeroAndOne) {
 
 TEST(PreparationOptions, WhatSaysHowGoesWithWhatSaysThat) {
   EXPECT_THAT(refusal_of(PreparationOptions{.pca_share = 0.1}), HasSubstr("--pca-share goes with --pca"));
-  EXPECT_THAT(refusal_of(PreparationOptions{.select_by = SelectBy::kT}, "fisher"), HasSubstr("--select-by goes with --select"));
-  EXPECT_THAT(refusal_of(PreparationOptions{.select_share = 0.1}, "ls"), HasSubstr("--select-share goes with --select"));
+  EXPECT_THAT(refusal_of(PreparationOptions{.select_by = SelectBy::kT}, "fisher"),
+              HasSubstr("--select-by goes with --select"));
+  EXPECT_THAT(refusal_of(PreparationOptions{.select_share = 0.1}, "ls"),
+              HasSubstr("--select-share goes with --select"));
 }
 
 TEST(PreparationOptions, PoolsHoldFeatures) {
