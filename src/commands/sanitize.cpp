@@ -26,6 +26,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_table.hpp"
+#include "report/run_facts.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitized_rows.hpp"
 

@@ -105,6 +105,15 @@ bool CoordinatorWire::admit(Doorman::Proved visitor) {
   return false;
 }
 
+void CoordinatorWire::begin_without_absent() {
+  has_begun_ = true;
+  for (auto& [silo, line] : lines_) {
+    if (line.state() == LineState::kOpen || line.state() == LineState::kBroken) continue;
+    line.give_up();
+    deliver(farewell_of(silo, terms_.is_of_job ? "its process has ended" : "it was not there when the run began"));
+  }
+}
+
 void CoordinatorWire::wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,
                                      const std::function<void(const std::vector<PartyStatus>&)>& tell) {
   const auto begins_at = wait ? WireClock::now() + *wait : WireClock::time_point::max();
@@ -119,17 +128,7 @@ void CoordinatorWire::wait_for_silos(std::optional<std::chrono::milliseconds> wa
     told = states;
     std::unique_lock guard(lock_);
     const auto now = WireClock::now();
-    if (here == lines_.size() || are_all_known || (now >= begins_at && here >= least)) {
-      has_begun_ = true;
-      for (auto& [silo, line] : lines_) {
-        if (line.state() != LineState::kOpen && line.state() != LineState::kBroken) {
-          line.give_up();
-          deliver(
-              farewell_of(silo, terms_.is_of_job ? "its process has ended" : "it was not there when the run began"));
-        }
-      }
-      return;
-    }
+    if (here == lines_.size() || are_all_known || (now >= begins_at && here >= least)) return begin_without_absent();
     if (now >= run_until_) {
       throw AggregationAborted(fmt::format("{} of {} silos came within --run-timeout, --threshold {} are needed", here,
                                            lines_.size(), least));

@@ -37,6 +37,8 @@ class CoordinatorWire final : public NetworkWire {
  private:
   bool admit(Doorman::Proved visitor);
   std::string why_refused(PartyLine& line, const Greeting& greeting) const;
+  // Gives up the lines of silos that are absent. Precondition: the lock is held.
+  void begin_without_absent();
 
   bool has_begun_ = false;
   std::map<std::uint32_t, std::uint64_t> bound_by_;  // which of a silo's connections binds its line
