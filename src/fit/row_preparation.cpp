@@ -11,6 +11,7 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "aggregator/solvers/released_center.hpp"
 #include "common/base/error.hpp"
+#include "common/ledger/column_bins.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 
@@ -25,8 +26,6 @@ constexpr double kRangeShare = 0.05;
 // Share of a question whose answer may be that columns are alike: that costs as much, and brings nothing.
 constexpr double kQuestionShare = 0.03;
 constexpr double kLengthShare = 0.02;
-// C where noise hides the lengths, of sqrt(d), which rows of scaled columns never pass: uniform ones have .58.
-constexpr double kUsualLength = 0.71;
 
 // Part of the center's share that its second step gets.
 constexpr double kShareOfRest = 0.5;
@@ -37,9 +36,10 @@ struct RangeReleases {
   const char* sizes;
   const char* places;
   const char* spreads;
+  double one_number;  // columns that vary by less of their median are of one number
 };
-constexpr RangeReleases kOfTargets{"target_sizes", "target_places", "target_spreads"};
-constexpr RangeReleases kOfFeatures{"feature_sizes", "feature_places", "feature_spreads"};
+constexpr RangeReleases kOfTargets{"target_sizes", "target_places", "target_spreads", 0.0};
+constexpr RangeReleases kOfFeatures{"feature_sizes", "feature_places", "feature_spreads", 1e-5};
 // Their parts of what ranges get. Numbers that spread little are all in few places, and seen beside much noise. Each
 // round of places tells a median that is up to a hundred times as far from 0 as numbers spread about it.
 constexpr double kPartOfSizes = 0.4;
@@ -85,6 +85,10 @@ SeenRanges find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t
   set(medians, std::vector<double>(columns, 1.0));
   std::vector<double> scales =
       found(names.spreads, [&](const ReleasedBlock& spreads) { return column_scales(spreads, medians); });
+  for (std::size_t column = 0; column < columns; ++column) {
+    const double least = names.one_number * std::abs(medians[column]);
+    if (scales[column] > 0.0 && scales[column] <= least) scales[column] = upper_edge_of_distance(0);
+  }
   set(medians, usable_scales(medians, scales));
   run.end_phase("ranges");
   return {std::move(medians), std::move(scales)};
@@ -126,12 +130,10 @@ void choose_clip(TrainingRun& run) {
   const Release sizes = run.release(kRowSizes);
   const Preprocessing& rows = run.rows().preprocessing();
   std::vector<double> clip{0.0};
-  if (run.ranks().is_coordinator()) clip = column_scales(sizes.block("sizes"), clip);
+  if (run.ranks().is_coordinator()) clip.front() = usual_length(sizes.block("sizes"));
   run.ranks().broadcast(clip);
-  if (!rows.columns.scale.empty()) {
-    const double longest = std::sqrt(static_cast<double>(rows.input_dim));
-    clip.front() = clip.front() > 0.0 ? std::min(clip.front(), longest) : kUsualLength * longest;
-  }
+  if (!rows.columns.scale.empty())
+    clip.front() = std::min(clip.front(), std::sqrt(static_cast<double>(rows.input_dim)));
   if (clip.front() > 0.0) run.rows().set_clip(clip.front());
   run.end_phase("lengths");
 }

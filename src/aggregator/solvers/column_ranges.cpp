@@ -23,6 +23,9 @@ constexpr std::size_t kLongestRun = 8;
 // So that one target in a hundred, however large, is beyond the range. A larger share clips more of skewed targets: at
 // .05 R^2 is .006 less (docs/experiments/regression.md, sets that constants were chosen on).
 constexpr double kShareBeyond = 0.02;
+// Lengths of rows within so many bins say little: a table of which most columns are zeros and ones has 4 at most, and
+// one of numbers 7 or more.
+constexpr std::size_t kAlikeLengths = 5;
 // Columns of one encoder differ less, up to 64 of them, and those in units of their own more. Between, either does.
 constexpr double kMostAlike = 16.0;
 
@@ -44,9 +47,9 @@ std::vector<char> surely_seen(std::span<const double> counts, double sigma) {
 }
 
 // The counts of one column that are more than noise.
-std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column) {
+std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column, std::size_t bins = kColumnBins) {
   std::vector<double> counts;
-  for (const std::int64_t size : sizes.values().subspan(column * kColumnBins, kColumnBins)) {
+  for (const std::int64_t size : sizes.values().subspan(column * bins, bins)) {
     counts.push_back(static_cast<double>(size));
   }
   std::vector<char> is_seen = surely_seen(counts, sizes.sigma());
@@ -56,9 +59,9 @@ std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column) {
                     is_seen.begin() + static_cast<std::ptrdiff_t>(last), [](char is) { return is != 0; });
     if (is_near && counts[bin] >= kSeenInSigmas * sizes.sigma()) is_seen[bin] = 1;
   };
-  for (std::size_t bin = 1; bin < kColumnBins; ++bin) believe(bin, bin - std::min(bin, kNear), bin);
-  for (std::size_t bin = kColumnBins - 1; bin-- > 0;) believe(bin, bin + 1, std::min(bin + 1 + kNear, kColumnBins));
-  for (std::size_t bin = 0; bin < kColumnBins; ++bin) {
+  for (std::size_t bin = 1; bin < bins; ++bin) believe(bin, bin - std::min(bin, kNear), bin);
+  for (std::size_t bin = bins - 1; bin-- > 0;) believe(bin, bin + 1, std::min(bin + 1 + kNear, bins));
+  for (std::size_t bin = 0; bin < bins; ++bin) {
     if (is_seen[bin] == 0) counts[bin] = 0.0;
   }
   return counts;
@@ -121,6 +124,7 @@ ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places) {
   DPREDUCE_ASSERT(places.values().size() == windows.medians.size() * kColumnBins);
   constexpr std::size_t kMostBins = 3;
   for (std::size_t column = 0; column < windows.medians.size(); ++column) {
+    if (windows.medians[column] == 0.0) continue;  // most numbers are 0, or hidden
     const std::vector<double> counts = seen(places, column);
     const auto place = place_of_median(counts);
     if (!place || place->first == 0 || place->first + 1 == kColumnBins) continue;
@@ -148,12 +152,26 @@ std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const 
   return scales;
 }
 
+double usual_length(const ReleasedBlock& sizes) {
+  const std::vector<double> counts = seen(sizes, 0, kLengthBins);
+  const double few = kShareBeyond * std::accumulate(counts.begin(), counts.end(), 0.0);
+  if (few == 0.0) return 0.0;
+  std::size_t first = 0;
+  for (double below = counts.front(); below <= few; below += counts[++first]) {
+  }
+  std::size_t last = counts.size() - 1;
+  for (double above = counts.back(); above <= few; above += counts[--last]) {
+  }
+  return last > first + kAlikeLengths ? upper_edge_of_length(last) : 0.0;
+}
+
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales) {
   DPREDUCE_ASSERT(medians.size() == scales.size());
   const double largest = scales.empty() ? 0.0 : *std::ranges::max_element(scales);
   const double usual = largest > 0.0 ? largest : 1.0;
   for (std::size_t column = 0; column < scales.size(); ++column) {
-    if (scales[column] > 0.0) continue;
+    const bool is_one_number = scales[column] <= upper_edge_of_distance(0) && medians[column] != 0.0;
+    if (scales[column] > 0.0 && !is_one_number) continue;
     scales[column] = medians[column] != 0.0 ? std::abs(medians[column]) : usual;
   }
   return scales;

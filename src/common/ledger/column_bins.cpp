@@ -61,6 +61,19 @@ double upper_edge_of_distance(std::size_t bin) {
   return std::exp2(0.5 * static_cast<double>(bin) - kMostExponent);
 }
 
+constexpr double kLengthsPerOctave = 8.0;
+
+std::size_t length_bin(double length) {
+  const double place = kLengthsPerOctave * (std::log2(length) + kMostExponent);
+  if (!(place >= 0.0)) return 0;
+  return 1 + std::min(static_cast<std::size_t>(std::min(place, 1e6)), kLengthBins - 2);
+}
+
+double upper_edge_of_length(std::size_t bin) {
+  DPREDUCE_ASSERT(bin < kLengthBins);
+  return std::exp2(static_cast<double>(bin) / kLengthsPerOctave - kMostExponent);
+}
+
 std::size_t residual_bin(double length) {
   std::size_t bin = 0;
   while (bin + 1 < kResidualBins && length > upper_edge_of_residual(bin)) ++bin;

@@ -31,6 +31,14 @@ std::size_t distance_bin(double distance);
 /// Upper edge of that bin of spreads.
 double upper_edge_of_distance(std::size_t bin);
 
+/// Lengths of rows have bins by factors of 2^(1/8) from 2^-60 to 2^60, and one below; longer rows are in the last one.
+inline constexpr std::size_t kLengthBins = 961;
+
+/// The bin of a row of that length.
+std::size_t length_bin(double length);
+/// Upper end of that bin of lengths.
+double upper_edge_of_length(std::size_t bin);
+
 inline constexpr std::size_t kResidualBins = 17;
 
 /// Bin of a residual of that length.

@@ -100,7 +100,7 @@ ReleaseRequest feature_spreads(const ReleaseTerms& terms, double share) {
 }
 
 ReleaseRequest row_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("row_sizes", terms, 1, kColumnBins, share);
+  return bins_request("row_sizes", terms, 1, kLengthBins, share);
 }
 
 // The bin of a number about the center of its column, in units of its scale.
@@ -112,6 +112,10 @@ std::size_t size_of(double number, double, double) {
 
 std::size_t place_of(double number, double center, double scale) {
   return place_bin((number - center) / scale);
+}
+
+std::size_t length_of(double number, double, double) {
+  return length_bin(number);
 }
 
 std::size_t spread_of(double number, double center, double) {
@@ -131,7 +135,7 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
   const bool is_weighed = request.blocks.front().fraction_bits > 0;
   const std::size_t width = inputs.transform.preprocessing().input_dim;
   std::vector<double> numbers(columns);
-  DPREDUCE_ASSERT(sizes.size() >= columns * kColumnBins);
+  const std::size_t bins = sizes.size() / columns;
   for_each_feature_chunk(
       inputs.rows, inputs.plan.classes, inputs.plan.bad_rows,
       [&](const RowChunk& chunk, std::span<const float> features) {
@@ -145,7 +149,7 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
           for (std::size_t column = 0; column < columns; ++column) {
             const std::size_t bin =
                 bin_of(numbers[column], centers.empty() ? 0.0 : centers[column], scales.empty() ? 1.0 : scales[column]);
-            sizes[column * kColumnBins + bin] += unit;
+            sizes[column * bins + bin] += unit;
           }
         }
       },
@@ -175,7 +179,7 @@ Statistic features_counted(const ReleaseRequest& request, const StatisticInputs&
 
 Statistic rows_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const FeatureColumns& columns = inputs.transform.preprocessing().columns;
-  return counted(request, inputs, 1, spread_of, {}, {},
+  return counted(request, inputs, 1, length_of, {}, {},
                  [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
                    double squares = 0.0;
                    for (std::size_t a = 0; a < features.size(); ++a) {

@@ -129,6 +129,28 @@ TEST(ColumnRanges, OneNumberInFiftyIsBeyondTheRange) {
   EXPECT_NEAR(scale_with(210), 128.0, 1e-12);  // 100 is between 2^6.5 and 2^7
 }
 
+TEST(ColumnRanges, RowsKeepTheirLengthsWhereTheseDiffer) {
+  const auto length_of = [](double shortest, double longest, double sigma) {
+    std::mt19937 engine(3);
+    std::uniform_real_distribution<double> uniform(shortest, longest);
+    std::normal_distribution<double> noise(0.0, sigma);
+    std::vector<std::int64_t> counts(kLengthBins, 0);
+    for (int row = 0; row < 5000; ++row) ++counts[length_bin(uniform(engine))];
+    for (std::int64_t& count : counts) count += std::llround(noise(engine));
+    return usual_length({"sizes", std::move(counts), sigma});
+  };
+  EXPECT_NEAR(length_of(1.0, 3.0, 20.0), 3.0, 0.3);
+  EXPECT_EQ(length_of(2.0, 2.5, 20.0), 0.0) << "of about one length";
+  EXPECT_EQ(length_of(1.0, 3.0, 5000.0), 0.0) << "hidden by noise";
+}
+
+// Most numbers of a column of zeros and few ones are 0 exactly: its median is not sought any more closely.
+TEST(ColumnRanges, AMedianOfZeroStaysZero) {
+  std::vector<double> rare(5000, 0.0);
+  for (std::size_t row = 0; row < rare.size(); row += 100) rare[row] = 1.0;
+  EXPECT_EQ(median_found(rare, 20.0), 0.0);
+}
+
 TEST(ColumnRanges, OfNoiseAloneAreUsable) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const std::vector<double> medians = column_medians(sizes_of({}, signed_bin, 40.0, seed));

@@ -58,6 +58,16 @@ TEST(ColumnBins, DistancesLieBelowTheEndOfTheirBinAndAboveThatOfTheBinBefore) {
   EXPECT_EQ(distance_bin(1e300), distance_bin(kInf));
 }
 
+TEST(LengthBins, CoverAllLengths) {
+  EXPECT_EQ(length_bin(0.0), 0U);
+  EXPECT_EQ(length_bin(kInf), kLengthBins - 1);
+  EXPECT_EQ(length_bin(1e300), kLengthBins - 1);
+  for (const double length : {1e-9, 0.3, 1.0, 1.05, 2.0, 77.7}) {
+    EXPECT_LE(length, upper_edge_of_length(length_bin(length)) * (1.0 + 1e-12)) << length;
+    EXPECT_GE(length, upper_edge_of_length(length_bin(length) - 1) * (1.0 - 1e-12)) << length;
+  }
+}
+
 TEST(ResidualBins, CoverAllLengths) {
   EXPECT_EQ(residual_bin(0.0), 0U);
   EXPECT_EQ(residual_bin(kInf), kResidualBins - 1);
