@@ -167,6 +167,11 @@ def make_documents(folder):
         numpy.save(folder / f"one/{role}_n.npy", numpy.load(folder / f"one/{role}_x.npy")[:, :2] * [3.0, 5.0])
     fit = "fit --train-x one/train_x.npy --targets one/train_n.npy --epsilon 1 --delta 1e-5"
     documents.append(("dry-run", "targets", json.loads(program(folder, f"{fit} --dry-run --format json"))))
+    lengths = numpy.linspace(0.2, 3, 1200, dtype=numpy.float32)[:, None]
+    numpy.save(folder / "one/train_l.npy", numpy.load(folder / "one/train_x.npy") * lengths)
+    program(folder, fit.replace("train_x", "train_l").replace("--epsilon 1 --delta 1e-5", "--mu 5")
+            + " --out long.safetensors --ledger long.jsonl --report long.json")
+    documents.append(("fit-report", "rows of many lengths", json.loads((folder / "long.json").read_text())))
     hidden = fit.replace("--epsilon 1", "--epsilon 0.001") + " --out hidden.safetensors --ledger hidden.jsonl --report hidden.json"
     program(folder, hidden)
     documents.append(("fit-report", "targets that noise hides", json.loads((folder / "hidden.json").read_text())))
