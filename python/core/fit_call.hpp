@@ -39,7 +39,7 @@ struct Fitted {
   std::string told;
 };
 
-/// What is told of a run, which is then finished: its file is removed.
+/// Report of a run, which is then finished: its file is removed.
 /// Collective. Throws as FittedRun::finish.
 Fitted finished(FittedRun& run, Communicator& ranks);
 

@@ -12,7 +12,7 @@ namespace dpreduce {
 
 inline constexpr const char* kMpiModule = "_mpi.so";
 
-/// What the module has: join_mpi_job and run_with_parent.
+/// Members of the module: join_mpi_job and run_with_parent.
 struct MpiModule {
   JoinedJob (*join)(const std::string& doubt);
   int (*parent)(const std::function<int(const JobPlace&)>& party, void (*before_the_end)() noexcept);

@@ -128,7 +128,7 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   const bool may_center = plan.has_request(kCenterRelease);
   const bool may_project = plan.projection_elements > 0;
   const bool has_columns = asked.columns == planned.columns || plan.has_request("feature_sizes");
-  const bool may_choose = plan.has_request("row_sizes");
+  const bool may_choose = plan.has_request("row_sizes") && are_within({&asked.clip_norm, 1}, kSmallest, kLargest);
   const bool has_length = (asked.normalize == planned.normalize || plan.has_request("feature_sizes")) &&
                           asked.clip_norm == planned.clip_norm;
   return asked.input_dim == planned.input_dim && asked.pool == planned.pool && are_planned(asked.targets, plan) &&

@@ -259,4 +259,42 @@ TEST_F(StatisticTaskTest, ACountTakesNoMemoryThatItsMessageDoesNotHave) {
   EXPECT_LT(peak_mib() - before, 16.0);
 }
 
+// Where the plan finds ranges and lengths, any that arithmetic takes will do, and no others.
+TEST_F(StatisticTaskTest, OfNumbersRangesAndLengthsAreWithinWhatArithmeticTakes) {
+  FitOptions options = seeded_fit("ls", folder_);
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  const TravelingPlan plan = TravelingPlan::made(options, FittedRows::kDim, 1);
+  std::vector<double> numbers;
+  for (const std::int64_t label : rows_.y) numbers.push_back(static_cast<double>(label));
+  const RowsInMemory rows{.train_x = rows_.features(), .train_y = array_view(std::span(numbers), 1)};
+  const auto sum = [&](const TravelingTask& task) {
+    return partition_statistic(plan, task, rows, "p", 1, [](double) {});
+  };
+  FitSession session(plan, std::nullopt, std::nullopt);
+  TravelingTask gram = session.task().value();
+  while (const auto task = session.task()) {
+    gram = *task;
+    session.give(partial_sum(plan, *task, rows, "p", 1, [](double) {}));
+  }
+  EXPECT_EQ(gram.task.release, "gram");
+  EXPECT_NO_THROW(sum(gram));
+  const std::vector<Change> changes{
+      {"no length", [](StatisticTask& task) { task.preprocessing.clip_norm = 0.0; }},
+      {"a length that is no number", [](StatisticTask& task) { task.preprocessing.clip_norm = kNaN; }},
+      {"an infinite length", [](StatisticTask& task) { task.preprocessing.clip_norm = kInfinity; }},
+      {"a center that is no number", [](StatisticTask& task) { task.preprocessing.targets.center = {kNaN}; }},
+      {"no scale", [](StatisticTask& task) { task.preprocessing.targets.scale = {0.0}; }},
+      {"ranges of two",
+       [](StatisticTask& task) {
+         task.preprocessing.targets.center = {0.0, 0.0};
+       }},
+      {"all of a row for its target", [](StatisticTask& task) { task.preprocessing.targets.share = 1.0; }}};
+  for (const auto& [what, change] : changes) {
+    TravelingTask task = gram;
+    change(task.task);
+    EXPECT_THROW(sum(task), UsageError) << what;
+  }
+}
+
 }  // namespace dpreduce::statistic_task_test

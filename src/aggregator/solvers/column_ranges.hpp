@@ -39,9 +39,9 @@ ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places);
 /// h of each column, from spreads about m; 0 of hidden ones. Precondition (asserted): as many columns as medians.
 std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians);
 
-/// C by "row_sizes": the end of the first bin behind which at most 2 % of the seen counts are, if lengths differ by
-/// more than six bins (a factor of 1.7) from the first 2 % on; else 0: rows of about one length are better scaled to
-/// it, since noise is that of the longest row. 0 if noise hides all.
+/// C by "row_sizes": upper end of the bin behind which at most 2 % of the seen counts are. 0 if noise hides all, or if
+/// that bin is fewer than six bins (a factor of 1.7) above the one before which at most 2 % are: rows of about one
+/// length are better scaled to it, since noise is relative to the longest row.
 double usual_length(const ReleasedBlock& sizes);
 
 /// Scales of all columns, h of hidden ones included: all above 0. Precondition (asserted): one m and one h each.
