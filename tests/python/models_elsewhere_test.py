@@ -52,7 +52,8 @@ def test_every_method_of_the_registry_has_a_model_here():
 def test_every_tensor_and_link_occurs(folder):
     models = [parts_of(folder / f"{name}.model") for name in FITS]
     assert {name for tensors, _ in models for name in tensors} == \
-        {"weights", "bias", "center", "projection", "projection_largest", "selected", "prototypes"}
+        {"weights", "bias", "center", "projection", "projection_largest", "selected", "prototypes", "feature_center",
+         "feature_scale"}
     assert {metadata.get("link") for _, metadata in models} == {None, "softmax", "sigmoid"}
 
 
@@ -185,7 +186,7 @@ def computed(graph, x):
 
     operators = {
         "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a / b,
-        "Max": numpy.maximum, "Sqrt": numpy.sqrt, "Round": numpy.rint, "Equal": numpy.equal, "Where": numpy.where,
+        "Max": numpy.maximum, "Min": numpy.minimum, "Sqrt": numpy.sqrt, "Round": numpy.rint, "Equal": numpy.equal, "Where": numpy.where,
         "MatMul": numpy.matmul, "Transpose": numpy.transpose, "GreaterOrEqual": numpy.greater_equal, "Softmax": softmax,
         "Sigmoid": lambda a: 1 / (1 + numpy.exp(-a)),
         "Cast": lambda a, to: a.astype(types[to]),
