@@ -34,6 +34,7 @@
 #include "core/interpreter.hpp"
 #include "core/travel.hpp"
 #include "fit/ranked_rows.hpp"
+#include "methods/registry.hpp"
 #include "refit/kept_statistics.hpp"
 #include "refit/refit.hpp"
 #include "report/explanation.hpp"
@@ -328,6 +329,8 @@ void declare_fit(py::module_& module) {
       "check_fit_keywords", [](const std::vector<Keyword>& keywords) { fit_options_of(items_of(keywords)); },
       py::arg("keywords"));
   module.def("keywords_of_classes", &keywords_of_classes);
+  module.def("methods_that_descend",
+             [] { return names_where([](const MethodEntry& entry) { return entry.takes_option("--loss"); }); });
   module.def("fit_keywords", [] {
     std::vector<std::array<std::string, 3>> keywords;
     for (KeywordHelp& keyword : fit_keywords()) {

@@ -5,11 +5,12 @@
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import typing
 
 from .errors import BadInput
-from .fitting import FittedRun
+from .fitting import FittedRun, _Bar
 from .frames import names_of_columns
 from .plans import PartialSum, PersonCounts, Plan
 
@@ -101,7 +102,7 @@ def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: t
 
 
 def fit(X: typing.Any, y: typing.Any, *, person: typing.Any = None, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
-        class_names: typing.Sequence[str] | None = None, **options: Unpack[FitOptions]) -> FittedRun:
+        class_names: typing.Sequence[str] | None = None, progress: bool = False, **options: Unpack[FitOptions]) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d), a Dask array or data frame, with labels y that are cut as X is.
     The result is, byte for byte, that of dpreduce.fit on the same rows (with persons where the rows of each lie in
     one partition).
@@ -111,7 +112,8 @@ def fit(X: typing.Any, y: typing.Any, *, person: typing.Any = None, client: typi
     says whose each row is, and is read once more than there are rounds, since persons are counted first.
 
     X and y are read once a round: persist() them where they fit into the workers' memory. A worker that is lost is no
-    harm: its tasks run again, and each partition counts once.
+    harm: its tasks run again, and each partition counts once. With `progress` the driver shows how many of the sums are there, as
+    dpreduce.fit shows its passes.
 
     Throws as Plan, sum_of and Session.step."""
     features = _features(X)
@@ -122,6 +124,9 @@ def fit(X: typing.Any, y: typing.Any, *, person: typing.Any = None, client: typi
     if person is not None:
         plan = plan.counted(counts_of(plan, person, client))
     session = plan.start(ledger, range(partitions))
-    while session.task is not None:
-        session.step(sum_of(plan, session.task, X, y, client, person))
+    with contextlib.closing(_Bar()) as bar:
+        while session.task is not None:
+            if progress:
+                bar(session.task.release, session.task.step / plan._own.tasks)
+            session.step(sum_of(plan, session.task, X, y, client, person))
     return session.result()

@@ -5,11 +5,13 @@ dpreduce. Until then _ScikitLearn stands for its base classes.
 """
 from __future__ import annotations
 
+import functools
 import html
 import inspect
 import os
 import sys
 import threading
+import types
 import typing
 import warnings
 
@@ -151,8 +153,9 @@ def _are_indices(classes):
 
 
 def _has_probabilities(estimator):
+    """Whether scores of a fitted one have probabilities; of an unfitted one, whether those of its parameters will."""
     if not hasattr(estimator, "classifier_"):
-        return estimator._method() != "mean"
+        return estimator._method() in _DESCENDING and estimator.loss != "square"
     return estimator.classifier_.has_probabilities
 
 
@@ -181,7 +184,8 @@ def _join_scikit_learn():
             return
         from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
         from sklearn.utils.metaestimators import available_if
-        _PrivateClassifier.predict_proba = available_if(_has_probabilities)(_PrivateClassifier.predict_proba)
+        for name in ("predict_proba", "predict_log_proba"):
+            setattr(_PrivateClassifier, name, available_if(_has_probabilities)(getattr(_PrivateClassifier, name)))
         _PrivateEstimator.__bases__ = (_Evaluated, BaseEstimator)
         _PrivateClassifier.__bases__ = (ClassifierMixin, _PrivateEstimator)
         DPRegressor.__bases__ = (RegressorMixin, _PrivateEstimator)
@@ -299,6 +303,12 @@ class _PrivateEstimator(_Evaluated, _Base, metaclass=_Joining):
                              "plan = dpreduce.Plan(features=..., ...), plan.partial(X, y, name) of each part, their sum, and "
                              "plan.release(sum) or plan.start()")
 
+    @property
+    def set_output(self) -> typing.NoReturn:
+        """There is none, as scikit-learn's own classifiers and regressors have none: AttributeError says what to do."""
+        raise AttributeError("set_output: says what transformers return, and this predicts; a pipeline's set_output does what it says to "
+                             "its other steps. For a data frame: pandas.DataFrame(model.predict_proba(X), X.index, model.classes_)")
+
     def explain(self) -> str:
         """What is promised, in words."""
         self._check_is_fitted()
@@ -412,6 +422,33 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         """n x K probabilities: the model's own word. Not there where scores of the method only rank classes."""
         rows = self._rows_to_predict(X)
         return self.classifier_.probabilities(rows)
+
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Logarithms of predict_proba(X), n x K: -inf where a probability is 0. There where that is."""
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(probabilities)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on the rows of X, exact, as scikit-learn computes it.
+
+        **It has no noise**: where these rows are private, so is the number, and the model's promise does not cover it. It is for the
+        owner of the data, or for public rows. evaluate() and DPScore make a number that may be published, at a cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            What each row counts for.
+
+        Returns
+        -------
+        float
+            The share of rows whose label is predict's.
+        """
+        return super().score(X, y, sample_weight)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -533,6 +570,27 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         numbers = self.regressor_.scores(rows)
         return numbers[:, 0] if self._is_one else numbers
 
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R^2 on the rows of X, exact, as scikit-learn computes it.
+
+        **It has no noise**: where these rows are private, so is the number, and the model's promise does not cover it. It is for the
+        owner of the data, or for public rows. evaluate() and DPScore make a number that may be published, at a cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        sample_weight : array-like of shape (n,), optional
+            What each row counts for.
+
+        Returns
+        -------
+        float
+            1 less the squared errors over the squared deviations of y from its mean; of several numbers the mean of theirs.
+        """
+        return super().score(X, y, sample_weight)
+
     @property
     def coef_(self) -> NDArray[np.float64]:
         """d, or m x d: predict(X) is X coef_.T + intercept_ where normalize="none", of rows that are not longer than `clip`, up to
@@ -550,9 +608,32 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         return predicted_by(self.regressor_)
 
 
+def _hide_weights(fit):
+    """Takes sample_weight out of the signature of `fit`, where scikit-learn's tools look whether they may pass some."""
+    signature = inspect.signature(fit)
+    setattr(fit, "__signature__", signature.replace(
+        parameters=[each for name, each in signature.parameters.items() if name != "sample_weight"]))
+
+
+class _WeightsWhereBounded:
+    """A regressor's fit, whose signature has sample_weight where weight_bound is set: by that scikit-learn's tools know that they may
+    pass weights on. Where it is not, tools that would make some, such as bagging, draw rows."""
+
+    def __init__(self, fit: typing.Callable[..., typing.Any]) -> None:
+        self._weighted = fit
+        self._unweighted = types.FunctionType(fit.__code__, fit.__globals__, fit.__name__, fit.__defaults__, fit.__closure__)
+        functools.update_wrapper(self._unweighted, fit).__kwdefaults__ = fit.__kwdefaults__
+        _hide_weights(self._unweighted)
+
+    def __get__(self, instance, owner=None):
+        is_bounded = instance is not None and instance.weight_bound is not None
+        return (self._weighted if is_bounded else self._unweighted).__get__(instance, owner)
+
+
 _ESTIMATORS = (DPClassifier, DPMeanClassifier, DPRegressor)
 _HELP = {parameter_of(name): in_keywords(words) for name, words, _ in _library.core().fit_keywords() if name not in _OTHERWISE}
 _OPTIONS = [name for name in _HELP if name != "method"]
+_DESCENDING = set(_library.core().methods_that_descend())  # on a loss: their scores have probabilities, but of squares
 
 
 def _declare_options(estimator, others):
@@ -567,9 +648,7 @@ def _declare_options(estimator, others):
 
 for _estimator in _ESTIMATORS:
     _declare_options(_estimator, OF_CLASSES if _estimator is DPRegressor else set())
-for _fit in (_PrivateClassifier.fit, DPRegressor.fit):
-    _signature = inspect.signature(_fit)
-    setattr(_fit, "__signature__", _signature.replace(  # scikit-learn gives weights, made from counts of rows, to whoever has the parameter
-        parameters=[each for name, each in _signature.parameters.items() if name != "sample_weight"]))
+_hide_weights(_PrivateClassifier.fit)  # tools of scikit-learn that ask for it make weights of counts of rows: boosting
+setattr(DPRegressor, "fit", _WeightsWhereBounded(DPRegressor.fit))
 if "sklearn.base" in sys.modules:
     _join_scikit_learn()

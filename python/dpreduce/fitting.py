@@ -1,8 +1,11 @@
 """fit(): a private classifier, or a private model of numbers, from arrays."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sys
+import time
 import typing
 
 from . import _library
@@ -84,25 +87,31 @@ def save_model(classifier, report, path, overwrite, rank):
 
 
 class _Bar:
-    """One bar of tqdm, which each pass over rows fills again."""
+    """How far passes over rows are: one bar of tqdm, which each pass fills again; without tqdm a line now and then."""
+
+    _SECONDS = 5  #: at least, between two lines
 
     def __init__(self):
-        self.bar = None
-        try:
+        self.bar, self.tqdm, self._next = None, None, 0.0
+        with contextlib.suppress(ImportError):
             from tqdm.auto import tqdm
-        except ImportError:
-            self.tqdm = None
-        else:
             self.tqdm = tqdm
 
     def __call__(self, doing, share):
         if self.tqdm is None:
+            self._print(doing, share)
             return
         if self.bar is None:
             self.bar = self.tqdm(total=100, unit="%", leave=False)
         self.bar.set_description(doing, refresh=False)
         self.bar.n = round(100 * share)
         self.bar.refresh()
+
+    def _print(self, doing, share):
+        now = time.monotonic()
+        if now >= self._next:
+            print(f"dpreduce: {doing}, {share:.0%}", file=sys.stderr)
+            self._next = now + self._SECONDS
 
     def close(self):
         if self.bar is not None:
@@ -137,7 +146,8 @@ def fit(X: ArrayLike, y: ArrayLike | None = None, *, targets: ArrayLike | None =
     mpi4py. A communicator of one process fits on its rows alone. Where it fails on a rank, it fails on all of them with
     an exception of the same class.
 
-    With `progress` tqdm shows it where that is installed; only on rank 0.
+    With `progress` rank 0 shows how far each pass over rows is: by tqdm where that is installed, else by a line of standard error
+    every few seconds.
 
     Throws UsageError, BadInput, BudgetRefused, LedgerCorrupt, ResumeMismatch, AggregationAborted; KeyboardInterrupt on
     Ctrl-C. What is wrong with options or arrays is found before anything is charged."""

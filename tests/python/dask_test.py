@@ -43,6 +43,14 @@ def test_persons_are_counted_over_all_partitions(rows):
         dpreduce.dask.fit(X, Y, person=P.rechunk(2000), method="mean", **TERMS)
 
 
+def test_progress_is_of_the_sums(rows, capfd):
+    x, y = rows
+    dpreduce.dask.fit(da.from_array(x, chunks=(450, 5)), da.from_array(y, chunks=450), method="gd", rounds=4, progress=True, **TERMS)
+    assert "75%" in capfd.readouterr().err
+    dpreduce.dask.fit(da.from_array(x, chunks=(450, 5)), da.from_array(y, chunks=450), method="mean", **TERMS)
+    assert capfd.readouterr().err == ""
+
+
 def test_data_frames(rows):
     import dask.dataframe as dd
     import pandas as pd

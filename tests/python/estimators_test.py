@@ -157,7 +157,45 @@ def test_two_classes_have_one_score(rows):
 
 def test_probabilities_are_there_where_the_method_has_some(rows):
     assert hasattr(DPClassifier(), "predict_proba") and not hasattr(DPMeanClassifier(), "predict_proba")
-    assert not hasattr(DPClassifier(**BUDGET, method="ls", random_state=1).fit(*rows), "predict_proba")
+    for options in ({"method": "ls"}, {"method": "fisher"}, {"method": "coinpress"}, {"method": "gd", "rounds": 2}, {"method": "gd", "rounds": 2, "loss": "square"}):
+        model = DPClassifier(**BUDGET, **options, random_state=1)
+        unfitted = hasattr(model, "predict_proba"), hasattr(model, "predict_log_proba")
+        model.fit(*rows)
+        assert unfitted == (hasattr(model, "predict_proba"), hasattr(model, "predict_log_proba"))
+        assert unfitted == ((True, True) if options == {"method": "gd", "rounds": 2} else (False, False))
+
+
+def test_logarithms_are_those_of_the_probabilities(rows):
+    x, y = rows
+    model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
+    np.testing.assert_array_equal(np.exp(model.predict_log_proba(x)).argmax(axis=1), model.predict(x))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(x)), model.predict_proba(x))
+    with np.errstate(all="raise"):
+        model.predict_proba = lambda _: np.array([[0.0, 1.0]])
+        assert model.predict_log_proba(x).tolist() == [[-np.inf, 0.0]]
+
+
+def test_a_score_is_exact_and_says_so(rows):
+    x, y = rows
+    model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
+    assert model.score(x, y) == np.mean(model.predict(x) == y)
+    weights = (y == 0).astype(float)
+    assert model.score(x, y, weights) == np.mean(model.predict(x[y == 0]) == 0)
+    for estimator in (DPClassifier, DPMeanClassifier, dpreduce.DPRegressor):
+        assert "It has no noise" in estimator.score.__doc__ and "DPScore" in estimator.score.__doc__
+
+
+def test_the_output_of_other_steps_is_set_in_a_pipeline(rows):
+    import pandas
+    from sklearn.preprocessing import FunctionTransformer
+    x, y = rows
+    frame = pandas.DataFrame(x).add_prefix("f")
+    public = FunctionTransformer(lambda X: X * 0.5, feature_names_out="one-to-one")
+    model = make_pipeline(public, DPClassifier(**BUDGET, random_state=1)).set_output(transform="pandas").fit(frame, y)
+    assert list(model[-1].feature_names_in_) == list(frame.columns)
+    assert not hasattr(model[-1], "set_output")
+    with pytest.raises(AttributeError, match=r"pandas.DataFrame\(model.predict_proba\(X\), X.index, model.classes_\)"):
+        model[-1].set_output(transform="pandas")
 
 
 def test_public_rows_are_fit_parameters(rows):

@@ -244,6 +244,23 @@ def test_progress_is_shown_by_tqdm(rows, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_progress_without_tqdm_is_a_line_now_and_then(rows, capfd, monkeypatch):
+    import sys
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    dpreduce.fit(*rows, **BUDGET, method="mean", progress=True)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("dpreduce: ") and lines[0].endswith("%")
+    from dpreduce import fitting
+    bar, now = fitting._Bar(), [100.0]
+    monkeypatch.setattr(fitting.time, "monotonic", lambda: now[0])
+    for _ in range(12):
+        bar("a pass", 0.25)
+        now[0] += 1
+    bar.close()
+    assert capfd.readouterr().err.splitlines() == ["dpreduce: a pass, 25%"] * 3
+
+
 def test_blas_works_on_as_many_threads_as_before(rows):
     import ctypes
     blas = ctypes.CDLL("libopenblas.so.0")

@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import dpreduce
@@ -124,3 +125,30 @@ def test_private_figures_of_numbers_are_near_the_exact_ones(table):
     assert told.rmse["low"] <= exact <= told.rmse["high"]
     score = dpreduce.DPScore(epsilon=8, delta=1e-6, seed=2, metric="r2")
     assert abs(score(model, x[1000:], y[1000:]) - told.r2["value"]) < 0.3
+
+
+def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(table):
+    from sklearn.ensemble import BaggingRegressor, VotingRegressor
+    from sklearn.multioutput import MultiOutputRegressor
+    from sklearn.utils.validation import has_fit_parameter
+    x, y = table
+    wrong = np.concatenate([y, 200 - y])
+    weights = np.repeat([2.0, 0.0], len(y))
+    bounded = DPRegressor(non_private=True, method="ls", target_range=(80, 120), normalize="none", weight_bound=2)
+    assert has_fit_parameter(bounded, "sample_weight") and not has_fit_parameter(DPRegressor(), "sample_weight")
+    assert not has_fit_parameter(DPRegressor, "sample_weight") and has_fit_parameter(DPRegressor, "person")
+    expected = bounded.fit(np.concatenate([x, x]), wrong, sample_weight=weights).predict(x)
+    assert Ridge(1e-9).fit(x, y).score(x, expected) > 0.99
+    several = MultiOutputRegressor(bounded).fit(np.concatenate([x, x]), np.c_[wrong, wrong], sample_weight=weights)
+    np.testing.assert_array_equal(several.predict(x)[:, 1], expected)
+    voting = VotingRegressor([("one", bounded)]).fit(np.concatenate([x, x]), wrong, sample_weight=weights)
+    np.testing.assert_array_equal(voting.predict(x), expected)
+    with pytest.raises(ValueError, match="does not support sample weights"):
+        MultiOutputRegressor(DPRegressor(**BUDGET)).fit(x, np.c_[y, y], sample_weight=np.ones(len(y)))
+    with pytest.raises(UsageError, match="say with weight_bound=W"):
+        DPRegressor(**BUDGET).fit(x, y, sample_weight=np.ones(len(y)))
+    bag = BaggingRegressor(bounded, n_estimators=2, random_state=1)
+    with pytest.raises(BadInput, match="weigh"):  # a row that was drawn three times or more
+        bag.fit(x, y)
+    assert BaggingRegressor(clone(bounded).set_params(weight_bound=20), n_estimators=2, random_state=1).fit(x, y).score(x, y) > 0.9
+    assert pickle.loads(pickle.dumps(bounded)).predict(x[:5]).shape == (5,)
