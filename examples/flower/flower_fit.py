@@ -7,9 +7,9 @@ has joined. So the silo is a process of its own, which its owner starts beside t
 
     python3 flower_fit.py plan.json roster.toml north.key north.socket x.npy y.npy
 
-with person.npy behind them where the plan's unit is a person. The node's own configuration (flower-supernode
---node-config), which the server does not make, names that `socket`. Plan and roster are the same text everywhere;
-docs/how-to/use-flower-nvflare.md says how they are agreed on.
+with person.npy behind them where the plan's unit is a person. y.npy has labels, or numbers where the plan has targets. The
+node's own configuration (flower-supernode --node-config), which the server does not make, names that `socket`. Plan and
+roster are the same text everywhere; docs/how-to/use-flower-nvflare.md says how they are agreed on.
 """
 import logging
 import os

@@ -5,7 +5,8 @@ as arguments. Each client runs, by the Client API,
 
     python3 nvflare_fit.py plan.json roster.toml north.key x.npy y.npy
 
-with files of its own, and person.npy behind them where the plan's unit is a person. It is one process from the join to the
+with files of its own, and person.npy behind them where the plan's unit is a person. y.npy has labels, or numbers where the
+plan has targets. It is one process from the join to the
 last answer, as the Client API has it: keys of masks live in its memory alone. Plan and roster are the same text everywhere;
 docs/how-to/use-flower-nvflare.md says how they are agreed on.
 """

@@ -122,9 +122,9 @@ class Plan:
         self._own = _library.core().TravelingPlan(list(self._stated["options"].items()),
                                                   count, self._stated.get("targets", 0), names, columns)
 
-    def _labels(self, y):
-        """Labels as the plan's classes have them, or numbers."""
-        return as_targets(y, "y") if "targets" in self._stated else labels_of(y, "y", self._stated["class_names"] or None)
+    def _labels(self, y, unlisted=None):
+        """Labels as the plan's classes have them, or numbers. Of labels that it does not list as labels_of."""
+        return as_targets(y, "y") if "targets" in self._stated else labels_of(y, "y", self._stated["class_names"] or None, unlisted)
 
     def _rows(self, X):
         columns = _names_of_features(self._stated["features"])

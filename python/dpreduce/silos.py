@@ -22,7 +22,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons, labels_of
+from .arrays import as_persons
 from .errors import AggregationAborted, Error, UsageError
 from .fitting import FittedRun
 from .plans import Plan
@@ -117,16 +117,14 @@ class Silo:
 
     def answer(self, request: bytes, X: ArrayLike, y: ArrayLike, threads: int = 1, *,
                person: ArrayLike | None = None) -> NDArray[np.uint64]:
-        """The masked statistic of all rows of this silo (n x d, and n labels). `person` says whose each row is, where the
+        """The masked statistic of all rows of this silo (n x d, and n labels, or n x m numbers). `person` says whose each row is, where the
         plan has rows_per_person. A step is answered once, or with the same words again. Throws Error where the
         request is not what the coordinator of the roster signs, a join is not its silo's, the step was answered otherwise, or this
         Silo has not joined the session (another one did, or a process that has ended); where rows, labels or identifiers do not
         fit; where the unit is a person and identifiers are missing, or the other way round."""
-        names = self._plan._stated["class_names"] or None
-
         def masked():
             persons = None if person is None else as_persons(person, "person")
-            return self._own.answer(request, self._plan._rows(X), labels_of(y, "y", names, unlisted=-1), persons, threads)
+            return self._own.answer(request, self._plan._rows(X), self._plan._labels(y, unlisted=-1), persons, threads)
         return self._quietly(masked)
 
     def end(self, message: bytes) -> None:

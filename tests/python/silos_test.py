@@ -3,6 +3,7 @@ twice."""
 import contextlib
 import importlib.util
 import io
+import json
 import logging
 import os
 import pathlib
@@ -48,12 +49,21 @@ def federation(parties, rows):
     hub, silos = parties
     x, y = rows
 
-    def plan(method, **options):
-        pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method=method, **TERMS, **options).to_json())
+    def plan(method, numbers=0, **options):
+        """Of so many numbers a row, in the place of labels."""
+        terms = {**TERMS, "method": method, **options}
+        told = {"y": y}
+        if numbers:
+            del terms["classes"]
+            roster = pathlib.Path(hub["roster"])
+            roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", f"classes = {numbers}"))
+            told = {"targets": np.stack([3 + x[:, 0], 1e3 * x[:, 1]], axis=1)[:, :numbers]}
+        pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, **({"targets": numbers} if numbers else {}), **terms).to_json())
+        (values,) = told.values()
         for place, own in enumerate(silos):
             np.save(own["x"], x[place::3])
-            np.save(own["y"], y[place::3])
-        return dpreduce.fit(x, y, method=method, **TERMS, **options).classifier.to_bytes()
+            np.save(own["y"], values[place::3])
+        return dpreduce.fit(x, **told, **terms).classifier.to_bytes()
     return plan
 
 
@@ -97,7 +107,10 @@ def fails_quietly():
     assert raised.value.__cause__ is None and raised.value.__context__ is None
 
 
-@pytest.mark.parametrize("method, options", [("mean", {"center": "dp"}), ("fc", {"rounds": 3})])
+NUMBERS = [("ls", {"numbers": 1}), ("auto", {"numbers": 2, "rounds": 3})]  # ranges of targets and lengths are releases, too
+
+
+@pytest.mark.parametrize("method, options", [("mean", {"center": "dp"}), ("fc", {"rounds": 3}), *NUMBERS])
 def test_silos_make_the_model_of_all_rows(method, options, parties, federation):
     hub, silos = parties
     expected = federation(method, **options)
@@ -169,6 +182,31 @@ def test_persons_count_as_among_the_silos_of_the_program(method, options, partie
     run = coordinator.result()
     assert run.classifier.to_bytes() == (tmp_path / "silos.safetensors").read_bytes()
     assert (run.privacy.unit, run.privacy.rows_per_person, run.report["privacy"]["silos_per_person"]) == ("person", 2, 2)
+
+
+def test_numbers_are_summed_as_among_the_silos_of_the_program(parties, federation, tmp_path, caplog):
+    import pandas
+    hub, silos = parties
+    expected = federation("ls", numbers=2)
+    for place, own in enumerate(silos):
+        for name in ("x", "y"):
+            np.save(tmp_path / f"{name}{place + 1}.npy", np.load(own[name]))
+    done = subprocess.run(["mpirun", "-n", "4", os.environ["DPREDUCE"], *"fit --secure-aggregation --method ls --epsilon 1 --delta 1e-6 --seed 7 "
+                           "--train-x x{rank}.npy --targets y{rank}.npy --out silos.safetensors".split()], cwd=tmp_path, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "silos.safetensors").read_bytes() == expected
+
+    coordinator = coordinator_of(hub)
+    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    for wrong in (y[:, 0], np.c_[y, y], np.where(y > 3, np.nan, y)):
+        with caplog.at_level(logging.ERROR), fails_quietly():
+            silo_of(silos[0]).answer(request, x, wrong)
+        assert "number" in caplog.text or "target nan" in caplog.text
+        caplog.clear()
+    once = silo_of(silos[0]).answer(request, x, y)
+    assert (silo_of(silos[0]).answer(request, x, pandas.DataFrame(y)) == once).all()
 
 
 def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
@@ -351,11 +389,12 @@ def served(flower, silos):
             thread.join()
 
 
-def make_persons(parties, method, **options):
+def make_persons(parties):
     """Every row is a person: the plan says so, and each silo has a file of them. The model stays what it was."""
     hub, silos = parties
-    plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, silos_per_person=1, **TERMS, **options)
-    pathlib.Path(hub["plan"]).write_text(plan.to_json())
+    plan = json.loads(pathlib.Path(hub["plan"]).read_text())
+    plan["options"] |= {"rows-per-person": ["1"], "silos-per-person": ["1"]}
+    pathlib.Path(hub["plan"]).write_text(json.dumps(plan))
     for own in silos:
         own["person"] = own["y"] + ".person.npy"
         np.save(own["person"], np.arange(len(np.load(own["y"]))))
@@ -412,12 +451,12 @@ class Grid:
 
 
 @pytest.mark.parametrize("has_persons", [False, True])
-@pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3})])
+@pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3}), *NUMBERS])
 def test_flower(method, options, has_persons, parties, federation, monkeypatch):
     hub, silos = parties
     expected = federation(method, **options)
     if has_persons:
-        make_persons(parties, method, **options)
+        make_persons(parties)
     flower = flower_example(monkeypatch)
     with served(flower, silos) as nodes:
         grid = Grid(nodes, flower.client.function)
@@ -463,11 +502,12 @@ class ModelController:
 
 
 @pytest.mark.parametrize("has_persons", [False, True])
-def test_nvflare(has_persons, parties, federation, monkeypatch):
+@pytest.mark.parametrize("method, options", [("adam", {"rounds": 3}), *NUMBERS])
+def test_nvflare(method, options, has_persons, parties, federation, monkeypatch):
     hub, silos = parties
-    expected = federation("adam", rounds=3)
+    expected = federation(method, **options)
     if has_persons:
-        make_persons(parties, "adam", rounds=3)
+        make_persons(parties)
     own_queues = threading.local()
     client = types.SimpleNamespace(init=lambda: None, is_running=lambda: True, receive=lambda: own_queues.asked.get(timeout=60),
                                    send=lambda model: own_queues.answers.put(model))
@@ -489,4 +529,4 @@ def test_nvflare(has_persons, parties, federation, monkeypatch):
         asked.put(None)
     for thread in threads:
         thread.join()
-    assert pathlib.Path(hub["model"]).read_bytes() == expected and "adam" in fit.said
+    assert pathlib.Path(hub["model"]).read_bytes() == expected and method in fit.said
