@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import types
 
@@ -35,6 +36,7 @@ PROJECT = {
         "tool": {"required": ["flwr"], "properties": {"flwr": {"required": ["app", "federations"], "properties": {
             "app": {"required": ["publisher", "components"], "properties": {
                 "publisher": {"type": "string", "minLength": 1},
+                "fab-include": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
                 "components": {"required": ["serverapp", "clientapp"],
                                "additionalProperties": {"type": "string", "pattern": r"^[\w.]+:\w+$"}},
                 "config": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}}},
@@ -115,6 +117,47 @@ def test_flower_refuses_a_project_without(line, fault, flower):
 
 def test_flower_refuses_keys_that_are_not_declared(flower):
     assert faults_of_flower_project(flower, ["plan", "rounds"]) == ["rounds: is not declared"]
+
+
+def is_matched(folder, patterns, path):
+    """Whether Git's patterns match the path, which are Flower's as well."""
+    (folder / "patterns").write_text(patterns)
+    return subprocess.run(["git", "-c", f"core.excludesFile={folder / 'patterns'}", "check-ignore", "-q", "--no-index", path],
+                          cwd=folder / "empty", check=False).returncode == 0
+
+
+def bundle_of(folder, version):
+    """What Flower sends of a project: pyproject.toml, and files of some kinds that .gitignore leaves; where the version is 1.28 or later
+    of these what fab-include names, each pattern of which must name a file."""
+    app = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
+    empty = folder / "empty"
+    empty.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=empty, check=True)
+    ignored = (folder / ".gitignore").read_text() if (folder / ".gitignore").exists() else ""
+    kinds = {".py", ".toml", ".md"} | ({".json", ".jsonl", ".yaml", ".yml"} if version >= (1, 28) else set())
+    files = [path.name for path in folder.iterdir()
+             if path.suffix in kinds and path.name != "pyproject.toml" and not is_matched(folder, ignored, path.name)]
+    if version >= (1, 28) and "fab-include" in app:
+        assert all(any(is_matched(folder, pattern, name) for name in files) for pattern in app["fab-include"])
+        files = [name for name in files if is_matched(folder, "\n".join(app["fab-include"]), name)]
+    return {"pyproject.toml", *files}
+
+
+@pytest.mark.parametrize("version", [(1, 21), (1, 27), (1, 28)])
+@pytest.mark.parametrize("kept", [{".gitignore", "fab-include"}, {".gitignore"}, {"fab-include"}, set()], ids=str)
+def test_flower_sends_the_program_alone(version, kept, flower):
+    for name in ("plan.json", "roster.toml", "ledger.jsonl", "hub.key", "rows.py", "notes.md", "x.npy"):
+        (flower / name).touch()
+    project = (flower / "pyproject.toml").read_text()
+    if "fab-include" not in kept:
+        (flower / "pyproject.toml").write_text(re.sub("^fab-include.*$", "", project, flags=re.MULTILINE))
+    if ".gitignore" not in kept:
+        (flower / ".gitignore").unlink()
+    sent = bundle_of(flower, version)
+    if ".gitignore" in kept or (version >= (1, 28) and kept):
+        assert sent == {"pyproject.toml", "flower_fit.py"}
+    else:
+        assert {"roster.toml", "rows.py"} < sent and ("ledger.jsonl" in sent) == (version >= (1, 28))
 
 
 def exported(component):
