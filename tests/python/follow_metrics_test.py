@@ -1,0 +1,118 @@
+"""examples/python/follow_metrics.py on doubles of TensorBoard and MLflow, which Debian has no packages of."""
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+
+from conftest import CLASSES, labeled_rows, run_program
+
+SCRIPT = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples/python/follow_metrics.py"
+
+
+@pytest.fixture
+def follow():
+    spec = importlib.util.spec_from_file_location("follow_metrics", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module._SECONDS = 0.01
+    return module
+
+
+@pytest.fixture
+def fit(tmp_path):
+    """A fit of three rounds with these options; returns the lines of its metrics."""
+    for name, rows, seed in (("train", 2000, 1), ("test", 500, 2)):
+        x, y = labeled_rows(rows, seed)
+        np.save(tmp_path / f"{name}_x.npy", x)
+        np.save(tmp_path / f"{name}_y.npy", y)
+
+    def run(*options):
+        run_program(tmp_path, *f"fit --train-x train_x.npy --train-y train_y.npy --test-x test_x.npy --test-y test_y.npy --classes {CLASSES} "
+                    "--epsilon 1 --delta 1e-6 --method gd --rounds 3 --metrics metrics.jsonl --report report.json".split(), *options)
+        return [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    return run
+
+
+class Writer:
+    """SummaryWriter: what it is given, by folder."""
+
+    written: dict = {}
+
+    def __init__(self, folder):
+        self.own = self.written.setdefault(folder, [])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.own.append("closed")
+
+    def add_scalar(self, tag, scalar_value, global_step):
+        self.own.append((tag, scalar_value, global_step))
+
+
+@pytest.fixture
+def mlflow(monkeypatch):
+    told = types.SimpleNamespace(metrics=[], params={}, names=[])
+
+    @contextlib.contextmanager
+    def start_run(run_name):
+        told.names.append(run_name)
+        yield
+    monkeypatch.setitem(sys.modules, "mlflow", types.SimpleNamespace(
+        start_run=start_run, log_params=told.params.update, log_metric=lambda key, value, step=None: told.metrics.append((key, value, step))))
+    return told
+
+
+def test_tensorboard_gets_what_is_spent_and_norms_beside_noise(follow, fit, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=Writer))
+    lines = fit()
+    follow.to_tensorboard(tmp_path / "metrics.jsonl", "runs/first")
+    written = Writer.written["runs/first"]
+    assert written.pop() == "closed"
+    assert [number for tag, number, _ in written if tag == "spent/epsilon"] == [line["spent"]["epsilon"] for line in lines]
+    gradients = [step for tag, _, step in written if tag == "gradient/gradient/noise_norm"]
+    assert len(gradients) == 3 and lines[gradients[0]]["round"] == 1
+
+
+def test_mlflow_gets_the_promise_and_private_figures_alone(follow, fit, tmp_path, mlflow):
+    fit()
+    follow.to_mlflow(tmp_path / "metrics.jsonl", "first", tmp_path / "report.json")
+    assert mlflow.names == ["first"] and mlflow.params["epsilon"] == 1 and mlflow.params["private"] is True
+    assert mlflow.params["method"] == "gd" and not [name for name, *_ in mlflow.metrics if name.startswith("test/")]
+    assert any(name == "gradient/gradient/norm" for name, *_ in mlflow.metrics)
+    fit("--overwrite", "--evaluate-share", "0.2")
+    follow.to_mlflow(tmp_path / "metrics.jsonl", "second", tmp_path / "report.json")
+    (accuracy,) = [number for name, number, _ in mlflow.metrics if name == "test/accuracy"]
+    assert 0.5 < accuracy < 1.2
+
+
+def test_norms_of_a_run_with_a_seed_stay_with_their_owner(follow, fit, tmp_path, mlflow):
+    fit("--seed", "1")
+    follow.to_mlflow(tmp_path / "metrics.jsonl", "seeded", tmp_path / "report.json")
+    assert mlflow.params["private"] is False and {name for name, *_ in mlflow.metrics} == {"spent/epsilon", "spent/mu"}
+
+
+def test_a_file_that_grows_is_followed_to_its_end(follow, fit, tmp_path):
+    lines = fit()
+    text = (tmp_path / "metrics.jsonl").read_text()
+    growing = tmp_path / "growing.jsonl"
+    growing.write_text(text[:100])
+
+    def write():
+        for first in range(100, len(text), 300):
+            time.sleep(0.03)
+            with open(growing, "a", encoding="utf-8") as file:
+                file.write(text[first:first + 300])
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert list(follow.lines_of(growing)) == lines
+    thread.join()
