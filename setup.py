@@ -13,6 +13,11 @@ import sys
 import setuptools
 from setuptools.command.build_ext import build_ext
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
 ROOT = pathlib.Path(__file__).resolve().parent
 # Of the C library and the compiler's run time, which every process has one of; MPI is the machine's (_mpi.so asks for it).
 OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|mpi))\.so\..*")
@@ -79,8 +84,23 @@ class CMakeBuild(build_ext):
         bring_libraries([target, target.parent / "_mpi.so"], target.parent / "libraries")
 
 
+class Wheel(bdist_wheel):
+    """For the oldest C library that has all symbols which the wheel's files ask for."""
+
+    def get_tag(self):
+        python, abi, _ = super().get_tag()
+        files = (pathlib.Path(self.get_finalized_command("build").build_lib) / "dpreduce").rglob("*.so*")
+        symbols = "".join(call("objdump", "-T", file) for file in files)
+        major, minor = max((int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols))
+        return python, abi, f"manylinux_{major}_{minor}_{platform.machine()}"
+
+
+def numpy_needed():
+    """Before 2.12 pybind11 reads NumPy's types as NumPy 1 lays them out."""
+    is_recent = shutil.which("pkg-config") and subprocess.run(["pkg-config", "--atleast-version=2.12", "pybind11"], check=False).returncode == 0
+    return "numpy" if is_recent else "numpy<2"
+
+
 version = re.search(r"project\(dpreduce VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
-# The libraries are of this machine: the wheel is for its C library, or a younger one.
-tag = f"manylinux_{platform.libc_ver()[1].replace('.', '_')}_{platform.machine()}"
-setuptools.setup(version=version, ext_modules=[setuptools.Extension("dpreduce._core", sources=[])], cmdclass={"build_ext": CMakeBuild},
-                 options={"bdist_wheel": {"plat_name": tag}})
+setuptools.setup(version=version, ext_modules=[setuptools.Extension("dpreduce._core", sources=[])], install_requires=[numpy_needed()],
+                 cmdclass={"build_ext": CMakeBuild, "bdist_wheel": Wheel})
