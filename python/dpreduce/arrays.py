@@ -1,7 +1,7 @@
 """What a caller passes as rows, as NumPy arrays that are not copied; refused with what to do where it is none."""
 from . import _library
 from .errors import BadInput, UsageError
-from .frames import as_frame, features_of, is_of, labels_of_frame, names_of_columns, numbers_of, plain_labels, targets_of_frame
+from .frames import as_frame, features_of, is_of, labels_of_columns, labels_of_frame, names_of_columns, numbers_of, plain_labels, targets_of_frame
 
 
 def as_rows(value, name):
@@ -31,12 +31,33 @@ def rows_like(expected, where, value, name, need_names=False):
 
 def require_apart(training, others):
     """Throws BadInput where an object of `others` ({name: value or None}) is one of `training`, or one is a view of the other: what
-    has to be converted is a copy, which nobody finds."""
+    has to be converted is a copy, which nobody finds; and where labels or targets are a column of X."""
+    for name in ("y", "targets"):
+        _require_no_column(training["X"], training.get(name), name)
     for name, value in others.items():
         for own_name, own in training.items():
             if value is not None and own is not None and (_is_view_of(value, own) or _is_view_of(own, value)):
                 raise BadInput(f"{name} and {own_name} are one: training rows are private, and {name.split('_')[0]} rows are not: what is "
                                "made of them has no noise; give rows that are no secret, and none of these")
+
+
+def _require_no_column(X, y, name):
+    """By memory and by name: whether two columns hold the same values must not be told."""
+    import numpy as np
+    advice = "a model would be given what it is to predict; leave the column out of X"
+    names = [str(label) for label in labels_of_columns(y) if isinstance(label, str) and label]
+    shared = [label for label in labels_of_columns(X) if label in names]
+    if shared:
+        raise BadInput(f"X: column {shared[0]!r} is also {name}: {advice}, as in X.drop(columns={shared[0]!r}), or rename it if it is "
+                       "something else")
+    if not isinstance(X, np.ndarray) or not isinstance(y, np.ndarray) or X.dtype.kind != "f":  # others are copied
+        return
+    try:
+        is_column = np.shares_memory(X, y, max_work=100_000)
+    except RuntimeError:  # np.exceptions.TooHardError
+        is_column = False
+    if is_column:
+        raise BadInput(f"{name}: is X, or a column of it: {advice}")
 
 
 def _is_view_of(value, whole):

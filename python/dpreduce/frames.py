@@ -32,6 +32,13 @@ def _labels_of(frame):
     return list(frame.columns if is_of(frame, "pandas", "DataFrame") else frame.__dataframe__().column_names())
 
 
+def labels_of_columns(value):
+    """The labels of columns of a data frame, or that of a series; none of an array."""
+    if is_of(value, "pandas", "DataFrame") or hasattr(value, "__dataframe__"):
+        return _labels_of(value)
+    return [value.name] if is_of(value, "pandas", "Series") or is_of(value, "polars", "Series") else []
+
+
 def _columns_of(frame, name):
     """Each (label, column), one after the other: a pandas Series, or an array of NumPy with numbers, or with objects, of which
     None is missing."""

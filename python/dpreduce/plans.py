@@ -25,7 +25,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_persons, as_targets, labels_of, names_of, rows_like
+from .arrays import as_persons, as_targets, labels_of, names_of, require_apart, rows_like
 from .errors import UsageError
 from .fitting import FittedRun, fitted_run
 from .keywords import words_of
@@ -175,6 +175,7 @@ class Plan:
 
         Throws BadInput where rows, labels or identifiers do not fit, or the partition was counted with other persons; UsageError
         where the partition has no name, or was not counted."""
+        require_apart({"X": X, "y": y}, {})
         task = self._own.first_task() if task is None else task
         persons = None if person is None else as_persons(person, "person")
         return PartialSum(self._own.partial(task, self._rows(X), self._labels(y), persons, str(partition), threads))

@@ -12,9 +12,9 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
+#include "common/data/safetensors.hpp"
 #include "common/ledger/triangle.hpp"
 #include "common/model/released_file.hpp"
-#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

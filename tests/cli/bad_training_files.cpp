@@ -196,6 +196,10 @@ std::vector<BadCase> bad_training_files() {
        [](const Folder& folder) {
          write_hdf5(make_rows({4, 4, 4}, 4), folder / "x.h5");
        }},
+      {"OneFileOfFeaturesAndTargets", "fit --train-x x.npy --targets x.npy --mu 1 --seed 1", 3,
+       "x.npy and x.npy are one file, given as features and as targets"},
+      {"ALabelAmongTheColumns", kFitOfFeatures + "t.csv --train-y t.csv:kind", 3,
+       "t.csv: column \"kind\" is also among the labels (t.csv:kind)", bytes("t.csv", "a,kind\n1,0\n2,1\n3,2\n")},
       {"MoreRanksThanRows", "fit --train-x x0.npy --train-y y0.npy --classes 3 --mu 1", 3,
        "2 rows (x0.npy) for 3 workers",
        [](const Folder& folder) { write_npy(make_rows({1, 1}, 4), folder / "x0.npy", folder / "y0.npy"); },

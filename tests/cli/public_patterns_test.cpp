@@ -9,7 +9,7 @@
 #include <limits>
 #include <map>
 
-#include "common/model/safetensors.hpp"
+#include "common/data/safetensors.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::public_patterns_test {

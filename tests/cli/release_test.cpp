@@ -1,5 +1,5 @@
 // dpreduce release and refit as users see them: of ranks, of silos under both kinds of noise, of persons, and resumed.
-#include "common/model/safetensors.hpp"
+#include "common/data/safetensors.hpp"
 #include "refit/kept_statistics.hpp"
 #include "tests/cli/silo_test.hpp"
 

@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_some([&] { return open_archive(MappedFile(path), path, name); });
   }
   for (const ArrayRole role : {ArrayRole::kFeatures, ArrayRole::kLabels}) {
-    read_some([&] { return open_csv(MappedFile(path), path, role); });
+    read_some([&] { return open_csv(MappedFile(path), {path, ""}, role); });
   }
   return 0;
 }

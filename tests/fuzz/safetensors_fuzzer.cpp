@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/data/safetensors.hpp"
 #include "common/model/classifier_file.hpp"
-#include "common/model/safetensors.hpp"
 
 using namespace dpreduce;
 

@@ -289,3 +289,15 @@ tell(frame)
     assert '1 rank 1: column 0 is "f15", but on rank 0 it is "f0"; give the same columns in the same order everywhere False' in said
     assert "1 rank 1: columns have no names, but on rank 0 they have names; give the same columns in the same order everywhere False" in said
     assert "0 ['f0', 'f1'] True" in said and len(said) == 6
+
+
+def test_a_label_is_no_column_of_the_frame_by_its_name(rows):
+    frame = pd.DataFrame(rows[0][:, :3].copy(), columns=["a", "b", "c"]).assign(kind=rows[1])
+    terms = {"classes": 4, "epsilon": 1, "delta": 1e-6, "method": "mean", "seed": 1}
+    for y in (frame["kind"], frame[["kind"]]):
+        with pytest.raises(dpreduce.BadInput, match="column 'kind' is also y: .*drop"):
+            dpreduce.fit(frame, y, **terms)
+    with pytest.raises(dpreduce.BadInput, match="column 'c' is also targets"):
+        dpreduce.fit(frame, targets=frame["c"], epsilon=1, delta=1e-6, seed=1)
+    dpreduce.fit(frame.drop(columns="kind"), frame["kind"], **terms)
+    dpreduce.fit(frame, frame["kind"].to_numpy().copy(), **terms)  # values decide nothing

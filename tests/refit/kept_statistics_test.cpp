@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/data/safetensors.hpp"
 #include "common/ledger/triangle.hpp"
-#include "common/model/safetensors.hpp"
 #include "tests/refit/released_rows.hpp"
 
 namespace dpreduce {

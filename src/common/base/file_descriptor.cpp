@@ -112,6 +112,15 @@ std::string_view fetched_by(std::string_view scheme) {
 }  // namespace
 
 void require_local(const std::string& path) {
+  const bool has_drive = path.size() > 2 && std::isalpha(static_cast<unsigned char>(path[0])) != 0 && path[1] == ':' &&
+                         (path[2] == '\\' || path[2] == '/');
+  if (has_drive || path.starts_with("\\\\")) {
+    std::string mounted = has_drive ? fmt::format("/mnt/{:c}{}", std::tolower(path[0]), path.substr(2)) : "/mnt/...";
+    std::ranges::replace(mounted, '\\', '/');
+    throw BadInput(fmt::format(
+        "{}: is a path of Windows; name the file as Linux sees it, which is {} under WSL (wslpath prints it)", path,
+        mounted));
+  }
   const std::string_view scheme = std::string_view(path).substr(0, std::min(path.find("://"), path.size()));
   const auto is_of_scheme = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.'; };
   if (scheme.size() == path.size() || scheme.size() < 2 || !std::ranges::all_of(scheme, is_of_scheme)) return;

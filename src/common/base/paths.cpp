@@ -28,7 +28,8 @@ struct ContainerFormat {
   bool is_archive = false;  // else HDF5, in which names are paths
 };
 
-constexpr ContainerFormat kContainers[] = {{".h5"}, {".hdf5"}, {".npz", true}, {".pt", true}, {".pth", true}};
+constexpr ContainerFormat kContainers[] = {{".h5"},       {".hdf5"},      {".h5ad"},      {".npz", true},
+                                           {".pt", true}, {".pth", true}, {".csv", true}, {".safetensors", true}};
 
 // Paths that match the pattern, in no order.
 std::vector<std::string> glob_matches(const std::string& pattern) {

@@ -8,14 +8,15 @@
 
 namespace dpreduce {
 
-/// A file, and the array in it: of HDF5 the dataset, which begins with "/"; of .npz its name; or empty.
+/// A file, and the array in it: of HDF5 the dataset, which begins with "/"; of .npz and .safetensors its name; of .csv
+/// names of columns; or empty.
 struct ArrayPath {
   std::string file;
   std::string dataset;
 };
 
-/// Splits at the first ":/" that has a name on both sides, or the first ":" behind .h5, .hdf5, .npz, .pt or .pth:
-/// f.h5:features is f.h5:/features, and f.npz:/x is f.npz:x. Without one the dataset is empty.
+/// Splits at the first ":/" that has a name on both sides, or the first ":" behind .h5, .hdf5, .h5ad, .npz, .pt, .pth,
+/// .csv or .safetensors: f.h5:features is f.h5:/features, and f.npz:/x is f.npz:x. Without one the dataset is empty.
 ArrayPath split_array_path(const std::string& path);
 
 /// True where every pattern holds "{rank}": each worker then owns files of its own. False where none does: all workers

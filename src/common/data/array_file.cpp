@@ -261,8 +261,12 @@ void ArrayFile::release_rows(std::uint64_t, std::uint64_t) const {}
 std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   const ArrayPath parts = split_array_path(path);
   if (parts.dataset.starts_with('/')) return std::make_unique<Hdf5Array>(parts.file, parts.dataset);
-  if (is_csv(parts.file)) return open_csv(MappedFile(parts.file), parts.file, role);
   MappedFile file(parts.file);
+  if (is_csv(parts.file)) {
+    refuse_other_formats(file.bytes(), parts.file);
+    return open_csv(std::move(file), parts, role);
+  }
+  if (parts.file.ends_with(".safetensors")) return open_safetensors(std::move(file), parts.file, parts.dataset);
   if (is_zip(file.bytes())) return open_archive(std::move(file), parts.file, parts.dataset);
   if (parts.dataset.empty()) return std::make_unique<NpyArray>(whole(std::move(file)), parts.file, parts.file);
   throw BadInput(

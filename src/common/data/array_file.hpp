@@ -114,6 +114,9 @@ class ArrayFile {
   /// the meaning of a cell must then not depend on its type (NamedClasses::find_cell).
   virtual bool is_text() const { return false; }
 
+  /// Names of the columns, where the file has some.
+  virtual std::vector<std::string> column_names() const { return {}; }
+
   /// Returns whether rows lie in files that the named one refers to: identity() is then not theirs.
   virtual bool lies_in_other_files() const { return false; }
 
@@ -157,8 +160,8 @@ class ArrayFile {
   std::vector<std::byte> scratch_;
 };
 
-/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] (npy_array.hpp), file.csv
-/// (csv_array.hpp, which needs the role), anything else as .npy. Throws BadInput.
+/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] and file.safetensors[:name] (npy_array.hpp),
+/// file.csv[:columns] (csv_array.hpp, which needs the role), anything else as .npy. Throws BadInput.
 std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role = ArrayRole::kLabels);
 
 }  // namespace dpreduce

@@ -26,18 +26,24 @@ struct HeldBytes {
 
 class HeldArray final : private HeldBytes, public MemoryArray {
  public:
-  /// `view` looks at bytes.bytes(); `place` tells it from other arrays of the file.
-  HeldArray(StoredBytes bytes, const ArrayView& view, std::string name, std::string file, std::uint64_t place)
-      : HeldBytes{std::move(bytes)}, MemoryArray(view, std::move(name)), file_(std::move(file)), place_(place) {}
+  /// `view` looks at bytes.bytes().
+  HeldArray(StoredBytes bytes, const ArrayView& view, std::string name, std::string file,
+            std::vector<std::string> column_names)
+      : HeldBytes{std::move(bytes)},
+        MemoryArray(view, std::move(name)),
+        file_(std::move(file)),
+        column_names_(std::move(column_names)) {}
 
-  FileIdentity identity() const override { return file_identity(file_, place_); }
+  /// That of the whole table, whichever columns are read.
+  FileIdentity identity() const override { return file_identity(file_, 0); }
+  std::vector<std::string> column_names() const override { return column_names_; }
   std::uint64_t held_bytes() const override { return held.unpacked.size(); }
   /// But where all of it is in memory.
   bool is_cheap_to_keep_open() const override { return !held.is_packed; }
 
  private:
   std::string file_;
-  std::uint64_t place_;
+  std::vector<std::string> column_names_;
 };
 
 constexpr std::size_t kLongestName = 1024;  // bytes: a class name is shorter
@@ -69,10 +75,11 @@ std::string_view without_space(std::string_view text) {
 // Reads a table cell by cell.
 class CsvReader {
  public:
-  CsvReader(std::span<const std::byte> text, const std::string& path)
-      : text_(reinterpret_cast<const char*>(text.data()), text.size()), path_(path) {
+  CsvReader(std::span<const std::byte> text, const ArrayPath& path)
+      : text_(reinterpret_cast<const char*>(text.data()), text.size()), path_(path.file) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+    if (!path.dataset.empty()) choose(path.dataset);
   }
 
   // The cells of the next line; false after the last, behind which there may be empty ones. Quotes around a cell are
@@ -88,21 +95,24 @@ class CsvReader {
       text_.remove_prefix(std::min(end + 1, text_.size()));
       ++line_;
     }
-    while (true) {
-      const std::size_t comma = line.starts_with('"') ? line.find(',', line.find('"', 1)) : line.find(',');
-      std::string_view cell = without_space(line.substr(0, comma));
-      if (cell.size() >= 2 && cell.starts_with('"') && cell.ends_with('"')) cell = cell.substr(1, cell.size() - 2);
-      cells.push_back(cell);
-      if (comma == std::string_view::npos) break;
-      line = without_space(line.substr(comma + 1));
-    }
+    split(line, cells);
     if (columns_ == 0) columns_ = cells.size();
-    if (cells.size() == columns_) return true;
     if (columns_ == 1 && cells.size() == 2) refuse_comma(cells);
-    refuse(fmt::format("has {} cells where the first line has {}; write it again", cells.size(), columns_));
+    if (cells.size() != columns_) {
+      refuse(fmt::format("has {} cells where the first line has {}; write it again", cells.size(), columns_));
+    }
+    if (chosen_.empty()) return true;
+    const std::vector<std::string_view> all = cells;
+    cells.clear();
+    for (const std::size_t place : chosen_) cells.push_back(all[place]);
+    return true;
   }
 
-  std::size_t columns() const { return columns_; }
+  std::size_t columns() const { return chosen_.empty() ? columns_ : chosen_.size(); }
+
+  // Names of the columns that are read, where the first line was taken for one.
+  const std::vector<std::string>& names() const { return names_; }
+  void take_names(const std::vector<std::string_view>& cells) { names_.assign(cells.begin(), cells.end()); }
 
   // The cells of the line that was read last may be one number.
   [[noreturn]] void refuse_comma(const std::vector<std::string_view>& cells) const {
@@ -119,6 +129,44 @@ class CsvReader {
   }
 
  private:
+  static void split(std::string_view line, std::vector<std::string_view>& cells) {
+    while (true) {
+      const std::size_t comma = line.starts_with('"') ? line.find(',', line.find('"', 1)) : line.find(',');
+      std::string_view cell = without_space(line.substr(0, comma));
+      if (cell.size() >= 2 && cell.starts_with('"') && cell.ends_with('"')) cell = cell.substr(1, cell.size() - 2);
+      cells.push_back(cell);
+      if (comma == std::string_view::npos) return;
+      line = without_space(line.substr(comma + 1));
+    }
+  }
+
+  // Reads the line of names, and keeps the columns that are listed, or all but those behind a "-".
+  void choose(std::string_view list) {
+    std::vector<std::string_view> cells;
+    next(cells);
+    const bool is_of_others = list.starts_with('-');
+    std::vector<std::string_view> listed;
+    split(list.substr(is_of_others ? 1 : 0), listed);
+    std::vector<std::size_t> places;
+    for (const std::string_view name : listed) places.push_back(place_of(name, cells));
+    if (!is_of_others) chosen_ = places;
+    for (std::size_t place = 0; is_of_others && place < cells.size(); ++place) {
+      if (std::ranges::find(places, place) == places.end()) chosen_.push_back(place);
+    }
+    if (chosen_.empty()) refuse(fmt::format("names no column but those that {} leaves out", in_quotes(list)));
+    for (const std::size_t place : chosen_) names_.emplace_back(cells[place]);
+  }
+
+  std::size_t place_of(std::string_view name, const std::vector<std::string_view>& cells) const {
+    const auto found = std::ranges::find(cells, name);
+    const bool is_there = found != cells.end();
+    if (is_there && std::find(found + 1, cells.end(), name) == cells.end()) {
+      return static_cast<std::size_t>(found - cells.begin());
+    }
+    refuse(fmt::format("names {} column {}, but {}", is_there ? "more than one" : "no", in_quotes(name),
+                       in_quotes(fmt::format("{}", fmt::join(cells, ", ")))));
+  }
+
   std::string_view trimmed_lines() const {
     return text_.substr(std::min(text_.find_first_not_of(" \t\r\n"), text_.size()));
   }
@@ -127,6 +175,8 @@ class CsvReader {
   const std::string& path_;
   std::size_t line_ = 0;
   std::size_t columns_ = 0;
+  std::vector<std::size_t> chosen_;  // places of the columns that are read; empty: all are
+  std::vector<std::string> names_;
 };
 
 bool is_digits(std::string_view text) {
@@ -134,7 +184,8 @@ bool is_digits(std::string_view text) {
 }
 
 // Refuses lines of two whole numbers without a line of names where one number a row is usual: each may be one.
-void refuse_decimal_commas(std::span<const std::byte> text, const std::string& path) {
+void refuse_decimal_commas(std::span<const std::byte> text, const ArrayPath& path) {
+  if (!path.dataset.empty()) return;
   CsvReader reader(text, path);
   std::vector<std::string_view> last;
   for (std::vector<std::string_view> cells; reader.next(cells); last = cells) {
@@ -151,7 +202,7 @@ template <typename Number, typename Read>
 std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string& bad_cell) {
   std::vector<Number> numbers;
   std::vector<std::string_view> cells;
-  for (bool is_first = true; reader.next(cells); is_first = false) {
+  for (bool is_first = reader.names().empty(); reader.next(cells); is_first = false) {
     const std::size_t before = numbers.size();
     for (const std::string_view cell : cells) {
       numbers.emplace_back();
@@ -168,19 +219,21 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
         reader.refuse("gives the first column no name, as an index has none; leave it out: to_csv(..., index=False)");
       }
       numbers.resize(before);
+      reader.take_names(cells);
       break;
     }
   }
   return numbers;
 }
 
-std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, std::size_t columns,
-                                std::size_t element_bytes, const std::string& path) {
+std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, const CsvReader& reader,
+                                std::size_t element_bytes, const ArrayPath& path) {
+  const std::size_t columns = reader.columns();
   StoredBytes stored;
   stored.is_packed = true;
   stored.unpacked = std::move(bytes);
   const std::span<const std::byte> elements = stored.bytes();
-  if (elements.empty()) throw BadInput(path + ": has no row; write it again");
+  if (elements.empty()) throw BadInput(path.file + ": has no row; write it again");
   const ArrayView view{.first = elements.data(),
                        .dtype = dtype,
                        .rows = elements.size() / (columns * element_bytes),
@@ -189,53 +242,70 @@ std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, std::
                        .column_stride = static_cast<std::ptrdiff_t>(element_bytes),
                        .string_bytes = is_string(dtype) ? element_bytes : 0,
                        .is_text = true};
-  return std::make_unique<HeldArray>(std::move(stored), view, path, path, 0);
+  const std::string name = path.dataset.empty() ? path.file : path.file + ":" + path.dataset;
+  return std::make_unique<HeldArray>(std::move(stored), view, name, path.file, reader.names());
 }
 
 template <typename Number>
-std::unique_ptr<ArrayFile> held(const std::vector<Number>& numbers, std::size_t columns, const std::string& path) {
+std::unique_ptr<ArrayFile> held(const std::vector<Number>& numbers, const CsvReader& reader, const ArrayPath& path) {
   const auto bytes = std::as_bytes(std::span(numbers));
-  return held(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype_of<Number>(), columns, sizeof(Number), path);
+  return held(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype_of<Number>(), reader, sizeof(Number), path);
 }
 
-std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const std::string& path) {
+std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const ArrayPath& path) {
   std::vector<std::string_view> cells;
   std::size_t longest = 1;
   std::size_t rows = 0;
   for (CsvReader reader(text, path); reader.next(cells); ++rows) {
-    if (cells.size() > 1) reader.refuse("has several cells that are no integers; give one name a line");
+    if (cells.size() > 1) {
+      reader.refuse(fmt::format("has {} cells; name the column to read, as in {}:label", cells.size(), path.file));
+    }
     if (cells.front().size() > kLongestName) {
       reader.refuse(fmt::format("has a name of more than {} bytes", kLongestName));
     }
     longest = std::max(longest, cells.front().size());
   }
   std::vector<std::byte> strings(rows * longest);
-  std::size_t row = 0;
-  for (CsvReader reader(text, path); reader.next(cells); ++row) {
+  CsvReader reader(text, path);
+  for (std::size_t row = 0; reader.next(cells); ++row) {
     std::memcpy(strings.data() + row * longest, cells.front().data(), cells.front().size());
   }
-  return held(std::move(strings), DType::kBytes, 1, longest, path);
+  return held(std::move(strings), DType::kBytes, reader, longest, path);
+}
+
+// Labels in several columns are zeros and ones; a table of an identifier and a label is not.
+void require_zeros_and_ones(const std::vector<std::int64_t>& labels, const CsvReader& reader, const ArrayPath& path) {
+  if (reader.columns() == 1 || std::ranges::all_of(labels, [](std::int64_t one) { return one == 0 || one == 1; })) {
+    return;
+  }
+  throw BadInput(fmt::format(
+      "{}: has {} columns of labels that are not all 0 or 1; name the column to read in a first line and "
+      "in the path, as in {}:{}{}",
+      path.file, reader.columns(), path.file, reader.names().empty() ? "label" : reader.names().back(), kForOwnerOnly));
 }
 
 }  // namespace
 
-std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role) {
+std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, ArrayRole role) {
   CsvReader reader(file.bytes(), path);
   std::string bad_cell;
+  const auto refuse_cell = [&](const char* advice) {
+    if (!bad_cell.empty()) {
+      reader.refuse(fmt::format("has the cell {}, which is no number; {}", in_quotes(bad_cell), advice));
+    }
+  };
   if (role == ArrayRole::kTargets || role == ArrayRole::kWeights) refuse_decimal_commas(file.bytes(), path);
   if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) {
     const std::vector<float> features = numbers_of<float>(reader, read_feature, bad_cell);
-    if (!bad_cell.empty()) {
-      reader.refuse(fmt::format("has the cell {}, which is no number; cells are apart by commas", in_quotes(bad_cell)));
-    }
-    return held(features, reader.columns(), path);
+    const bool is_of_others = bad_cell.find_first_of(";\t") != std::string::npos;
+    refuse_cell(is_of_others ? "cells are apart by commas: write the table with these"
+                             : "make numbers of the column, or leave it out by its name, as in t.csv:-name");
+    return held(features, reader, path);
   }
   if (role == ArrayRole::kTargets) {
     const std::vector<double> targets = numbers_of<double>(reader, read_target, bad_cell);
-    if (!bad_cell.empty()) {
-      reader.refuse(fmt::format("has the cell {}, which is no number; give numbers as targets", in_quotes(bad_cell)));
-    }
-    return held(targets, reader.columns(), path);
+    refuse_cell("give numbers as targets");
+    return held(targets, reader, path);
   }
   // Another way to write one, as 07, is a name, whatever the other cells are.
   const auto read = [](std::string_view cell, std::int64_t& value) {
@@ -244,8 +314,9 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, Ar
     return integer.has_value();
   };
   const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, read, bad_cell);
-  if (!integers.empty()) return held(integers, reader.columns(), path);
-  return held_strings(file.bytes(), path);
+  if (integers.empty()) return held_strings(file.bytes(), path);
+  if (role == ArrayRole::kLabels) require_zeros_and_ones(integers, reader, path);
+  return held(integers, reader, path);
 }
 
 }  // namespace dpreduce

@@ -4,7 +4,8 @@
 //     0.5,-1.25      labels and persons: integers where all are, else strings, one a line. A cell means the same
 //                    whatever the others are
 //
-// A first line without a number has names of columns; a table of strings has none. All of it is read into
+// A first line without a number has names of columns; a table of strings has none. Columns are chosen by these names,
+// which the first line then must have: t.csv:age,income, and all but some: t.csv:-label,id. All of it is read into
 // memory at once: 4 bytes a feature, 8 an integer. For small data: .npy is read in place, and faster.
 #pragma once
 
@@ -12,13 +13,15 @@
 #include <string>
 
 #include "common/base/input_file.hpp"
+#include "common/base/paths.hpp"
 #include "common/data/array_file.hpp"
 
 namespace dpreduce {
 
 /// Throws BadInput with the line and the cell that is not as above, and where lines have different numbers of cells,
 /// there is no row, the first column has no name, as an index of pandas, or a number may have a decimal comma: 10,744
-/// under one name, or as target or weight where all lines are two whole numbers without a line of names.
-std::unique_ptr<ArrayFile> open_csv(MappedFile file, const std::string& path, ArrayRole role);
+/// under one name, or as target or weight where all lines are two whole numbers without a line of names. Throws it too
+/// where a chosen column is not there, and where labels in several columns are other than 0 and 1.
+std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, ArrayRole role);
 
 }  // namespace dpreduce

@@ -151,6 +151,26 @@ Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
   return access;
 }
 
+// Throws BadInput where the name is that of a group: a sparse matrix or a categorical column of AnnData is one.
+void refuse_group(hid_t file, const std::string& path, const std::string& group, const std::string& name) {
+  const Hdf5Handle opened(H5Gopen2(file, group.c_str(), H5P_DEFAULT), H5Gclose);
+  if (!opened.is_valid()) return;
+  const auto has = [&](const char* member) { return H5Lexists(opened.get(), member, H5P_DEFAULT) > 0; };
+  if (has("indptr") && has("indices")) {
+    throw BadInput(
+        fmt::format("{}: is a sparse matrix; make it dense: numpy.save('x.npy', "
+                    "anndata.read_h5ad('{}').X.toarray().astype('float32'))",
+                    name, path));
+  }
+  if (has("codes") && has("categories")) {
+    throw BadInput(
+        fmt::format("{}: is a column of categories; name its class indices, {}/codes, and list {}/categories in the "
+                    "file of --class-names",
+                    name, name, group));
+  }
+  throw BadInput(fmt::format("{}: is a group; name a dataset in it: list the file with h5ls -r", name));
+}
+
 }  // namespace
 
 // Handles are closed in reverse order of their declaration: the file last.
@@ -180,6 +200,7 @@ struct Hdf5Array::Dataset {
     require_written(opened->file.get(), dataset_name, name);
     opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened->dataset.is_valid()) {
+      refuse_group(opened->file.get(), path, dataset_name, name);
       throw BadInput(fmt::format("{}: there is no such dataset: {}; list the file with h5ls -r", name, hdf5_reason()));
     }
     const Hdf5Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);

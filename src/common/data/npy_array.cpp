@@ -1,6 +1,7 @@
 #include "common/data/npy_array.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
+#include "common/data/safetensors.hpp"
 
 namespace dpreduce {
 namespace {
@@ -21,6 +23,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 struct OtherFormat {
   std::string_view magic;
   std::string_view advice;  // after the file's name, which {0} stands for
+  std::size_t place = 0;    // of the magic
 };
 
 constexpr OtherFormat kOtherFormats[] = {
@@ -32,7 +35,19 @@ constexpr OtherFormat kOtherFormats[] = {
     {"FEA1", "is a Feather file; convert it: numpy.save('x.npy', pandas.read_feather('{0}').to_numpy('float32'))"},
     {"\x80",
      "is a Python pickle, which is never read, since reading runs what is in it; save the array with numpy.save"},
-    {"\x1f\x8b", "is packed by gzip; unpack it with gunzip"}};
+    {"cnumpy",
+     "is a Python pickle, which is never read, since reading runs what is in it; save the array with numpy.save"},
+    {"\x1f\x8b", "is packed by gzip; unpack it with gunzip"},
+    {"\x28\xb5\x2f\xfd", "is packed by zstd; unpack it with unzstd"},
+    {"BZh", "is packed by bzip2; unpack it with bunzip2"},
+    {std::string_view("\xfd\x37zXZ", 5), "is packed by xz; unpack it with unxz"},
+    {"ustar", "is a tar archive; unpack it with tar xf, and name the files in it", 257},
+    {"MATLAB 5.0", "is a file of MATLAB; convert it: numpy.save('x.npy', scipy.io.loadmat('{0}')['NAME'])"},
+    {"\x89PNG", "is a picture; an encoder makes features of pictures, one row of numbers each: save these"},
+    {"\xff\xd8\xff", "is a picture; an encoder makes features of pictures, one row of numbers each: save these"},
+    {"%PDF", "is a PDF document; an encoder makes features of texts, one row of numbers each: save these"},
+    {"SQLite format 3", "is an SQLite database; export a table as .csv"},
+    {"\xd0\xcf\x11\xe0", "is a workbook or document of Office; save the sheet as .csv"}};
 constexpr std::size_t kMaxTextLength = 64 * 1024;  // NumPy itself warns from 10,000; a plain array needs about 120
 constexpr std::size_t kMaxCharacters = 65536;      // of a string: a class name is shorter
 constexpr std::size_t kMaxDimensions = 32;         // NumPy 1's own limit
@@ -205,16 +220,21 @@ class HeaderText {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name) {
+void refuse_other_formats(std::span<const std::byte> file, const std::string& name) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   for (const OtherFormat& other : kOtherFormats) {
-    if (!bytes.starts_with(other.magic)) continue;
+    if (bytes.size() < other.place || !bytes.substr(other.place).starts_with(other.magic)) continue;
     throw BadInput(fmt::format("{}: {}", name, fmt::format(fmt::runtime(other.advice), name)));
   }
+}
+
+NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  refuse_other_formats(file, name);
   if (!bytes.starts_with(kMagic)) {
     throw BadInput(fmt::format(
-        "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, numbers as .csv, and HDF5 "
-        "as file.h5:/dataset",
+        "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, .safetensors, numbers as .csv, "
+        "and HDF5 as file.h5:/dataset",
         name));
   }
   const auto cut = [&]() -> BadInput {
@@ -253,6 +273,12 @@ NpyArray::NpyArray(const std::string& path) : NpyArray(whole(MappedFile(path)), 
 
 NpyArray::NpyArray(StoredBytes bytes, const std::string& name, const std::string& file)
     : NpyArray(bytes.bytes(), name) {
+  stored_ = std::move(bytes);
+  file_ = file;
+}
+
+NpyArray::NpyArray(StoredBytes bytes, const std::string& name, const std::string& file, NpyHeader header)
+    : NpyArray(bytes.bytes(), name, std::move(header)) {
   stored_ = std::move(bytes);
   file_ = file;
 }
@@ -326,7 +352,7 @@ constexpr std::string_view kSuffix = ".npy";
 // The place of `name` among `names`; of an empty name that of the only one.
 std::size_t place_of_array(const std::vector<std::string>& names, const std::string& path, const std::string& name) {
   if (names.empty()) {
-    throw BadInput(fmt::format("{}: has no array; write it with numpy.savez", path));
+    throw BadInput(fmt::format("{}: has no array; unpack what else it holds, or write arrays with numpy.savez", path));
   }
   if (name.empty() && names.size() == 1) return 0;
   const auto found = std::ranges::find(names, name);
@@ -341,9 +367,9 @@ std::size_t place_of_array(const std::vector<std::string>& names, const std::str
                              name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path));
 }
 
-bool is_of_torch(const ZipFile& archive) {
-  return std::ranges::any_of(archive.members(), [](const ZipFile::Member& member) {
-    return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
+bool has_member(const ZipFile& archive, const std::string& name) {
+  return std::ranges::any_of(archive.members(), [&](const ZipFile::Member& member) {
+    return member.name == name || member.name.ends_with("/" + name);
   });
 }
 
@@ -351,7 +377,10 @@ bool is_of_torch(const ZipFile& archive) {
 
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name) {
   ZipFile archive(std::move(file), path);
-  if (is_of_torch(archive)) {
+  if (has_member(archive, "workbook.xml") || has_member(archive, "content.xml")) {
+    throw BadInput(fmt::format("{}: is a workbook or document of Office; save the sheet as .csv", path));
+  }
+  if (has_member(archive, "data.pkl")) {
     throw BadInput(
         fmt::format("{}: is a file of torch.save; convert it: numpy.save('x.npy', torch.load('{}', "
                     "map_location='cpu', weights_only=True){}.numpy())",
@@ -366,6 +395,23 @@ std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path
   }
   const std::size_t place = place_of_array(names, path, name);
   return std::make_unique<NpyArray>(std::move(archive).take(members[place]), path + ":" + names[place], path);
+}
+
+std::unique_ptr<ArrayFile> open_safetensors(MappedFile file, const std::string& path, const std::string& name) {
+  const SafetensorsHeader header = safetensors_header(file.bytes(), path);
+  std::vector<std::string> names;
+  for (const auto& [own, entry] : header.entries) names.push_back(own);
+  const std::string& own = names[place_of_array(names, path, name)];
+  const TensorEntry& entry = header.entries.at(own);
+  std::string code(to_string(entry.type));  // F32 is f4
+  code = fmt::format("{:c}{}", std::tolower(code.front()), element_size(entry.type));
+  const auto type = std::ranges::find(kNumberTypes, code, &NumberType::code);
+  DPREDUCE_ASSERT(type != kNumberTypes.end());
+  StoredBytes stored{
+      .file = std::move(file), .offset = header.data_offset + entry.begin, .length = entry.end - entry.begin};
+  return std::make_unique<NpyArray>(
+      std::move(stored), path + ":" + own, path,
+      NpyHeader{.dtype = type->dtype, .element_bytes = type->bytes, .shape = entry.shape});
 }
 
 }  // namespace dpreduce

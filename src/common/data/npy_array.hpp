@@ -1,4 +1,4 @@
-// Arrays of NumPy: .npy files, and those of .npz archives.
+// Arrays of NumPy: .npy files, and those of .npz archives. Tensors of .safetensors files, which are read alike.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,9 @@ struct NpyHeader {
 /// does not fit 64 bits, or there are more than 32 of them.
 NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name);
 
+/// Throws BadInput where the bytes begin as a file of a format that is not read, with what to do about it.
+void refuse_other_formats(std::span<const std::byte> file, const std::string& name);
+
 class NpyArray final : public ArrayFile {
  public:
   /// Maps the file. Throws BadInput where it cannot be opened, its header cannot be parsed (see parse_npy_header), or
@@ -51,6 +54,9 @@ class NpyArray final : public ArrayFile {
 
   /// Reads `bytes`, which must stay valid as long as this object. Throws the same.
   NpyArray(std::span<const std::byte> bytes, const std::string& name);
+
+  /// Elements without a header of their own, which `header` describes.
+  NpyArray(StoredBytes bytes, const std::string& name, const std::string& file, NpyHeader header);
 
   const NpyHeader& header() const { return header_; }
 
@@ -80,5 +86,8 @@ class NpyArray final : public ArrayFile {
 /// where the file is damaged, has no such array, or several and no name, which are then told; where torch.save wrote
 /// it, with the line that converts it; and as NpyArray does.
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name);
+
+/// Opens the tensor `name` of a .safetensors file, as open_archive does.
+std::unique_ptr<ArrayFile> open_safetensors(MappedFile file, const std::string& path, const std::string& name);
 
 }  // namespace dpreduce

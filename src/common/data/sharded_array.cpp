@@ -43,7 +43,8 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                        .dtype = file->dtype(),
                        .identity = file->identity(),
                        .held_bytes = file->held_bytes(),
-                       .lies_in_other_files = file->lies_in_other_files()});
+                       .lies_in_other_files = file->lies_in_other_files(),
+                       .column_names = file->column_names()});
     rows += file->rows();
   }
   refuse_doubles();

@@ -52,6 +52,8 @@ class ShardedArray {
   /// The name under which a file was given, and which file it is.
   const std::string& path_of(std::size_t shard) const { return shards_[shard].path; }
   const FileIdentity& identity_of(std::size_t shard) const { return shards_[shard].identity; }
+  /// ArrayFile::column_names of it.
+  const std::vector<std::string>& column_names_of(std::size_t shard) const { return shards_[shard].column_names; }
   /// ArrayFile::lies_in_other_files of it.
   bool lies_in_other_files(std::size_t shard) const { return shards_[shard].lies_in_other_files; }
 
@@ -121,6 +123,7 @@ class ShardedArray {
     std::uint64_t held_bytes = 0;
     bool has_names = true;  // whether labels may be names
     bool lies_in_other_files = false;
+    std::vector<std::string> column_names{};
   };
 
   ShardedArray(ArrayRole role, std::size_t columns) : role_(role), columns_(columns) {}

@@ -10,6 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -23,6 +24,32 @@ void require_one_label_a_row(const ShardedArray& features, const std::string& x,
   throw BadInput(fmt::format(
       "features ({}) have {} rows but {}s ({}) have {}; give one {} a row{}{}", x, features.rows(), noun, y,
       labels.rows(), noun, has_headings ? ", and leave the heading of labels that are names out" : "", kForOwnerOnly));
+}
+
+// Throws BadInput where labels are a file of features, or a column of one by name. Values are not compared: whether two
+// private columns are equal must not be told.
+void require_other_columns(const ShardedArray& features, const ShardedArray& labels) {
+  const char* const noun = labels.role() == ArrayRole::kTargets ? "targets" : "labels";
+  for (std::size_t own = 0; own < labels.files(); ++own) {
+    const std::vector<std::string>& names = labels.column_names_of(own);
+    for (std::size_t other = 0; other < features.files(); ++other) {
+      const std::vector<std::string>& columns = features.column_names_of(other);
+      const auto shared = std::ranges::find_first_of(names, columns);
+      const bool is_one = is_same_array(features.identity_of(other), labels.identity_of(own));
+      if (shared != names.end()) {
+        throw BadInput(fmt::format(
+            "{}: column {} is also among the {} ({}): a model would be given what it is to predict; leave it out of "
+            "the features, as in {}:-{}, or rename it if it is something else",
+            features.path_of(other), in_quotes(*shared), noun, labels.path_of(own),
+            split_array_path(features.path_of(other)).file, *shared));
+      }
+      if (!is_one || (!names.empty() && !columns.empty())) continue;
+      throw BadInput(
+          fmt::format("{} and {} are one file, given as features and as {}: a model would be given what it is to "
+                      "predict; give each an array of its own, or of a .csv with names its columns, as in t.csv:label",
+                      features.path_of(other), labels.path_of(own), noun));
+    }
+  }
 }
 
 }  // namespace
@@ -49,6 +76,7 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   std::optional<ShardedArray> labels;
   if (!y_patterns.empty()) {
     labels.emplace(expand_paths(y_patterns, worker), role_of_y, std::move(names));
+    require_other_columns(features, *labels);
     require_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
   }
   if (!per_worker && features.rows() == 0) {

@@ -44,8 +44,9 @@ class WorkerRows {
   /// with it a worker owns every row of its own files (none is allowed).
   /// `y_patterns` may be empty: rows without labels. Labels may be among `names`, where there are some.
   /// Throws UsageError where {rank} is used in some patterns only; BadInput as expand_paths and ShardedArray do, where
-  /// features and labels differ in number of rows, and where there are no shared rows, or fewer than workers.
-  /// Preconditions (asserted): x_patterns is not empty; worker < workers.
+  /// one file is both, or a label's column by name a feature, where features and labels differ in number of rows, and
+  /// where there are no shared rows, or fewer than workers. Preconditions (asserted): x_patterns is not empty; worker <
+  /// workers.
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
                          std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names = {},
                          ArrayRole role_of_y = ArrayRole::kLabels);

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/safetensors.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/released_file.hpp"
-#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

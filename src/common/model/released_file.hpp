@@ -20,8 +20,8 @@
 
 #include "common/base/json_fields.hpp"
 #include "common/base/text.hpp"
+#include "common/data/safetensors.hpp"
 #include "common/model/classifier.hpp"
-#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 

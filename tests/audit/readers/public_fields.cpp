@@ -12,7 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/model/safetensors.hpp"
+#include "common/data/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/output_file.hpp"
-#include "common/model/safetensors.hpp"
+#include "common/data/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

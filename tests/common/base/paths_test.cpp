@@ -20,6 +20,8 @@ TEST(Paths, AnArrayPathIsAFileAndPerhapsADataset) {
                                                                                 {"x.npz:a", "x.npz", "a"},
                                                                                 {"x.npz:/a", "x.npz", "a"},
                                                                                 {"d/x.pt:a:/b", "d/x.pt", "a:/b"},
+                                                                                {"t.csv:a,b", "t.csv", "a,b"},
+                                                                                {"d/x.h5ad:X", "d/x.h5ad", "/X"},
                                                                                 {"x.npz:", "x.npz:", ""},
                                                                                 {"x.h5:/", "x.h5:/", ""},
                                                                                 {":/x", ":/x", ""},
@@ -36,6 +38,12 @@ TEST(Paths, AddressesOfStoresAreNamedAsSuch) {
     expect_bad_input([&] { expand_paths({path}, 0); }, {path, "is an address", "mount the store"});
   }
   expect_bad_input([&] { expand_paths({"s3://b/x.npy"}, 0); }, {"(aws s3 cp)"});
+}
+
+TEST(Paths, PathsOfWindowsAreNamedAsSuch) {
+  expect_bad_input([&] { expand_paths({"C:\\data\\x.npy"}, 0); }, {"is a path of Windows", "/mnt/c/data/x.npy"});
+  expect_bad_input([&] { expand_paths({"D:/data/x.npy"}, 0); }, {"/mnt/d/data/x.npy"});
+  expect_bad_input([&] { expand_paths({"\\\\server\\x.npy"}, 0); }, {"is a path of Windows"});
 }
 
 TEST(Paths, GlobsAreSortedAndPatternsKeepTheirOrder) {

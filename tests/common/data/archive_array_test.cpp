@@ -1,7 +1,10 @@
 // Files that NumPy has written, and two of PyTorch (tests/fuzz/corpus/archive): features are 0, 1, ... 5 in three rows,
 // labels 0, 2, 1.
+#include <sys/stat.h>
+
 #include "common/base/paths.hpp"
 #include "common/data/npy_array.hpp"
+#include "common/data/safetensors.hpp"
 #include "common/data/sharded_array.hpp"
 #include "tests/common/data/data_files.hpp"
 
@@ -63,19 +66,79 @@ TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
   }
 }
 
+// Each kind of file that is not read is named, with what to do.
 TEST(ArchiveArray, FilesOfOtherFormatsAreNamedWithTheWayToConvertThem) {
   const TemporaryFolder folder;
-  const std::pair<std::string, const char*> kOthers[] = {{"PAR1....", "is a Parquet file; convert it: numpy.save("},
-                                                         {"ARROW1..", "pandas.read_feather("},
-                                                         {"FEA1....", "pandas.read_feather("},
-                                                         {"\x80\x02....", "is a Python pickle, which is never read"},
-                                                         {"\x1f\x8b....", "unpack it with gunzip"}};
-  for (const auto& [bytes, message] : kOthers) {
-    write_bytes(folder / "x", bytes);
-    expect_refusal<BadInput>([&] { open_array(folder / "x"); }, {folder / "x", message});
+  struct Kind {
+    const char* name;
+    std::string bytes;
+    const char* message;
+  };
+  const Kind kKinds[] = {
+      {"x.parquet", "PAR1....", "is a Parquet file; convert it: numpy.save("},
+      {"x.arrow", "ARROW1..", "pandas.read_feather("},
+      {"x.feather", "FEA1....", "pandas.read_feather("},
+      {"x.pkl", "\x80\x02....", "is a Python pickle, which is never read"},
+      {"y.pkl", "cnumpy.core.multiarray\n_reconstruct", "is a Python pickle, which is never read"},
+      {"x.npy.gz", "\x1f\x8b....", "unpack it with gunzip"},
+      {"x.csv", "\x1f\x8b....", "unpack it with gunzip"},
+      {"x.zst", "\x28\xb5\x2f\xfd....", "unpack it with unzstd"},
+      {"x.bz2", "BZh9....", "unpack it with bunzip2"},
+      {"x.xz", std::string("\xfd\x37zXZ\0....", 10), "unpack it with unxz"},
+      {"x.tar", std::string(257, '\0') + "ustar", "is a tar archive; unpack it with tar xf"},
+      {"x.mat", "MATLAB 5.0 MAT-file, Platform: GLNXA64", "scipy.io.loadmat("},
+      {"x.png", "\x89PNG\r\n", "is a picture; an encoder makes features"},
+      {"x.jpg", "\xff\xd8\xff\xe0", "is a picture; an encoder makes features"},
+      {"x.pdf", "%PDF-1.7", "is a PDF document"},
+      {"x.db", std::string("SQLite format 3\0", 16), "is an SQLite database; export a table as .csv"},
+      {"x.xls", "\xd0\xcf\x11\xe0\xa1", "save the sheet as .csv"},
+      {"x.tsv", "1\t2\n", "numbers as .csv, and HDF5"},
+      {"y.csv", "a;b\n1;2\n", "cells are apart by commas"},
+      {"x.json", "[[1, 2]]", "numbers as .csv, and HDF5"},
+      {"x.safetensors", "{}", "too few for a safetensors file"}};
+  for (const Kind& kind : kKinds) {
+    write_bytes(folder / kind.name, kind.bytes);
+    expect_refusal<BadInput>([&] { open_array(folder / kind.name, ArrayRole::kFeatures); },
+                             {folder / kind.name, kind.message});
   }
   write_bytes(folder / "x.pt", "\x80\x02....");
   expect_refusal<BadInput>([&] { open_array((folder / "x.pt") + ":x"); }, {"is no zip file"});
+  ASSERT_EQ(::mkfifo((folder / "x.fifo").c_str(), 0600), 0);
+  expect_refusal<BadInput>([&] { open_array(folder / "x.fifo"); }, {"is not a regular file"});
+  write_bytes(folder / "empty", "");
+  expect_refusal<BadInput>([&] { expand_paths({folder / "empty"}, 0); }, {"is empty"});
+  expect_refusal<BadInput>([&] { expand_paths({folder.path()}, 0); }, {"is a directory; name the files in it"});
+}
+
+TEST(ArchiveArray, TensorsOfASafetensorsFileAreRead) {
+  const TemporaryFolder folder;
+  const std::vector<double> entries = {0.5, -1.0, 2.0, 4.0, 8.0, 16.0};
+  const std::vector<std::int64_t> classes = {1, 0};
+  const std::vector<std::int16_t> odd = {7, 7, 7};
+  SafetensorsFile file;
+  file.tensors["x"] = make_tensor(entries, {2, 3});
+  file.tensors["y"] = make_integer_tensor(classes, {2});
+  file.tensors["a"] = make_short_tensor(odd, {3});
+  const std::vector<std::byte> bytes = serialize(file);
+  const std::string path = folder / "f.safetensors";
+  write_bytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+
+  const auto x = open_array(path + ":x", ArrayRole::kFeatures);
+  x->require_holds_features();
+  std::vector<float> features(6);
+  x->read_features(0, 2, features);
+  EXPECT_EQ(features, (std::vector<float>{0.5F, -1.0F, 2.0F, 4.0F, 8.0F, 16.0F}));
+  std::vector<std::int32_t> labels(2);
+  open_array(path + ":y")->read_labels(0, 2, 2, labels);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_FALSE(is_same_array(x->identity(), open_array(path + ":y")->identity()));
+
+  expect_refusal<BadInput>([&] { open_array(path); }, {path, "has several arrays; it has \"a\", \"x\", \"y\""});
+  expect_refusal<BadInput>([&] { open_array(path + ":z"); }, {"there is no array \"z\""});
+  std::string bfloats = R"({"x":{"data_offsets":[0,4],"dtype":"BF16","shape":[1,2]}})";
+  bfloats.insert(0, std::string({static_cast<char>(bfloats.size()), 0, 0, 0, 0, 0, 0, 0}));
+  write_bytes(path, bfloats + "....");
+  expect_refusal<BadInput>([&] { open_array(path); }, {path, "BF16, which is not read; convert it: tensor.float()"});
 }
 
 TEST(ArchiveArray, TwoArraysOfAFileAreTwoAndOneIsOne) {

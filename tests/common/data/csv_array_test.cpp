@@ -123,7 +123,7 @@ TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
   refused("1,2\n\n3,4\n", kFeatures, "line 2 is empty; leave it out");
   refused(",f0\n0,1\n", kFeatures, "index=False");
   refused("a,b\n", kFeatures, "has no row");
-  refused("a,b\nc,d\n", kLabels, "line 1 has several cells that are no integers");
+  refused("1,2\n3,x\n", kFeatures, "leave it out by its name, as in t.csv:-name");
   refused(std::string(2000, 'a') + "\n", kLabels, "has a name of more than 1024 bytes");
 }
 
@@ -147,6 +147,45 @@ TEST_F(CsvArray, ATableOfFeaturesStandsBesideOtherFiles) {
   const ShardedArray both({path_, folder_ / "x.npy"}, ArrayRole::kFeatures);
   EXPECT_EQ(both.rows(), 4u);
   EXPECT_EQ(both.held_bytes(), 4 * sizeof(float)) << "the table is in memory, the other file is not";
+}
+
+TEST_F(CsvArray, ColumnsAreChosenByTheirNames) {
+  write_bytes(path_, "id,age,\"height, cm\",ill,why\np1,30,180.5,1,\"a,b\"\np2,40,170,0,c\n");
+  const auto read = [&](const std::string& columns) {
+    const auto array = open_array(path_ + ":" + columns, ArrayRole::kFeatures);
+    std::vector<float> values(array->rows() * array->columns());
+    array->read_features(0, array->rows(), values);
+    return std::pair(values, array->column_names());
+  };
+  using Names = std::vector<std::string>;
+  const std::vector<float> both = {180.5F, 30.0F, 170.0F, 40.0F};
+  EXPECT_EQ(read("\"height, cm\",age"), std::pair(both, (Names{"height, cm", "age"})));
+  EXPECT_EQ(read("-id, ill,why"),
+            std::pair((std::vector<float>{30.0F, 180.5F, 40.0F, 170.0F}), (Names{"age", "height, cm"})));
+  const auto labels = open_array(path_ + ":ill", ArrayRole::kLabels);
+  std::vector<std::int32_t> classes(2);
+  labels->read_labels(0, 2, 2, classes);
+  EXPECT_EQ(classes, (std::vector<std::int32_t>{1, 0}));
+  const NamedClasses names({"c", "a,b"});
+  open_array(path_ + ":why", ArrayRole::kLabels)->read_labels(0, 2, 2, classes, &names);
+  EXPECT_EQ(classes, (std::vector<std::int32_t>{1, 0})) << "the line of names is no label";
+
+  for (const auto& [columns, message] : std::map<std::string, const char*>{
+           {"age,weight", "names no column \"weight\", but \"id, age, height, cm, ill, why\""},
+           {"-id,age,\"height, cm\",ill,why", "names no column but those that"},
+           {"why", "line 2 has the cell \"a,b\", which is no number"}}) {
+    expect_refusal<BadInput>([&] { open_array(path_ + ":" + columns, ArrayRole::kFeatures); }, {path_, message});
+  }
+  write_bytes(path_, "a,a\n1,2\n");
+  expect_refusal<BadInput>([&] { open_array(path_ + ":a", ArrayRole::kFeatures); }, {"more than one column \"a\""});
+}
+
+TEST_F(CsvArray, ATableOfIdentifiersAndLabelsAsksForTheColumn) {
+  using enum ArrayRole;
+  refused("a,b\nc,d\n", kLabels, "line 1 has 2 cells; name the column to read, as in " + path_ + ":label");
+  refused("id,sick\n17,1\n18,0\n", kLabels, "2 columns of labels that are not all 0 or 1");
+  refused("id,sick\n17,1\n18,0\n", kLabels, "as in " + path_ + ":sick");
+  EXPECT_EQ(opened("cat,dog\n1,1\n1,0\n", kLabels)->columns(), 2U) << "rows of several classes";
 }
 
 }  // namespace dpreduce::csv_array_test

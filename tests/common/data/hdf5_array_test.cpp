@@ -142,7 +142,23 @@ TEST(Hdf5Array, DatasetsInGroupsAreFound) {
   H5Fclose(file);
   write_dataset(folder / "x.h5", "/train/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
   EXPECT_EQ(features_of(*open_array((folder / "x.h5") + ":/train/x"), 0, 2), kSix);
-  expect_bad_input([&] { open_array((folder / "x.h5") + ":/train"); }, {"x.h5:/train"});
+  expect_bad_input([&] { open_array((folder / "x.h5") + ":/train"); },
+                   {"x.h5:/train: is a group; name a dataset in it"});
+}
+
+// As AnnData stores them.
+TEST(Hdf5Array, SparseMatricesAndCategoriesAreNamedWithWhatToDo) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.h5ad";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+  for (const char* group : {"/X", "/kind"}) H5Gclose(H5Gcreate2(file, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Fclose(file);
+  for (const char* name : {"/X/data", "/X/indices", "/X/indptr", "/kind/codes", "/kind/categories"}) {
+    write_dataset(path, name, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
+  }
+  expect_bad_input([&] { open_array(path + ":X"); }, {"x.h5ad:/X: is a sparse matrix", "X.toarray()"});
+  expect_bad_input([&] { open_array(path + ":/kind"); }, {"is a column of categories", "x.h5ad:/kind/codes"});
+  expect_bad_input([&] { open_array(path + ":/kind/none"); }, {"there is no such dataset"});
 }
 
 TEST(Hdf5Array, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {

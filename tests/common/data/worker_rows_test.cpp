@@ -120,6 +120,32 @@ TEST(WorkerRows, NoneAreRowsOfAWidthAllTheSame) {
   EXPECT_EQ(none.features().rows(), 0U);
 }
 
+// By identity and names alone: whether two columns hold the same values must not be told.
+TEST(WorkerRows, AFileOrColumnIsNotFeatureAndLabelAtOnce) {
+  const TemporaryFolder folder;
+  write_features(folder / "x.npy", 2, 2, 0.0F);
+  std::filesystem::create_hard_link(folder / "x.npy", folder / "hard.npy");
+  write_features(folder / "copy.npy", 2, 2, 0.0F);
+  write_bytes(folder / "t.csv", "a,b,sick\n1,2,0\n3,4,1\n");
+  write_bytes(folder / "y.csv", "sick\n0\n1\n");
+  write_bytes(folder / "one.csv", "0\n1\n");
+  const auto open = [&](const std::string& x, const std::string& y, ArrayRole role) {
+    return WorkerRows::open({folder / x}, {folder / y}, 0, 1, {}, role);
+  };
+  using enum ArrayRole;
+  for (const char* const name : {"x.npy", "hard.npy"}) {
+    expect_refusal<BadInput>([&] { open("x.npy", name, kTargets); },
+                             {"are one file, given as features and as targets"});
+  }
+  expect_refusal<BadInput>([&] { open("one.csv", "one.csv", kLabels); }, {"given as features and as labels"});
+  for (const char* const labels : {"t.csv:sick", "y.csv"}) {
+    expect_refusal<BadInput>([&] { open("t.csv", labels, kLabels); },
+                             {"column \"sick\" is also among the labels", "t.csv:-sick"});
+  }
+  EXPECT_EQ(open("x.npy", "copy.npy", kTargets).targets(), 2U) << "values decide nothing";
+  EXPECT_EQ(open("t.csv:-sick", "t.csv:sick", kLabels).dim(), 2U);
+}
+
 TEST(WorkerRows, AHeadingAboveLabelsThatAreNamesIsNamed) {
   const TemporaryFolder folder;
   write_features(folder / "x.npy", 2, 2, 0.0F);

@@ -1,7 +1,7 @@
 #include "common/model/classifier_file.hpp"
 
 #include "common/base/error.hpp"
-#include "common/model/safetensors.hpp"
+#include "common/data/safetensors.hpp"
 #include "tests/common/model/byte_file.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/temporary_folder.hpp"

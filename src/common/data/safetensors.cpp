@@ -1,4 +1,4 @@
-#include "common/model/safetensors.hpp"
+#include "common/data/safetensors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -46,19 +46,6 @@ std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t fil
   }
   return length;
 }
-
-// Entry of the header: the place of a tensor's bytes, [begin, end) from the start of the data.
-struct TensorEntry {
-  TensorType type = TensorType::kF64;
-  std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-struct SafetensorsHeader {
-  std::map<std::string, std::string> metadata;
-  std::map<std::string, TensorEntry> entries;
-};
 
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr const char* kIsSafetensors = "; is this a safetensors file?";
@@ -109,6 +96,10 @@ SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
         header.metadata.emplace(key, text_of_key.get<std::string>());
       }
       continue;
+    }
+    if (value.is_object() && value.value("dtype", nlohmann::json()) == "BF16") {
+      throw BadInput(
+          fmt::format("{}: {} is of BF16, which is not read; convert it: tensor.float()", source, in_quotes(name)));
     }
     const std::vector<std::uint64_t> offsets = fields.counts("data_offsets");
     if (offsets.size() != 2) fields.refuse("data_offsets", "must be two numbers");
@@ -230,13 +221,18 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
   return bytes;
 }
 
-SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
+SafetensorsHeader safetensors_header(std::span<const std::byte> bytes, std::string_view source) {
   const std::uint64_t length = header_length(bytes, bytes.size(), source);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   SafetensorsHeader header = parse_header(text, source);
-  const std::span<const std::byte> data = bytes.subspan(kPrefix + length);
-  require_tiling(header, data.size(), source);
+  header.data_offset = kPrefix + length;
+  require_tiling(header, bytes.size() - header.data_offset, source);
+  return header;
+}
 
+SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
+  SafetensorsHeader header = safetensors_header(bytes, source);
+  const std::span<const std::byte> data = bytes.subspan(header.data_offset);
   SafetensorsFile file;
   file.metadata = std::move(header.metadata);
   for (auto& [name, entry] : header.entries) {

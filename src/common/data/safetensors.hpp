@@ -48,6 +48,20 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 
+/// Entry of the header: the place of a tensor's bytes.
+struct TensorEntry {
+  TensorType type = TensorType::kF64;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0;  ///< in the data, which follows the header
+  std::uint64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, TensorEntry> entries;
+  std::uint64_t data_offset = 0;  ///< of the data in the file
+};
+
 struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
   std::map<std::string, Tensor> tensors;
@@ -73,6 +87,9 @@ std::vector<std::byte> serialize(const SafetensorsFile& file);
 
 /// Dimensions of one tensor; far above need, and a bound on what a hostile header makes us keep.
 inline constexpr std::size_t kMaxTensorRank = 32;
+
+/// The header of a file of these bytes, whose entries tile its data. Throws BadInput as parse_safetensors does.
+SafetensorsHeader safetensors_header(std::span<const std::byte> bytes, std::string_view source);
 
 /// The content of `bytes`; parse_safetensors(serialize(f)) == f. Throws BadInput, naming `source` and the reason,
 /// where anything departs from the format: lengths, JSON, duplicate or unknown keys, types, shapes that overflow,
