@@ -1,5 +1,6 @@
 """The extension, loaded once, and the ranks of this process's job."""
 import atexit
+import copyreg
 import functools
 import os
 import threading
@@ -21,6 +22,28 @@ _joined = None
 def _leave():
     global _joined
     _joined = None  # MPI ends here, where this process's job was joined by dpreduce
+
+
+def _comm_called(name):
+    from mpi4py import MPI
+    return getattr(MPI, name)
+
+
+def _reduced(comm):
+    for name in ("COMM_WORLD", "COMM_SELF"):
+        if comm == _comm_called(name):
+            return _comm_called, (name,)
+    raise TypeError("comm: MPI.COMM_WORLD and MPI.COMM_SELF alone can be copied and pickled; give one of these, or leave comm out")
+
+
+def make_picklable(comm):
+    """Lets a communicator of mpi4py before 4 be copied and pickled, as scikit-learn does with parameters."""
+    if comm is None or not type(comm).__module__.startswith("mpi4py") or type(comm) in copyreg.dispatch_table:
+        return
+    try:
+        comm.__reduce_ex__(4)
+    except TypeError:
+        copyreg.pickle(type(comm), _reduced)
 
 
 def ranks_of(comm):

@@ -219,6 +219,7 @@ class _PrivateEstimator(_Evaluated, _Base, metaclass=_Joining):
 
     def _set_parameters(self, own, options):
         _join_scikit_learn()
+        _library.make_picklable(own["comm"])
         for name, value in own.items():
             setattr(self, name, value)
         known = inspect.signature(type(self).__init__).parameters

@@ -16,7 +16,7 @@ def at_most(value: float, digits: int = 3) -> str:
     return f"{float(rounding.create_decimal(repr(float(value)))):.{digits}g}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Privacy:
     """The guarantee of a fit. Figures are None where there is no noise; `mu` and `rho` also where rounds are on samples."""
 
@@ -34,6 +34,11 @@ class Privacy:
     ledger: str | None  #: where it is charged; None: accounts are the caller's
     forfeited_by: list[str]  #: why it does not hold though there is noise: "seed", "classes-from-rows"
     words: dict[str, list[str]]  #: heading -> sentences, as `dpreduce privacy explain` says them
+
+    def __repr__(self) -> str:
+        figures = "no noise" if self.epsilon is None else f"epsilon {at_most(self.epsilon)} at delta {at_most(self.delta or 0)}"
+        return (f"<dpreduce.Privacy: {'private' if self.private else 'not private'}, {figures}, unit {self.unit}, "
+                f"{len(self.releases)} releases; print it for words>")
 
     def __str__(self) -> str:
         return "\n".join(f"{heading.replace('_', ' ')}: {sentence}" for heading, sentences in self.words.items()

@@ -161,6 +161,7 @@ def test_a_fit_tells_what_it_promises(rows):
     assert run.timings["sums"] > 0 and "timings" not in run.report and pickle.loads(pickle.dumps(run)).timings == {}
     seeded = dpreduce.fit(*rows, **BUDGET, method="mean", seed=1)
     assert not seeded.privacy.private and "has a seed" in seeded.explain()
+    assert repr(run.privacy) == "<dpreduce.Privacy: private, epsilon 1 at delta 1e-06, unit record, 1 releases; print it for words>"
     with pytest.warns(dpreduce.PrivacyWarning, match="promises little"):
         dpreduce.fit(*rows, classes=CLASSES, epsilon=50, delta=1e-6, method="mean")
 

@@ -1,4 +1,6 @@
 """Under mpirun: the bytes of one process, and failures that are shared."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ FIT = """
 import os, sys
 {before}
 import dpreduce
+import pickle
+
 import numpy as np
 def say(*words):
     with open(f"said.{{rank}}", "a") as file:
@@ -142,6 +146,17 @@ assert dpreduce.fit(x, y, method="mean", **terms).report["ranks"] == 3
 say(MPI.COMM_WORLD.allreduce(1))
 """
     assert on_ranks(3, FIT.format(before="", body=body)) == ["0 3", "1 3", "2 3"]
+
+
+def test_an_estimator_with_a_communicator_is_copied_and_pickled():
+    from mpi4py import MPI
+    from sklearn.base import clone
+    x, y = labeled_rows(200)
+    model = clone(dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES), comm=MPI.COMM_SELF)).fit(x, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.comm == MPI.COMM_SELF and np.array_equal(again.predict(x), model.predict(x))
+    with pytest.raises(TypeError, match="MPI.COMM_WORLD and MPI.COMM_SELF alone"):
+        clone(dpreduce.DPClassifier(comm=MPI.COMM_SELF.Dup()))
 
 
 def test_what_is_no_communicator_is_refused():
