@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <span>
 #include <utility>
 #include <vector>
@@ -181,6 +182,9 @@ nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figure
   report.update(told_json(run, figures));
   if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
+  for (const std::string& file : options.evaluation.files) {
+    report["model_names"].push_back(std::filesystem::path(file).stem().string());
+  }
   report["models_privacy"] = statements_of_models(options.evaluation);
   if (forfeits_of_models(options).empty() && !options.data.train.class_names.empty()) {
     report["class_names"] = options.data.train.class_names;

@@ -45,9 +45,12 @@ std::optional<std::vector<SpentPart>> spent_by(const JsonFields& privacy) {
   std::vector<SpentPart> spent;
   for (const AlikeRounds& rounds : alike_rounds(privacy)) {
     const std::size_t count = rounds.releases.size();
-    spent.push_back({count == 1 ? rounds.block : fmt::format("{}, {} rounds", rounds.block, count)});
-    for (const JsonFields& release : rounds.releases) {
-      if (!spent.back().add(release)) return std::nullopt;
+    std::string name = rounds.releases.front().text("release");
+    if (count > 1) name = fmt::format("{}, {} rounds", name.substr(0, name.rfind('/')), count);
+    if (!name.starts_with(rounds.block)) name += fmt::format(" ({})", rounds.block);
+    spent.push_back({std::move(name)});
+    for (const JsonFields& one : rounds.releases) {
+      if (!spent.back().add(one)) return std::nullopt;
     }
   }
   for (const JsonFields& selection : privacy.objects("selections")) {
@@ -71,9 +74,11 @@ Block shares_block(const JsonFields& privacy) {
   }
   return Chart{.title = "The budget by release",
                .caption = "Squares of mu add up, so each bar is a release's share of what the run spends.",
-               .spec = {{"chart", "rows"}, {"x", {{"label", "share of mu squared"}, {"unit", "share"}}}, {"column", 2}},
+               .spec = {{"chart", "rows"}, {"x", {{"label", "share of mu squared"}}}, {"column", 2}},
                .values = std::move(values)};
 }
+
+constexpr std::size_t kFewestDrawn = 4;  // rounds: of fewer the table of norms says as much
 
 // The norms of rounds over that of their noise, where the report has them; the first is round 1.
 Chart norms_chart(const AlikeRounds& rounds) {
@@ -88,7 +93,7 @@ Chart norms_chart(const AlikeRounds& rounds) {
     if (!(noise.get<double>() > 0.0)) release.refuse("noise_norm", "must be above 0");
     values.add({fmt::format("{}", round), figure(norm.get<double>() / noise.get<double>()), figure(1.0)});
   }
-  if (values.rows.size() < 2) values.rows.clear();
+  if (values.rows.size() < kFewestDrawn) values.rows.clear();
   return line_chart(
       fmt::format("Norm of each round's {}, beside its noise", rounds.block),
       "What came out is the exact sum and its noise together. Where both lines meet, a round is noise alone.",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <regex>
 #include <utility>
 #include <variant>
 
@@ -10,6 +11,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/number_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -44,6 +46,21 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+std::string html_of_words(std::string_view text) {
+  // Bounded repetitions: the recursion of std::regex is as deep as its matches are long.
+  static const std::regex kPower(R"(\b(\d(?:\.\d{1,17})?)e\+?(-?)0{0,3}(\d{1,3})\b)");
+  const std::string plain = escaped(text);
+  std::string html;
+  auto end = plain.begin();
+  for (std::sregex_iterator power(plain.begin(), plain.end(), kPower); power != std::sregex_iterator(); ++power) {
+    const std::smatch& match = *power;
+    html += match.prefix().str() + (match[1] == "1" ? "" : match[1].str() + "·") + "10<sup>" +
+            (match[2] == "-" ? "−" : "") + match[3].str() + "</sup>";
+    end = match[0].second;
+  }
+  return html + std::string(end, plain.end());
+}
+
 std::string embedded(const nlohmann::json& json) {
   std::string result;
   for (const char c : ascii_json_text(json)) {
@@ -69,15 +86,16 @@ std::string html_of(const Cell& cell) {
   const bool is_whole = cell.number.is_number_integer() && cell.written != Written::kShare;
   const auto number = cell.number.get<double>();
   return fmt::format("<data value=\"{}\">{}</data>", json_text(cell.number),
-                     cell.written == Written::kShare ? fmt::format("{:.1f} %", 100.0 * number)
-                     : is_rounded || is_whole        ? text_of(cell)
-                                                     : fmt::format("{:.3g}", number));
+                     html_of_words(cell.written == Written::kShare         ? fmt::format("{:.1f} %", 100.0 * number)
+                                   : cell.written == Written::kShareAtMost ? upper_figure(100.0 * number, 2) + " %"
+                                   : is_rounded || is_whole                ? text_of(cell)
+                                                                           : fmt::format("{:.3g}", number)));
 }
 
 namespace {
 
 std::string folded(std::string_view summary, const std::string& body) {
-  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escaped(summary), body);
+  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", html_of_words(summary), body);
 }
 
 std::string html_of(const Words& words) {
@@ -85,9 +103,9 @@ std::string html_of(const Words& words) {
   for (std::string sentence : words.sentences) {
     if (words.heading.empty()) {
       sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
-      html += "<p>" + escaped(sentence) + (sentence.back() == '.' ? "" : ".") + "</p>\n";
+      html += "<p>" + html_of_words(sentence) + (sentence.back() == '.' ? "" : ".") + "</p>\n";
     } else {
-      html += "<li>" + escaped(sentence) + "</li>\n";
+      html += "<li>" + html_of_words(sentence) + "</li>\n";
     }
   }
   if (words.heading.empty()) return html;
@@ -105,7 +123,7 @@ std::string html_of(const Facts& facts) {
 }
 
 std::string html_of(const Alarm& alarm) {
-  return "<p class=\"alarm\">" + escaped(alarm.text) + "</p>\n";
+  return "<p class=\"alarm\">" + html_of_words(alarm.text) + "</p>\n";
 }
 
 }  // namespace
@@ -144,8 +162,8 @@ std::string html_of(const Chart& chart) {
       "hidden></div>\n"
       "<script type=\"application/json\">{}</script>\n<details open>\n<summary>Values: {}</summary>\n{}</details>\n"
       "</figure>\n",
-      escaped(spec["chart"].get<std::string>()), escaped(chart.title), escaped(chart.caption), embedded(spec),
-      escaped(chart.title), html_of(chart.values));
+      escaped(spec["chart"].get<std::string>()), html_of_words(chart.title), html_of_words(chart.caption),
+      embedded(spec), html_of_words(chart.title), html_of(chart.values));
 }
 
 std::string html_of(const Section& section, const std::string& id) {

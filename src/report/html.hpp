@@ -14,6 +14,9 @@ namespace dpreduce {
 /// references; control characters but for tab and line feed, and bytes that are no UTF-8, as U+FFFD.
 std::string escaped(std::string_view text);
 
+/// Returns `text` escaped, "1e-06" in it as a power of ten with a raised exponent: for words, not for names.
+std::string html_of_words(std::string_view text);
+
 /// Returns JSON in a form for <script type="application/json">: ASCII, and without < > &, which can only be within
 /// texts and are written there as \u escapes. No text in it can end the element.
 std::string embedded(const nlohmann::json& json);

@@ -30,11 +30,11 @@ Block life_block(const std::vector<JsonFields>& runs) {
   Table values{.caption = "Spending, run by run",
                .columns = {"run", "since", "method", "releases", "epsilon of all so far", "mu of all so far",
                            "rho of all so far"}};
-  bool has_epsilon = false;
+  std::size_t with_epsilon = 0;
   std::string at_delta;
   for (const JsonFields& run : runs) {
     const JsonFields so_far = run.object("so_far");
-    has_epsilon = has_epsilon || so_far.has("epsilon");
+    if (so_far.has("epsilon")) ++with_epsilon;
     if (so_far.has("delta")) at_delta = " at delta " + upper_figure(so_far.number("delta").get<double>());
     values.add({run.text("run"), run.text("since"),
                 method_of(run) + (run.flag("private") ? "" : fmt::format(" ({}: not private)", reasons_of(run))),
@@ -42,7 +42,7 @@ Block life_block(const std::vector<JsonFields>& runs) {
                 at_most(so_far.number("rho"))});
   }
   if (runs.empty()) return Words{{}, {"Nothing has been charged so far"}};
-  if (!has_epsilon) return values;
+  if (with_epsilon < 2) return values;
   Chart chart =
       line_chart("Epsilon spent over the ledger's life" + at_delta,
                  "Each step is a run with all that it released, if all runs were about the same records or persons.",
@@ -147,7 +147,8 @@ Chart accuracy_chart(std::span<const PageDocument* const> runs, bool is_public) 
   std::vector<std::tuple<double, std::size_t, nlohmann::json>> points;  // epsilon, column, accuracy
   for (const PageDocument* document : runs) {
     const ReportedRun& run = *document->run;
-    if (!run.guarantee || !(run.guarantee->epsilon > 0.0) || accuracy_of(run, is_public).is_null()) continue;
+    if (run.is_evaluation || !run.guarantee || !(run.guarantee->epsilon > 0.0)) continue;
+    if (accuracy_of(run, is_public).is_null()) continue;
     auto column = std::find(columns.begin() + 1, columns.end(), run.method_text());
     if (column == columns.end()) column = columns.insert(column, run.method_text());
     points.emplace_back(run.guarantee->epsilon, column - columns.begin(), accuracy_of(run, is_public));
@@ -168,7 +169,8 @@ Chart accuracy_chart(std::span<const PageDocument* const> runs, bool is_public) 
 
 }  // namespace
 
-std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience) {
+std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience,
+                                         const std::vector<Words>& shared) {
   std::vector<const PageDocument*> runs;
   for (const PageDocument& document : documents) {
     if (document.run) runs.push_back(&document);
@@ -179,12 +181,13 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
     return [of_public](const auto* one) { return !accuracy_of(*one->run, of_public).is_null(); };
   };
   const bool tells_accuracy = std::ranges::any_of(runs, has_accuracy(is_public));
-  if (!tells_accuracy) return {{"Side by side", {side_by_side(runs, false, is_public)}}};
   const bool are_private =
       std::ranges::count_if(runs, has_accuracy(true)) == std::ranges::count_if(runs, has_accuracy(false));
-  return {{"Side by side",
-           {side_by_side(runs, true, is_public), accuracy_chart(runs, is_public)},
-           is_public || are_private ? "" : "accuracies are exact figures about test rows, outside the guarantee"}};
+  Section side{"Side by side", {side_by_side(runs, tells_accuracy, is_public)}};
+  if (tells_accuracy) side.blocks.emplace_back(accuracy_chart(runs, is_public));
+  if (tells_accuracy && !is_public && !are_private)
+    side.owner_only = "accuracies are exact figures about test rows, outside the guarantee";
+  return {std::move(side), {"What all of them promise, and to whom", {shared.begin(), shared.end()}}};
 }
 
 }  // namespace dpreduce

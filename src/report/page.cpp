@@ -21,6 +21,8 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::size_t kMostListed = 8;  // documents: a longer list of contents is folded
+
 // A line of schema 1 has no kind. It is a ledger's all the same: Ledger::read then says why it is refused.
 bool is_ledger(std::string_view text) {
   const nlohmann::json line = parse_json(text.substr(0, text.find('\n')));
@@ -40,33 +42,87 @@ std::string title_of(const PageDocument& document) {
   return fmt::format("{} by {}{}", run.is_dry_run ? "Plan of a fit" : "A fit", run.method_text(), promise);
 }
 
+// Name of the model that a run made, or of those that it is about, as their files have it; empty where none says.
+std::string model_of(const PageDocument& document) {
+  if (!document.run) return {};
+  const JsonFields report(document.run->content, document.name);
+  if (!report.has("model")) return fmt::format("{}", fmt::join(report.texts("model_names"), " and "));
+  return std::filesystem::path(report.text("model")).stem().string();
+}
+
+// One line that sums a document up, as HTML: what it is, its epsilon, and how well the model does. The public sees no
+// exact figure.
+std::string summary_of(const PageDocument& document, Audience audience) {
+  if (!document.run) {
+    const std::vector<JsonFields> runs = JsonFields(document.content, document.name).objects("runs");
+    if (runs.empty()) return "Nothing has been charged so far";
+    const Facts spent =
+        facts_of(runs.back().object("so_far"),
+                 {{"epsilon", "", Written::kAtMost}, {"delta", "", Written::kAtMost}, {"mu", "", Written::kAtMost}});
+    return html_of_words(fmt::format("Spent by {}: {}",
+                                     runs.size() == 1 ? "one run" : fmt::format("{} runs together", runs.size()),
+                                     line_of(spent)));
+  }
+  std::string html = html_of_words(title_of(document));
+  const ReportedRun& run = *document.run;
+  if (run.guarantee) html += html_of_words(fmt::format(" at delta {}", upper_figure(run.guarantee->delta)));
+  const bool is_public = run.figures && run.figures->is_private;
+  if (audience == Audience::kPublic && !is_public) return html;
+  const JsonFields report(run.content, document.name);
+  if (run.figures && !run.figures->lists.front().figures.empty()) {
+    const ToldFigure& told = run.figures->lists.front().figures.front();
+    const auto shown = [&](double number) { return html_of(Cell(number, told.written)); };
+    html += fmt::format("; {} {}, from {} to {}", escaped(told.name), told.value ? shown(*told.value) : "unknown",
+                        shown(told.low), shown(told.high));
+  } else if (const Facts exact = exact_figures(report.object("test")); !run.figures && !exact.empty()) {
+    html += fmt::format("; {} {}", escaped(exact.front().name), html_of(exact.front().value));
+  } else {
+    return html;
+  }
+  return is_public ? html : html + " <span class=\"owner\">for the data's owner</span>";
+}
+
 struct Part {
   std::string contents;  // of the list of contents
   std::string article;
 };
 
-// An article and its entry in the list of contents, which names its sections where no other article has the same.
+// The way a document is shown on its page.
+struct PartForm {
+  Audience audience;
+  bool lists_sections;       // in the list of contents: no other article has the same
+  std::string heading = {};  // empty: the title
+  std::string summary = {};  // as HTML, before the rest, which is folded then; empty: nothing is
+};
+
+// An article and its entry in the list of contents.
 Part part_of(const std::string& title, const std::string& file, const std::vector<Section>& sections,
-             std::size_t number, bool lists_sections, Audience audience) {
+             std::size_t number, const PartForm& form) {
   const std::string id = fmt::format("document-{}", number);
-  const std::string shown = file.empty()
-                                ? escaped(title)
-                                : fmt::format("{} <span class=\"file\">{}</span>", escaped(title), html_of_name(file));
-  Part part{
-      fmt::format("<li><a href=\"#{}\">{}</a>", id, shown),
-      fmt::format("<article id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n", id, shown)};
+  const auto beside_file = [&](const std::string& words) {
+    const std::string html = html_of_words(words);
+    return file.empty() ? html : fmt::format("{} <span class=\"file\">{}</span>", html, html_of_name(file));
+  };
+  Part part{fmt::format("<li><a href=\"#{}\">{}</a>", id, beside_file(title)),
+            fmt::format("<article id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n", id,
+                        beside_file(form.heading.empty() ? title : form.heading))};
   std::size_t section_number = 0;
   std::string entries;
+  std::string body;
   for (const Section& section : sections) {
-    if (audience == Audience::kPublic && !section.owner_only.empty()) continue;
+    if (form.audience == Audience::kPublic && !section.owner_only.empty()) continue;
     const std::string section_id = fmt::format("{}-{}", id, section_number + 1);
     const std::string html = html_of(section, section_id);
     if (html.empty()) continue;
     ++section_number;
     entries += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", section_id, escaped(section.title));
-    part.article += html;
+    body += html;
   }
-  part.contents += lists_sections ? fmt::format("\n<ul>\n{}</ul></li>\n", entries) : "</li>\n";
+  part.contents += form.lists_sections ? fmt::format("\n<ul>\n{}</ul></li>\n", entries) : "</li>\n";
+  part.article += form.summary.empty()
+                      ? body
+                      : fmt::format("<p>{}</p>\n<details>\n<summary>All of {}</summary>\n{}</details>\n", form.summary,
+                                    html_of_name(file), body);
   part.article += "</article>\n";
   return part;
 }
@@ -119,27 +175,40 @@ std::string page_of(std::span<const PageDocument> documents, Audience audience) 
     contents += part.contents;
     articles += part.article;
   };
-  if (const std::vector<Section> compared = comparison_sections(documents, audience); !compared.empty()) {
-    add(part_of("All reports", "", compared, 0, false, audience));
+  const auto count_like = [&](const PageDocument& document) {
+    const auto is_alike = [&](const PageDocument& other) { return other.run.has_value() == document.run.has_value(); };
+    return std::ranges::count_if(documents, is_alike);
+  };
+  const std::vector<Words> shared = shared_promise(documents);
+  if (const std::vector<Section> compared = comparison_sections(documents, audience, shared); !compared.empty()) {
+    add(part_of("All reports", "", compared, 0, {audience, false}));
   }
+  const PageDocument* only = documents.size() == 1 ? &documents.front() : nullptr;
   for (const PageDocument& document : documents) {
-    const bool is_only = std::ranges::count_if(documents, [&](const PageDocument& other) {
-                           return other.run.has_value() == document.run.has_value();
-                         }) == 1;
-    const std::vector<Section> sections = document.run ? fit_sections(document) : ledger_sections(document);
-    add(part_of(title_of(document), document.name, sections, ++number, is_only, audience));
+    const bool is_only = count_like(document) == 1;
+    if (document.run && is_only) only = &document;
+    const std::vector<Section> sections = document.run ? fit_sections(document, shared) : ledger_sections(document);
+    PartForm form{audience, is_only};
+    if (document.run && !is_only) form = {audience, false, model_of(document), summary_of(document, audience)};
+    add(part_of(title_of(document), document.name, sections, ++number, form));
   }
-  const std::string title = documents.size() == 1 ? title_of(documents.front()) : "Privacy and accuracy";
+  std::string title = only ? model_of(*only) : "Privacy and accuracy";
+  if (title.empty()) title = title_of(*only);
+  contents = fmt::format("<ul>\n{}</ul>\n", contents);
+  if (documents.size() > kMostListed) {
+    contents = fmt::format("<details>\n<summary>{} documents</summary>\n{}</details>\n", documents.size(), contents);
+  }
   const std::string whose =
       audience == Audience::kPublic
           ? "All of this page is public."
-          : "Sections marked <span class=\"owner\">for the data's owner</span> are outside the guarantee. All else is "
+          : "What is marked <span class=\"owner\">for the data's owner</span> is outside the guarantee. All else is "
             "public; <code>dpreduce report --public</code> makes a page of that alone.";
   return head(title + " – dpreduce") +
          fmt::format(
-             "<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n<h1>Privacy and "
-             "accuracy</h1>\n<p>Made by dpreduce {}. {}</p>\n<nav aria-label=\"Contents\">\n<ul>\n{}</ul>\n</nav>\n"
-             "</header>\n<main id=\"content\">\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
+             "<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n<h1>{}</h1>\n{}<p>Made by "
+             "dpreduce {}. {}</p>\n<nav aria-label=\"Contents\">\n{}</nav>\n</header>\n<main "
+             "id=\"content\">\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
+             escaped(title), only ? fmt::format("<p class=\"lede\">{}</p>\n", summary_of(*only, audience)) : "",
              escaped(version()), whose, contents, articles, page_script());
 }
 

@@ -12,12 +12,18 @@
 
 namespace dpreduce {
 
-std::vector<Section> fit_sections(const PageDocument& document);
+/// Sentences of the promise that all reported runs share, by section; none where there are fewer than two runs.
+std::vector<Words> shared_promise(std::span<const PageDocument> documents);
+
+/// Sections of a reported run, without the sentences of its promise that are `said` before.
+std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said);
 std::vector<Section> ledger_sections(const PageDocument& document);
 
-/// Sections that compare the reported runs among the documents: all in one table, and accuracy over epsilon in one
-/// chart. The public gets private accuracies alone. Empty where there are less than two runs.
-std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience);
+/// Sections that compare the reported runs among the documents: all in one table, accuracy over epsilon in one chart,
+/// and what all of them promise, which is `shared`. The public gets private accuracies alone. Empty where there are
+/// less than two runs.
+std::vector<Section> comparison_sections(std::span<const PageDocument> documents, Audience audience,
+                                         const std::vector<Words>& shared);
 
 // Parts of a fit, with nothing in them where the report has nothing for it.
 

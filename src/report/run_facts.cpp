@@ -92,8 +92,10 @@ void add_test(Facts& facts, const JsonFields& report) {
     facts.push_back({"", report.object("test").text("note")});
   }
   const JsonFields metrics = report.object("metrics");
-  add_line(facts, "",
-           facts_of(metrics.object("difference"), {{"b_is_better", "the second is better with probability"}}));
+  add_line(
+      facts, "",
+      facts_of(metrics.object("difference"),
+               {{"b_is_better", compared_models(report).back() + " is better with probability", Written::kScore}}));
   if (metrics.has("confusion") || metrics.has("calibration") || metrics.has("roc")) {
     facts.push_back({"tables", "in the JSON report"});
   }

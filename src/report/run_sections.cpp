@@ -21,18 +21,21 @@ Chart attacker_chart(const ReportedGuarantee& guarantee) {
   constexpr double kFalseAlarms[] = {0.0,  0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1,  0.15, 0.2,
                                      0.25, 0.3,   0.4,   0.5,   0.6,  0.7,  0.8,  0.9,  0.95, 0.98, 1.0};
   const std::string_view member = to_string(guarantee.unit);
-  Table values{.caption = "What an attacker finds at most",
-               .columns = {"false alarms", "found at most", "by blind guessing"}};
+  Table values{.caption = "What an attacker finds at most", .columns = {"false alarms", "found at most"}};
   for (const double false_alarms : kFalseAlarms) {
-    values.add({percent(false_alarms), percent(found_at_most(guarantee, false_alarms)), percent(false_alarms)});
+    values.add({percent(false_alarms), percent(found_at_most(guarantee, false_alarms))});
   }
-  return line_chart("What an attacker can tell at best",
-                    fmt::format("Who knows all other {0}s says of a {0} that it is in, or is not. The nearer the curve "
-                                "is to blind guessing, the less can be told.",
-                                member),
-                    {fmt::format("false alarms: share of {}s that are not in", member)},
-                    {.label = fmt::format("found: share of {}s that are in", member), .is_share = true},
-                    {"this run, at best", "blind guessing"}, std::move(values));
+  Chart chart = line_chart(
+      "What an attacker can tell at best",
+      fmt::format("Who knows all other {0}s says of a {0} that it is in, or is not. The nearer the curve is to blind "
+                  "guessing, the less can be told.",
+                  member),
+      {.label = fmt::format("false alarms: share of {}s that are not in", member), .is_share = true},
+      {.label = fmt::format("found: share of {}s that are in", member), .is_share = true}, {"this run, at best"},
+      std::move(values));
+  chart.spec["series"][0]["draw"] = "curve";
+  chart.spec["diagonal"] = "blind guessing";
+  return chart;
 }
 
 // The figures that a reader has come for, and what they mean.
@@ -54,7 +57,8 @@ Section meaning_section(const ReportedRun& run) {
 // Spending of all runs so far on the same rows, this run among them.
 Section spent_section(const JsonFields& report) {
   const JsonFields spent = report.object("ledger").object("spent");
-  if (!spent.has("delta")) return {"", {}};
+  const bool is_of_this_alone = spent.has("runs") && spent.number("runs") == 1;
+  if (!spent.has("delta") || is_of_this_alone) return {"", {}};
   return {"Spent on these records",
           {facts_of(spent, {{spent.has("epsilon") ? "epsilon" : "rho", "", Written::kAtMost},
                             {"delta", "", Written::kAtMost},
@@ -65,10 +69,15 @@ Section spent_section(const JsonFields& report) {
                   "It is this sum that counts for them, and not one run's epsilon"}}}};
 }
 
-// Says what was promised, and to whom, in the words of `privacy explain`.
-Section promise_section(const ReportedRun& run) {
+// Says what was promised, and to whom, in the words of `privacy explain`: what is not said before, and but for the
+// attacker, who has a section.
+Section promise_section(const ReportedRun& run, const std::vector<Words>& said) {
   Section section{"What is promised, and to whom", {}};
-  for (Words& words : public_words_of(run)) section.blocks.emplace_back(std::move(words));
+  for (Words& words : public_words_of(run)) {
+    const std::vector<std::string> before = sentences_of(said, words.key);
+    std::erase_if(words.sentences, [&](const std::string& one) { return std::ranges::count(before, one) > 0; });
+    if (!words.sentences.empty() && words.key != "attacker") section.blocks.emplace_back(std::move(words));
+  }
   return section;
 }
 
@@ -142,15 +151,19 @@ struct CurvePoint {
   JsonFields figure;
 };
 
+// Chart of shares over shares, each with its interval, beside its diagonal.
 Chart curve_chart(const std::string& title, const std::string& caption, const std::string& x, const std::string& y,
-                  const std::vector<CurvePoint>& points) {
+                  const std::string& diagonal, const std::vector<CurvePoint>& points) {
   Table values{.caption = title, .columns = {x, y, "from", "to"}};
   for (const CurvePoint& point : points) {
-    values.add({figure(point.at), percent(point.figure.number("value")), percent(point.figure.number("low")),
+    values.add({percent(point.at), percent(point.figure.number("value")), percent(point.figure.number("low")),
                 percent(point.figure.number("high"))});
   }
-  return line_chart(title, caption, {x}, {.label = y, .is_share = true}, {"as told", "lower end", "upper end"},
-                    std::move(values));
+  Chart chart = line_chart(title, caption, {.label = x, .is_share = true}, {.label = y, .is_share = true},
+                           {"as released"}, std::move(values));
+  chart.spec["series"][0].update({{"band", "its interval"}, {"ends", {2, 3}}});
+  chart.spec["diagonal"] = diagonal;
+  return chart;
 }
 
 Chart calibration_chart(const JsonFields& metrics) {
@@ -161,7 +174,7 @@ Chart calibration_chart(const JsonFields& metrics) {
   return curve_chart(
       "Calibration",
       "Rows that get their class, by what the model says of it. Of a calibrated model both are the same.",
-      "largest probability, middle of its bin", "share of right rows", points);
+      "largest probability, middle of its bin", "share of right rows", "a calibrated model", points);
 }
 
 Chart roc_chart(const JsonFields& metrics) {
@@ -173,7 +186,7 @@ Chart roc_chart(const JsonFields& metrics) {
   }
   std::ranges::stable_sort(points, {}, &CurvePoint::at);
   return curve_chart("ROC curve", "Each mark is a threshold of the score. Intervals are those of the found share.",
-                     "share of the other classes taken for it", "share of the class found", points);
+                     "share of the other classes taken for it", "share of the class found", "blind guessing", points);
 }
 
 // Confusion chart; with many classes the table alone. `noise` is what the caption says of it.
@@ -230,6 +243,13 @@ Section told_section(const ToldFigures& told, const JsonFields& report) {
                                     "and that the rows are a sample",
                                     told.level)}}},
       .owner_only = told.is_private ? "" : "they have noise, and are not private all the same"};
+  if (const JsonFields difference = metrics.object("difference"); difference.has("b_is_better")) {
+    const std::vector<std::string> pair = compared_models(report);
+    section.blocks.emplace_back(Words{
+        {},
+        {fmt::format("With probability {2:.1f} % {1} is better than {0}. Figures that name no model are those of {0}",
+                     pair.front(), pair.back(), 100.0 * difference.number_within("b_is_better", 0.0, 1.0))}});
+  }
   for (const ToldList& list : told.lists) section.blocks.emplace_back(table_of(list));
   section.blocks.emplace_back(calibration_chart(metrics));
   section.blocks.emplace_back(roc_chart(metrics));
@@ -282,14 +302,32 @@ Chart line_chart(const std::string& title, const std::string& caption, const Axi
   return {title, caption, std::move(spec), std::move(values)};
 }
 
-std::vector<Section> fit_sections(const PageDocument& document) {
+std::vector<Words> shared_promise(std::span<const PageDocument> documents) {
+  std::vector<std::vector<Words>> promises;
+  for (const PageDocument& document : documents) {
+    if (document.run) promises.push_back(public_words_of(*document.run));
+  }
+  if (promises.size() < 2) return {};
+  std::vector<Words> shared = promises.front();
+  for (Words& words : shared) {
+    std::erase_if(words.sentences, [&](const std::string& sentence) {
+      return !std::ranges::all_of(promises, [&](const std::vector<Words>& promise) {
+        return std::ranges::count(sentences_of(promise, words.key), sentence) > 0;
+      });
+    });
+  }
+  std::erase_if(shared, [](const Words& words) { return words.sentences.empty() || words.key == "attacker"; });
+  return shared;
+}
+
+std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said) {
   const ReportedRun& run = *document.run;
   const JsonFields report(run.content, document.name);
   std::vector<Section> sections{meaning_section(run), test_section(document, report), spent_section(report)};
   if (run.guarantee) sections.push_back({"An attacker at best", {attacker_chart(*run.guarantee)}});
   const JsonFields silos = report.object("silos");
   for (Section& section :
-       std::vector{promise_section(run), class_section(report), budget_section(report), released_section(report),
+       std::vector{promise_section(run, said), class_section(report), budget_section(report), released_section(report),
                    silos_section(silos), messages_section(silos.object("messages")), settings_section(report)}) {
     sections.push_back(std::move(section));
   }

@@ -104,6 +104,7 @@ std::string text_of(const Cell& cell, int digits) {
   const auto number = cell.number.get<double>();
   switch (cell.written) {
     case Written::kAtMost:
+    case Written::kShareAtMost:
       return upper_figure(number, digits);
     case Written::kAtLeast:
       return lower_figure(number, digits);

@@ -20,12 +20,13 @@ namespace dpreduce {
 /// one.
 enum class Written {
   kText,
-  kFigure,   ///< 6 digits, 3 on pages
-  kScore,    ///< 3 decimals, 3 digits on pages
-  kShare,    ///< 3 decimals, per cent on pages
-  kAtMost,   ///< 3 digits, rounded up
-  kAtLeast,  ///< 3 digits, rounded down
-  kBytes,    ///< "12 MiB"
+  kFigure,       ///< 6 digits, 3 on pages
+  kScore,        ///< 3 decimals, 3 digits on pages
+  kShare,        ///< 3 decimals, per cent on pages
+  kAtMost,       ///< 3 digits, rounded up
+  kAtLeast,      ///< 3 digits, rounded down
+  kShareAtMost,  ///< 3 digits, rounded up; per cent on pages
+  kBytes,        ///< "12 MiB"
 };
 
 /// A value: a text, or a number that pages hold exactly beside what they show of it.

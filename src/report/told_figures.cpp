@@ -29,8 +29,8 @@ struct FigureKind {
 
 constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
                                  {"accuracy_b", "accuracy of second"},
-                                 {"difference", "second less first", Written::kScore, -1.0},
-                                 {"largest_gap", "largest gap of groups", Written::kScore},
+                                 {"difference", "second less first", Written::kShare, -1.0},
+                                 {"largest_gap", "largest gap of groups"},
                                  {"balanced_accuracy", "balanced accuracy"},
                                  {"minority_accuracy", "minority accuracy"},
                                  {"top_k", "top k"},
@@ -42,7 +42,7 @@ constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
                                  {"micro_f1", "micro F1"},
                                  {"macro_f1", "macro F1"},
                                  {"log_loss", "log loss", Written::kScore},
-                                 {"calibration_error", "calibration error", Written::kScore},
+                                 {"calibration_error", "calibration error"},
                                  {"brier", "Brier score", Written::kScore, 0.0, 2.0},
                                  {"r2", "R^2", Written::kScore, kLeastR2},
                                  {"rmse", "RMSE", Written::kFigure, 0.0, kLargest}};
@@ -94,35 +94,68 @@ ToldList list_of(const JsonFields& report, const JsonFields& metrics, const Kind
   return list;
 }
 
-// Axis of all intervals that are shares, in steps of 5 %.
+// Axis that an interval is drawn on.
 struct Scale {
   double least = 0.0;
   double most = 1.0;
+
+  double place(double value) const { return 100.0 * (value - least) / (most - least); }
 };
 
-std::optional<Scale> scale_of_shares(const ToldList& list) {
-  Scale scale{1.0, 0.0};
-  for (const ToldFigure& told : list.figures) {
-    if (told.written != Written::kShare) continue;
-    scale = {std::min(scale.least, std::floor(told.low * 20.0) / 20.0),
-             std::max(scale.most, std::ceil(told.high * 20.0) / 20.0)};
+// The least of 1, 2 and 5 times powers of ten that is no less than `value`; 0 of 0.
+double end_of_scale(double value) {
+  if (!(value > 0.0)) return 0.0;
+  const double power = std::pow(10.0, std::floor(std::log10(value)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= value) return factor * power;
   }
-  return scale.least < scale.most ? std::optional(scale) : std::nullopt;
+  return 10.0 * power;
 }
 
-// The interval as a bar, its value as a mark on it.
+// Shares have scales in steps of 5 %, differences have 0 in the middle, and all others have 0 on theirs.
+Scale scale_of(const ToldFigure& told) {
+  const double end = end_of_scale(std::max(std::abs(told.low), std::abs(told.high)));
+  Scale scale{told.low < 0.0 ? -end_of_scale(-told.low) : 0.0, end_of_scale(told.high)};
+  if (told.written == Written::kShare) {
+    scale = told.least < 0.0 ? Scale{-end, end}
+                             : Scale{std::floor(told.low * 20.0) / 20.0, std::ceil(told.high * 20.0) / 20.0};
+  }
+  return scale.least < scale.most ? scale : Scale{};
+}
+
+// The scale of figures of one kind that are shares, so that they can be compared; each other figure has its own.
+std::optional<Scale> common_scale(const ToldList& list) {
+  if (list.kind.empty()) return std::nullopt;
+  Scale common{1.0, 0.0};
+  for (const ToldFigure& told : list.figures) {
+    if (told.written != Written::kShare) return std::nullopt;
+    const Scale own = scale_of(told);
+    common = {std::min(common.least, own.least), std::max(common.most, own.most)};
+  }
+  return common;
+}
+
+std::string end_text(double end, Written written) {
+  return written == Written::kShare ? fmt::format("{:g} %", 100.0 * end) : fmt::format("{:g}", end);
+}
+
+// The interval as a bar, its value as a mark on it, and 0 as a line; beside it the ends of its scale.
 Cell interval_drawn(const ToldFigure& told, const Scale& scale) {
-  const auto place = [&](double value) { return 100.0 * (value - scale.least) / (scale.most - scale.least); };
-  const std::string mark = told.value
-                               ? fmt::format("<rect class=\"mark\" x=\"{:.2f}\" y=\"2\" width=\"1\" height=\"8\"/>",
-                                             std::clamp(place(*told.value) - 0.5, 0.0, 99.0))
-                               : "";
+  std::string marks;
+  if (scale.least < 0.0 && scale.most > 0.0) {
+    marks += fmt::format("<path class=\"zero\" d=\"M{:.2f} 0V12\"/>", scale.place(0.0));
+  }
+  if (told.value) {
+    marks += fmt::format("<rect class=\"mark\" x=\"{:.2f}\" y=\"2\" width=\"1\" height=\"8\"/>",
+                         std::clamp(scale.place(*told.value) - 0.5, 0.0, 99.0));
+  }
   Cell cell("");
   cell.drawing = fmt::format(
-      "<svg class=\"interval\" viewBox=\"0 0 100 12\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
-      "class=\"all\" width=\"100\" y=\"5.5\" height=\"1\"/><rect class=\"held\" x=\"{:.2f}\" y=\"4\" width=\"{:.2f}\" "
-      "height=\"4\"/>{}</svg>",
-      place(told.low), std::max(place(told.high) - place(told.low), 0.5), mark);
+      "<div class=\"drawn\"><span>{}</span><svg class=\"interval\" viewBox=\"0 0 100 12\" "
+      "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"all\" width=\"100\" y=\"5.5\" height=\"1\"/>"
+      "<rect class=\"held\" x=\"{:.2f}\" y=\"4\" width=\"{:.2f}\" height=\"4\"/>{}</svg><span>{}</span></div>",
+      end_text(scale.least, told.written), scale.place(told.low),
+      std::max(scale.place(told.high) - scale.place(told.low), 0.5), marks, end_text(scale.most, told.written));
   return cell;
 }
 
@@ -134,14 +167,24 @@ std::optional<JsonFields> told_part_of(const JsonFields& report) {
   return test.has("metrics") ? std::optional(test) : std::nullopt;
 }
 
+std::vector<std::string> compared_models(const JsonFields& report) {
+  const std::vector<std::string> names = report.texts("model_names");
+  return names.size() == 2 && names.front() != names.back() ? names : std::vector<std::string>{"first", "second"};
+}
+
 std::optional<ToldFigures> told_figures(const JsonFields& report) {
   const std::optional<JsonFields> part = told_part_of(report);
   if (!part) return std::nullopt;
   const JsonFields metrics = part->object("metrics");
   ToldFigures told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
+  const std::vector<std::string> pair = compared_models(report);
   for (const FigureKind& kind : kAlone) {
     if (!metrics.has(kind.member)) continue;
-    told.lists.front().figures.push_back(figure_of(metrics.object(kind.member), kind, kind.name));
+    std::string name = kind.name;
+    if (name == "accuracy" && metrics.has("accuracy_b")) name += " of " + pair.front();
+    if (name == "accuracy of second") name = "accuracy of " + pair.back();
+    if (name == "second less first") name = fmt::format("{} less {}", pair.back(), pair.front());
+    told.lists.front().figures.push_back(figure_of(metrics.object(kind.member), kind, std::move(name)));
   }
   for (const KindOfEach& each : kOfEach) {
     if (metrics.has(each.kind.member)) told.lists.push_back(list_of(report, metrics, each));
@@ -169,18 +212,18 @@ Facts facts_of(const ToldFigures& told) {
 }
 
 Table table_of(const ToldList& list) {
-  const std::optional<Scale> shares = scale_of_shares(list);
-  Table table{
-      .caption = list.kind.empty() ? "Figures, each with its interval" : list.kind + ", each with its interval",
-      .columns = {"figure", "value", "from", "to",
-                  shares ? fmt::format("drawn, {:g} % to {:g} %", 100 * shares->least, 100 * shares->most) : "drawn",
-                  "noise"},
-      .summary = list.figures.size() > kMostToldByOne ? "All figures of " + list.kind : ""};
+  const std::optional<Scale> common = common_scale(list);
+  Table table{.caption = (list.kind.empty() ? "Figures" : list.kind) + ", each with its interval",
+              .columns = {list.kind.empty() ? "figure" : "of", "value", "from", "to", "drawn", "noise"},
+              .summary = list.figures.size() > kMostToldByOne ? "All figures of " + list.kind : ""};
   for (const ToldFigure& told : list.figures) {
     const bool is_share = told.written == Written::kShare;
+    const Cell noise(told.noise, is_share ? Written::kShareAtMost : Written::kAtMost);
     const Cell value = told.value ? Cell(*told.value, told.written) : Cell("too little data");
-    table.add({told.name, value, Cell(told.low, told.written), Cell(told.high, told.written),
-               interval_drawn(told, is_share && shares ? *shares : Scale{told.least, told.most}), at_most(told.noise)});
+    // Of a list that is of one kind its caption says the kind: "recall of cat" is "cat" there.
+    table.add({list.kind.empty() ? told.name : told.name.substr(told.name.find(" of ") + 4), value,
+               Cell(told.low, told.written), Cell(told.high, told.written),
+               interval_drawn(told, common.value_or(scale_of(told))), noise});
   }
   return table;
 }
@@ -192,9 +235,11 @@ Table table_of(const ToldFigures& told) {
       all.add({fmt::format("{} of {}, in the report", list.kind, list.figures.size()), "", "", "", ""});
       continue;
     }
-    for (std::vector<Cell>& row : table_of(list).rows) {
-      row.erase(row.begin() + 4);  // the drawing
-      all.add(std::move(row));
+    std::vector<std::vector<Cell>> rows = table_of(list).rows;
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+      rows[place].front() = list.figures[place].name;
+      rows[place].erase(rows[place].begin() + 4);  // the drawing
+      all.add(std::move(rows[place]));
     }
   }
   return all;

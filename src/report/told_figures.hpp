@@ -43,6 +43,10 @@ struct ToldFigures {
 /// fit's; nullopt where there are no such metrics.
 std::optional<JsonFields> told_part_of(const JsonFields& report);
 
+/// Names of the two models that an evaluation compares, by their files; "first" and "second" if these have no names of
+/// their own.
+std::vector<std::string> compared_models(const JsonFields& report);
+
 /// All figures of it that are one number; nullopt where there are no such figures. Throws BadInput where a member is
 /// not as the program writes it.
 std::optional<ToldFigures> told_figures(const JsonFields& report);

@@ -23,7 +23,11 @@ from selenium.webdriver.common.keys import Keys
 PROGRAM, CHROMIUM, CHROMEDRIVER = sys.argv[1:4]
 PICTURES = sys.argv[4] if len(sys.argv) > 4 else None
 HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">'&"
-WIDTHS = (1200, 400)
+WIDTHS = (1280, 400)
+
+
+LONG_NAMES = ["glioblastoma multiforme, IDH wild type, of the left temporal lobe", "glioblastoma multiforme, IDH wild type, of the right temporal lobe",
+              "meningioma", "no tumor"]
 
 
 def program(folder, line, ranks=0):
@@ -52,7 +56,34 @@ def make_pages(folder):
     with open(f"{folder}/{hostile}", "w") as file:
         json.dump(report, file)
     program(folder, ["report", hostile, "fit.json", "ledger.jsonl", "--out", "all.html"])
-    return ["fit", "all"]
+    make_sweep(folder)
+    make_comparison(folder)
+    return ["fit", "all", "sweep", "two"]
+
+
+def make_sweep(folder):
+    """Reports of seven methods for three epsilons each."""
+    report = json_in(f"{folder}/fit.json")
+    reports = []
+    for place, method in enumerate(["auto", "fc", "gd", "ls", "mean", "prototypes", "public"]):
+        for epsilon in (1, 2, 4):
+            report.update(method=method, model=f"{method}.safetensors")
+            report["privacy"].update(epsilon=epsilon * 5.0)  # no less than mu gives
+            report["test"].update(accuracy=0.8 + 0.01 * place + 0.02 * epsilon)
+            reports.append(f"{method}-{epsilon}.json")
+            with open(f"{folder}/{reports[-1]}", "w") as file:
+                json.dump(report, file)
+    program(folder, ["report", *reports, "--out", "sweep.html"])
+
+
+def make_comparison(folder):
+    with open(f"{folder}/names.txt", "w") as file:
+        file.write("\n".join(LONG_NAMES) + "\n")
+    rows = "--train-x d/train_x.npy --train-y d/train_y.npy --class-names names.txt "
+    program(folder, "fit --method fc --rounds 2 --mu 1 --ledger m.jsonl --out old.safetensors " + rows)
+    program(folder, "fit --method fc --rounds 4 --mu 1 --ledger m.jsonl --out new.safetensors " + rows)
+    program(folder, "evaluate --private --mu 1 --ledger e.jsonl --model old.safetensors new.safetensors --metrics accuracy,recall,confusion,calibration "
+                    "--test-x d/test_x.npy --test-y d/test_y.npy --report two.json --html two.html")
 
 
 def json_in(path):
@@ -101,13 +132,18 @@ class PageInBrowser(unittest.TestCase):
     def json_of(self, name):
         return json_in(f"{self.folder.name}/{name}")
 
-    def open(self, name, width=1200, dark=False):
+    def open(self, name, width=1280, dark=False):
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
             "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
         self.browser.get_log("performance")
         self.browser.get(f"file://{self.folder.name}/{name}.html")
+
+    def unfold(self):
+        """Opens what is folded, and waits until its charts are drawn."""
+        self.run_script("document.querySelectorAll('article details').forEach(one => one.open = true)")
+        self.browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(arguments[0], 100)))")
 
     def run_script(self, script, *arguments):
         return self.browser.execute_script(script, *arguments)
@@ -135,8 +171,10 @@ class PageInBrowser(unittest.TestCase):
                         asked = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
                         asked = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
                         self.assertEqual([url for url in asked if not url.endswith(f"/{name}.html")], [])
+                        self.picture(f"{name}-{width}-{'dark' if dark else 'light'}")
+                        self.unfold()
                         figures = self.run_script("""return [...document.querySelectorAll('figure')].map(figure => {
-                          const svg = figure.querySelector('.plot > svg');
+                          const svg = figure.querySelector('.plot > svg, .panels svg');
                           const box = svg.getBoundingClientRect();
                           return [box.width, box.height, box.right, svg.querySelectorAll('.mark, .bar, .cell, .line').length,
                                   svg.getAttribute('role'), svg.getAttribute('aria-label').length];})""")
@@ -154,7 +192,51 @@ class PageInBrowser(unittest.TestCase):
                           return box.width > 0 && (box.left < plot.left - 1 || box.right > plot.right + 1);
                         }).map(text => text.textContent)""")
                         self.assertEqual(outside, [], "texts that are cut off")
-                        self.picture(f"{name}-{width}-{'dark' if dark else 'light'}")
+
+    def ticks(self, caption):
+        """Of the figure with that caption: words and places of the ticks of each axis, from side to side and from above."""
+        return self.run_script("""
+          const figure = [...document.querySelectorAll('figure')].find(one => one.textContent.includes(arguments[0]));
+          const of = (axis, side) => [...figure.querySelectorAll(`.plot .axis${axis} .tick`)].map(tick =>
+            [tick.textContent, Number(tick.getAttribute('transform').match(/\\((.*),(.*)\\)/)[side])]);
+          return [of(':not(.grid)', 1), of('.grid', 2)];""", caption)
+
+    def test_curves_of_shares_over_shares_are_square_beside_a_diagonal(self):
+        for name, caption in (("fit", "What an attacker can tell at best"), ("two", "Calibration")):
+            for width in WIDTHS:
+                self.open(name, width)
+                across, up = self.ticks(caption)
+                for ticks in (across, up):
+                    self.assertEqual([ticks[0][0], ticks[-1][0]], ["0\u00a0%", "100\u00a0%"])
+                self.assertAlmostEqual(across[-1][1] - across[0][1], up[0][1] - up[-1][1], delta=1)
+                self.assertEqual(self.run_script("""return [...document.querySelectorAll('figure')].find(one => one.textContent.includes(arguments[0]))
+                  .querySelectorAll('.plot > svg > .diagonal').length""", caption), 1)
+        self.assertEqual(self.run_script("return document.querySelectorAll('.plot > svg .band').length"), 1)
+
+    def test_bars_of_the_budget_are_shares_of_all_of_it(self):
+        self.open("fit")
+        across, _ = self.ticks("The budget by release")
+        self.assertEqual([across[0][0], across[-1][0]], ["0\u00a0%", "100\u00a0%"])
+
+    def test_a_confusion_has_a_scale_of_color_and_long_names_keep_both_ends(self):
+        for width in WIDTHS:
+            self.open("two", width)
+            self.assertEqual(self.run_script("return document.querySelectorAll('.plot .scale .cell').length"), 20)
+            names = self.run_script("""return [...document.querySelectorAll('[data-chart=matrix] .name')].map(name =>
+              [name.firstChild.textContent, name.querySelector('title')?.textContent ?? null])""")
+            self.assertEqual([whole or shown for shown, whole in names], LONG_NAMES)
+            for (shown, _), whole in zip(names[:2], LONG_NAMES):
+                first, last = shown.split("…")
+                self.assertTrue(first and last and whole.startswith(first) and whole.endswith(last), shown)
+
+    def test_seven_methods_are_a_panel_each(self):
+        for width in WIDTHS:
+            self.open("sweep", width)
+            panels = self.run_script("""return [...document.querySelectorAll('.panels > div')].map(panel =>
+              [panel.querySelector('h4').textContent, panel.querySelectorAll('.series:not(.others) .mark').length,
+               panel.querySelectorAll('.series.others').length])""")
+            self.assertEqual(panels, [[method, 3, 6] for method in ("auto", "fc", "gd", "ls", "mean", "prototypes", "public")])
+            self.assertLess(self.run_script("return document.documentElement.scrollHeight"), 12000)
 
     def test_a_server_is_asked_for_the_page_alone(self):
         handler = functools.partial(CountingHandler, directory=self.folder.name)

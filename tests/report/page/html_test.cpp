@@ -28,6 +28,17 @@ TEST(Escaped, KeepsTextOfAnyScript) {
   EXPECT_EQ(escaped("Zürich 東京"), "Zürich 東京");
 }
 
+TEST(HtmlOfWords, SetsPowersOfTenAndNoOtherText) {
+  EXPECT_EQ(html_of_words("at delta 1e-06"), "at delta 10<sup>−6</sup>");
+  EXPECT_EQ(html_of_words("2.5e-07<3e+12"), "2.5·10<sup>−7</sup>&lt;3·10<sup>12</sup>");
+  for (const char* other : {"0.5e", "a1e-06", "1e-06b", "12e-06", "e-06", "1e06f3"})
+    EXPECT_EQ(html_of_words(other), other);
+  // A hostile document may hold long runs of digits.
+  const std::string zeros(1 << 20, '0');
+  EXPECT_EQ(html_of_words("1e-" + zeros), "1e-" + zeros);
+  EXPECT_EQ(html_of_words("1." + zeros), "1." + zeros);
+}
+
 TEST(Embedded, IsTheSameJsonWithoutACharacterOfMarkup) {
   const json hostile{{"</script><script>alert(1)</script>", "<!-- & \xE2\x80\xA8 ü"}};
   const std::string text = embedded(hostile);

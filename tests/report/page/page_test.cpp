@@ -7,6 +7,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
+#include "tests/report/page/page_documents.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,68 +16,6 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 constexpr const char* kHostile = "</script><script>alert(1)</script><!--\"'&";
-
-json small_report() {
-  return json::parse(R"({
-    "version": "0.1.0", "method": "fc", "private": true, "classes": 2, "model": "m.safetensors",
-    "privacy": {"epsilon": 2.0, "delta": 1e-05, "mu": 0.5, "adjacency": "add-remove", "accountant": "gdp",
-      "releases": [
-        {"name": "gram", "release": "gram", "coordinates": 3, "sensitivity": 3.375, "sigma": 11.25, "sigma_off_diagonal": 7.875, "mu": 0.3,
-         "norm": 1234.5678901, "noise_norm": 33.25},
-        {"name": "gradient", "release": "gradient/1", "coordinates": 4, "sensitivity": 7.5, "sigma": 21.5, "mu": 0.28,
-         "norm": 101.5, "noise_norm": 43.0},
-        {"name": "gradient", "release": "gradient/2", "coordinates": 4, "sensitivity": 7.5, "sigma": 21.5, "mu": 0.28,
-         "norm": 99.75, "noise_norm": 43.0}],
-      "selections": [{"name": "choice", "mechanism": "exponential", "epsilon": 0.125, "mu": 0.0625, "candidates": 6,
-                      "chosen": 1, "groups": 1}]},
-    "spectra": [{"release": "gram", "name": "gram", "eigenvalues": [812.5, 3.75, -2.125], "noise_radius": 4.5}],
-    "test": {"accuracy": 0.953125, "balanced_accuracy": 0.9515, "rows": 64, "per_class": [0.96875, 0.934375],
-             "per_class_precision": [0.9, 0.91], "per_class_f1": [0.92, 0.93], "per_class_support": [33, 31],
-             "confusion_matrix": [[31, 2], [1, 30]], "note": "about the test rows"},
-    "silos": {"count": 4, "threshold": 3, "colluding": 1, "left": 3, "summed": 3, "identities": "roster",
-              "noise": {"source": "distributed"},
-              "took_part": [{"silo": 1, "name": "north"}, {"silo": 2, "name": "east"}, {"silo": 4, "name": "west"}],
-              "lost": [{"silo": 3, "name": "south", "phase": "shares", "round": 5, "reason": "its line was cut"}],
-              "messages": {"masked": {"count": 9, "bytes": 8192, "waits": 3}}}
-  })");
-}
-
-PageDocument fit_of(json report) {
-  return fit_document(reported_run(std::move(report), "r.json"), "r.json");
-}
-
-PageDocument ledger_of_two_runs() {
-  json ledger =
-      json::parse(R"({"mu": 0.5, "rho": 0.125, "releases": [{"release": "aa/gram", "time": "2026-01-01T00:00:00Z",
-    "method": "ls", "mu": 0.3, "rho": 0.045}], "open_runs": [{"run": "cc", "since": "2026-01-03T00:00:00Z", "method": "gd",
-    "releases": [{"name": "gradient", "rounds": 7, "mu": 0.015625}], "selections": []}],
-    "runs": [{"run": "aa", "since": "2026-01-01T00:00:00Z", "method": "ls", "private": true, "releases": 1,
-              "so_far": {"mu": 0.3, "rho": 0.045, "epsilon": 1.1875, "delta": 1e-05}},
-             {"run": "bb", "since": "2026-01-02T00:00:00Z", "method": "fc", "private": false, "releases": 21,
-              "so_far": {"mu": 0.5, "rho": 0.125, "epsilon": 2.0625, "delta": 1e-05}}]})");
-  return {.name = "l.jsonl", .content = std::move(ledger)};
-}
-
-std::string page_of_one(const PageDocument& document) {
-  return page_of({&document, 1});
-}
-
-// Not a matcher: a page is too long to be printed.
-bool has(const std::string& page, const std::string& part) {
-  return page.find(part) != std::string::npos;
-}
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
-// Of a page as the text stands, without its script and style.
-std::string without_inlined_texts(std::string page) {
-  for (const std::string_view text : {page_script(), page_style()}) page.erase(page.find(text), text.size());
-  return page;
-}
 
 std::string refusal_of_report(const json& report) {
   try {
@@ -100,9 +39,34 @@ TEST(Page, HoldsEveryFigureOfAReportExactly) {
 // They would be one bar, of rounds that are not alike.
 TEST(Page, RoundsWithOtherNoiseStandApart) {
   json report = small_report();
-  EXPECT_TRUE(has(page_of_one(fit_of(report)), "gradient, 2 rounds"));
+  EXPECT_TRUE(has(page_of_one(fit_of(report)), "gradient, 4 rounds"));
   report["privacy"]["releases"][2]["sigma"] = 43.0;
-  EXPECT_FALSE(has(page_of_one(fit_of(report)), "gradient, 2 rounds"));
+  EXPECT_FALSE(has(page_of_one(fit_of(report)), "gradient, 4 rounds"));
+}
+
+TEST(Page, NamesReleasesInTheBudgetAsTheLedgerDoes) {
+  json report = small_report();
+  report["privacy"]["releases"][0].update({{"name", "sizes"}, {"release", "feature_sizes"}});
+  EXPECT_TRUE(has(page_of_one(fit_of(report)), "<tr><th scope=\"row\"><bdi>feature_sizes (sizes)</bdi></th>"));
+}
+
+TEST(Page, DrawsNoNormsOfThreeRounds) {
+  json report = small_report();
+  EXPECT_TRUE(has(page_of_one(fit_of(report)), "Norm of each round&#39;s gradient"));
+  report["privacy"]["releases"].erase(4);
+  EXPECT_FALSE(has(page_of_one(fit_of(report)), "Norm of each round&#39;s gradient"));
+}
+
+TEST(Page, IsCalledByItsModelAndSumsUpInALine) {
+  const std::string head = "<h1>m</h1>\n<p class=\"lede\">A fit by fc, epsilon 2 at delta 10<sup>−5</sup>";
+  const PageDocument document = fit_of(small_report());
+  EXPECT_THAT(
+      without_inlined_texts(page_of_one(document)),
+      testing::AllOf(HasSubstr("<title>m – dpreduce</title>"),
+                     HasSubstr(head + "; accuracy <data value=\"0.953125\">95.3 %</data> <span class=\"owner\">")));
+  EXPECT_THAT(without_inlined_texts(page_of({&document, 1}, Audience::kPublic)), HasSubstr(head + "</p>"));
+  EXPECT_THAT(without_inlined_texts(page_of_one(ledger_of_two_runs())),
+              HasSubstr("<p class=\"lede\">Spent by 2 runs together: epsilon 2.07, delta 10<sup>−5</sup>, mu 0.5</p>"));
 }
 
 TEST(Page, HoldsEverySectionOfAFit) {
@@ -114,8 +78,9 @@ TEST(Page, HoldsEverySectionOfAFit) {
     EXPECT_EQ(count_of(page, ">" + std::string(heading) + "</a>"), 1u) << heading;
     EXPECT_TRUE(has(page, "-title\">" + std::string(heading))) << heading;
   }
-  for (const char* words : {"epsilon 2 at delta 1e-05", "whoever reads the model", "more silos than that together",
-                            "running times", "south", "its line was cut", "distributed", "north"}) {
+  for (const char* words :
+       {"epsilon 2 at delta 10<sup>−5</sup>", "whoever reads the model", "more silos than that together",
+        "running times", "south", "its line was cut", "distributed", "north"}) {
     EXPECT_TRUE(has(page, words));
   }
   // attacker, shares, norms, spectrum, recalls, confusion
@@ -196,6 +161,14 @@ TEST(Page, TellsALedgersLifeRunByRun) {
   EXPECT_TRUE(has(page, "fc (seeded: not private)"));
   EXPECT_TRUE(has(page, "<data value=\"0.015625\">"));
   EXPECT_TRUE(has(page, "aa/gram"));
+}
+
+TEST(Page, DrawsNoStepsOfASingleRun) {
+  PageDocument ledger = ledger_of_two_runs();
+  EXPECT_EQ(count_of(page_of_one(ledger), "<figure "), 1u);
+  ledger.content["runs"].erase(1);
+  EXPECT_EQ(count_of(page_of_one(ledger), "<figure "), 0u);
+  EXPECT_TRUE(has(page_of_one(ledger), "<data value=\"1.1875\">"));
 }
 
 TEST(Page, AllowsItsOwnScriptAndStyleAndNothingElse) {
@@ -326,14 +299,25 @@ TEST(Page, PutsReportsSideBySideAndDrawsAccuracyAgainstEpsilon) {
     EXPECT_FALSE(has(of_public, value)) << value;
 }
 
+TEST(Page, SaysOnceWhatAllReportsPromiseAndFoldsEachOfThem) {
+  const std::vector<PageDocument> documents{fit_of(report_of_auto(4.0, 0.9375)), fit_of(small_report())};
+  const std::string page = page_of(documents);
+  EXPECT_TRUE(has(page, ">What all of them promise, and to whom</h3>"));
+  EXPECT_EQ(count_of(page, "running times, file sizes"), 1u);
+  for (const char* own : {"epsilon 4 at delta", "epsilon 2 at delta"}) EXPECT_TRUE(has(page, own)) << own;
+  EXPECT_EQ(count_of(page, "<summary>All of <bdi>r.json</bdi></summary>"), 2u);
+  EXPECT_EQ(count_of(page_of_one(documents.front()), "running times, file sizes"), 1u);
+  EXPECT_EQ(count_of(page_of_one(documents.front()), "<summary>All of <bdi>"), 0u);
+}
+
 TEST(Page, SaysAtWhichDeltaALedgerIsToldWhereRunsHaveSeveral) {
   PageDocument ledger = ledger_of_two_runs();
   EXPECT_FALSE(has(page_of_one(ledger), "deltas that runs state"));
   ledger.content["deltas_of_runs"] = {1e-5, 1e-4};
   const std::string page = page_of_one(ledger);
-  for (const char* fact :
-       {"deltas that runs state</dt><dd><data value=\"2\">", "the least of them</dt><dd><data value=\"1e-05\">",
-        "the largest</dt><dd><data value=\"0.0001\">"}) {
+  for (const char* fact : {"deltas that runs state</dt><dd><data value=\"2\">",
+                           "the least of them</dt><dd><data value=\"1e-05\">10<sup>−5</sup>",
+                           "the largest</dt><dd><data value=\"0.0001\">"}) {
     EXPECT_TRUE(has(page, fact)) << fact;
   }
 }
@@ -348,97 +332,6 @@ TEST(Page, NamesEachOfSeveralDocumentsInMenuAndHeading) {
 
 TEST(Page, NeedsADocument) {
   EXPECT_THROW(page_of({}), std::logic_error);
-}
-
-// "test" of a fit, or an evaluation, whose figures have noise.
-json told() {
-  return json::parse(R"({"figures": "private", "level": 0.95, "note": "with noise", "metrics": {
-    "accuracy": {"value": 0.8125, "low": 0.78125, "high": 0.84375, "noise": 0.0078125},
-    "log_loss": {"value": 1.25, "low": 1.125, "high": 1.375, "noise": 0.03125, "largest": 3.0},
-    "recall": [{"class": 0, "value": 0.90625, "low": 0.875, "high": 0.9375, "noise": 0.015625},
-               {"class": 1, "value": null, "low": 0.0, "high": 1.0, "noise": 0.5, "note": "too little data"}],
-    "confusion": {"counts": [[40.25, -3.5], [2.0, 12.0]], "low": [[30, 0], [0, 4]], "high": [[50, 6], [11, 20]], "noise": 3.0},
-    "calibration": [{"from": 0.0, "to": 0.5, "value": 0.25, "low": 0.125, "high": 0.375, "noise": 0.0625}],
-    "roc": {"points": [{"threshold": 0.5,
-                        "true_positive_rate": {"value": 0.71875, "low": 0.625, "high": 0.75, "noise": 0.01},
-                        "false_positive_rate": {"value": 0.1875, "low": 0.125, "high": 0.25, "noise": 0.01}}],
-            "auc": {"value": 0.8, "low": 0.7, "high": 0.9, "noise": 0.02}}}})");
-}
-
-json report_with_told() {
-  json report = small_report();
-  report["test"] = told();
-  report["class_names"] = {"well", "ill"};
-  return report;
-}
-
-json evaluation_of_model() {
-  json report = told();
-  report.update({{"method", "evaluate"}, {"private", true}, {"class_names", {"well", "ill"}}, {"version", "0.1.0"}});
-  report["privacy"] = json::parse(R"({"epsilon": 2.0, "delta": 1e-05, "mu": 0.5, "adjacency": "add-remove",
-    "accountant": "gdp", "releases": [{"name": "totals", "release": "evaluation", "coordinates": 2, "sensitivity": 1.0,
-                                       "sigma": 2.0, "mu": 0.5}]})");
-  return report;
-}
-
-TEST(Page, FiguresWithNoiseArePublicEachWithItsInterval) {
-  for (const json& report : {report_with_told(), evaluation_of_model()}) {
-    const std::vector documents{fit_of(report)};
-    const std::string page = page_of(documents, Audience::kPublic);
-    for (const char* shown :
-         {"81.2 %", "78.1 %", "84.4 %", "1.25", "recall of well", "recall of ill", "too little data",
-          "class=\"interval\"", "Calibration", "ROC curve", "71.9 %", "Confusion", "as ill"}) {
-      EXPECT_THAT(page, HasSubstr(shown));
-    }
-    EXPECT_THAT(page, HasSubstr(">40<"));
-    EXPECT_EQ(page.find("value=\"-4"), std::string::npos);  // no count below 0
-    EXPECT_THAT(page, testing::Not(HasSubstr("section class=\"owners\"")));
-  }
-  const std::vector documents{fit_of(evaluation_of_model())};
-  EXPECT_THAT(page_of(documents), HasSubstr("How good a model is, epsilon 2"));
-}
-
-TEST(Page, FiguresOfNumbersHaveNoScaleOfSharesAndAreToldOfEachTarget) {
-  json report = evaluation_of_model();
-  report.erase("class_names");
-  report["metrics"] = json::parse(R"({"r2": {"value": 0.5, "low": -0.25, "high": 0.75, "noise": 0.125},
-    "r2_by_target": [{"target": 0, "value": 0.625, "low": 0.5, "high": 0.75, "noise": 0.125},
-                     {"target": 1, "value": 0.375, "low": -1.0, "high": 0.75, "noise": 0.125}],
-    "rmse_by_target": [{"target": 0, "value": 1250.5, "low": 0.0, "high": 27103.4, "noise": 250.0},
-                       {"target": 1, "value": 1.25e-06, "low": 1e-06, "high": 1.5e-06, "noise": 1e-07}]})");
-  const PageDocument document = fit_of(report);
-  const std::string page = page_of(std::vector{document}, Audience::kPublic);
-  EXPECT_THAT(page, HasSubstr("R^2 of target 1"));
-  EXPECT_THAT(page, HasSubstr(">drawn<"));
-  EXPECT_THAT(page, testing::Not(HasSubstr("drawn, ")));
-  const std::string words = markdown_of(table_of(*document.run->figures));
-  EXPECT_THAT(words, HasSubstr("| RMSE of target 0 | 1250.5 | 0 | 27103.4 | 250 |"));
-  EXPECT_THAT(words, HasSubstr("| RMSE of target 1 | 1.25e-06 | 1e-06 | 1.5e-06 | 1e-07 |"));
-}
-
-TEST(Page, SideBySideThePublicSeesAccuraciesWithNoiseAndNoExactOnes) {
-  const std::vector documents{fit_of(small_report()), fit_of(report_with_told())};
-  const std::string page = page_of(documents, Audience::kPublic);
-  EXPECT_THAT(page, HasSubstr("81.2 %"));
-  EXPECT_THAT(page, testing::Not(HasSubstr("95.3 %")));
-  EXPECT_THAT(page_of(documents), HasSubstr("95.3 %"));
-}
-
-TEST(Page, FiguresWithNoiseOfASeedAreForTheOwner) {
-  json report = evaluation_of_model();
-  report["private"] = false;
-  report["privacy"]["forfeited_by"] = {"seed"};
-  const std::vector documents{fit_of(report)};
-  EXPECT_THAT(page_of(documents), HasSubstr("81.2 %"));
-  EXPECT_THAT(page_of(documents, Audience::kPublic), testing::Not(HasSubstr("81.2 %")));
-}
-
-TEST(Page, AFigureOutsideOfItsRangeIsRefused) {
-  json report = evaluation_of_model();
-  report["metrics"]["accuracy"]["high"] = 1.5;
-  EXPECT_THROW(fit_of(report), BadInput);
-  report["metrics"]["accuracy"].erase("high");
-  EXPECT_THROW(fit_of(report), BadInput);
 }
 
 }  // namespace

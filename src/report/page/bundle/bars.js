@@ -1,27 +1,22 @@
 // Lengths from 0: shares of a budget (rows), recalls of classes (columns).
 //
-// rows:    {x: {label, unit: "share" | ""}, bars: [{name, value}]}
+// rows:    {x: {label}, bars: [{name, value: share}]}
 // columns: {x: {label}, y: {label}, bars: [{name, value: share or null}]}
-import { format } from "d3-format";
 import { scaleBand, scaleLinear } from "d3-scale";
 
-import { colorOf, drawing, writeWithin, xAxis, yAxis } from "./frame.js";
+import { colorOf, drawing, percents, writeWithin, xAxis, yAxis } from "./frame.js";
 
-const percent = format(".0%");
-const number = format(".3~g");
-const short = (value) => (value !== 0 && value < 1e-3 ? format(".2~e") : number)(value);
+const percent = percents(0);
 
 // A bar a name.
 export function drawRows(plot, spec) {
   const row = 26;
   const { svg, width, height } = drawing(plot, spec, spec.bars.length * row + 56);
-  const room = Math.min(width * 0.38, 12 + 6.8 * Math.max(...spec.bars.map((bar) => bar.name.length)));
+  const room = Math.min(width * 0.45, 12 + 6.8 * Math.max(...spec.bars.map((bar) => bar.name.length)));
   const [left, right, bottom] = [room, width - 58, height - 46];
-  const most = Math.max(...spec.bars.map((bar) => bar.value));
-  const x = scaleLinear([0, most > 0 ? most : 1], [left, right]);
+  const x = scaleLinear([0, 1], [left, right]);
   const y = scaleBand(spec.bars.map((_, index) => index), [6, bottom]).paddingInner(0.35).paddingOuter(0.2);
-  const shown = spec.x.unit === "share" ? format(".1%") : short;
-  xAxis(svg, x, bottom, spec.x.label, width, { ticks: Math.floor((right - left) / 80), format: spec.x.unit === "share" ? percent : number });
+  xAxis(svg, x, bottom, spec.x.label, width, { ticks: Math.floor((right - left) / 80), format: percent });
   svg.append("line").attr("class", "zero").attr("x1", left).attr("x2", left).attr("y1", 0).attr("y2", bottom);
   spec.bars.forEach((bar, index) => {
     const middle = y(index) + y.bandwidth() / 2;
@@ -30,7 +25,7 @@ export function drawRows(plot, spec) {
     const group = svg.append("g").attr("class", `series ${colorOf(0)}`);
     group.append("rect").attr("class", "bar").attr("x", left).attr("width", Math.max(0.5, x(bar.value) - left))
       .attr("y", y(index)).attr("height", y.bandwidth());
-    svg.append("text").attr("class", "value").attr("x", x(bar.value) + 7).attr("y", middle).attr("dy", "0.35em").text(shown(bar.value));
+    svg.append("text").attr("class", "value").attr("x", x(bar.value) + 7).attr("y", middle).attr("dy", "0.35em").text(percents(1)(bar.value));
   });
 }
 
@@ -52,7 +47,7 @@ export function drawColumns(plot, spec) {
     if (bar.value === null) return;
     group.append("rect").attr("class", "bar").attr("x", x(index)).attr("width", Math.max(0.5, x.bandwidth()))
       .attr("y", y(bar.value)).attr("height", bottom - y(bar.value))
-      .append("title").text(`${bar.name}: ${format(".1%")(bar.value)}`);
+      .append("title").text(`${bar.name}: ${percents(1)(bar.value)}`);
   });
   svg.append("line").attr("class", "zero").attr("x1", left).attr("x2", right).attr("y1", bottom).attr("y2", bottom);
 }

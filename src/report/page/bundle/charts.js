@@ -7,7 +7,9 @@ import { valuesOf } from "./values.js";
 
 const DRAW = { lines: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
 
+// What is folded has no width: it is drawn once it is seen.
 function draw(plot, spec) {
+  if (plot.clientWidth === 0) return;
   plot.replaceChildren();
   DRAW[spec.chart](plot, spec);
 }

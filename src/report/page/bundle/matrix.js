@@ -6,6 +6,7 @@ import { scaleBand } from "d3-scale";
 import { colorOf, drawing, writeWithin, xAxis } from "./frame.js";
 
 const MOST_COUNTED = 14;
+const STEPS = 20; // of the scale of colors
 
 export function drawMatrix(plot, spec) {
   const classes = spec.names.length;
@@ -13,7 +14,7 @@ export function drawMatrix(plot, spec) {
   const longest = Math.max(...spec.names.map((name) => name.length));
   const left = Math.min(side * 0.3, 22 + 6.8 * longest);
   const size = side - left - 4;
-  const { svg, width } = drawing(plot, spec, size + 76);
+  const { svg, width } = drawing(plot, spec, size + 122);
   const top = 26;
   const scale = scaleBand(spec.names.map((_, index) => index), [0, size]);
   const every = Math.ceil(14 / scale.step());
@@ -45,4 +46,19 @@ export function drawMatrix(plot, spec) {
     });
   });
   group.append("rect").attr("class", "outline").attr("width", size).attr("height", size);
+  drawScale(svg, left, top + size + 54, Math.min(200, size));
+}
+
+// What share of its row each color is.
+function drawScale(svg, left, top, width) {
+  const group = svg.append("g").attr("class", `scale series ${colorOf(0)}`).attr("transform", `translate(${left},${top})`);
+  for (let step = 0; step < STEPS; ++step) {
+    group.append("rect").attr("class", "cell").attr("x", (step * width) / STEPS).attr("width", width / STEPS)
+      .attr("height", 10).attr("fill-opacity", (step + 0.5) / STEPS);
+  }
+  group.append("rect").attr("class", "outline").attr("width", width).attr("height", 10);
+  const words = [["start", 0, "0\u00a0%"], ["middle", 0.5, "of its row"], ["end", 1, "100\u00a0%"]];
+  for (const [anchor, at, word] of words) {
+    group.append("text").attr("class", "axis-label").attr("x", at * width).attr("y", 24).attr("text-anchor", anchor).text(word);
+  }
 }

@@ -2,7 +2,7 @@
 //
 // rows, columns: {column}                       a bar a row, of that column; none where it holds no number
 // matrix: {}                                    names in the first column, counts in the others
-// lines: {series: [{name, column, draw}], zone: {name}, from}
+// lines: {series: [{name, column, draw, band, ends: [column of the lower end, of the upper]}], zone: {name}, from}
 //     over the number in the first column, or, with `from`, over the number of the row, beginning with [0, from]; the row
 //     that has no number there holds the radius of the zone
 const textOf = (cell) => cell.textContent;
@@ -14,10 +14,11 @@ const numberOf = (cell) => {
 function linesOf(spec, rows) {
   const values = {};
   const place = (cells, index) => (spec.from === undefined ? numberOf(cells[0]) : index + 1);
-  values.series = spec.series.map(({ column, ...one }) => ({
+  values.series = spec.series.map(({ column, ends = [], ...one }) => ({
     ...one,
     points: rows.filter((cells) => numberOf(cells[column]) !== null)
-      .map((cells, index) => [place(cells, index), numberOf(cells[column])]).filter(([at]) => at !== null),
+      .map((cells, index) => [place(cells, index), ...[column, ...ends].map((each) => numberOf(cells[each]))])
+      .filter(([at]) => at !== null),
   }));
   if (spec.from !== undefined) for (const one of values.series) one.points.unshift([0, spec.from]);
   if (spec.zone) {

@@ -1,0 +1,98 @@
+// What a page shows of figures that have noise.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+#include "tests/report/page/page_documents.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Page, DrawsSharesOverSharesInASquareWithItsDiagonal) {
+  json report = evaluation_of_model();
+  const std::string page = page_of_one(fit_of(report));
+  for (const char* diagonal : {"blind guessing", "a calibrated model"})
+    EXPECT_TRUE(has(page, fmt::format("\"diagonal\":\"{}\"", diagonal))) << diagonal;
+  EXPECT_EQ(count_of(page, "\"band\":\"its interval\""), 2u);
+}
+
+TEST(Page, SaysWhichOfTwoModelsIsBetterAndHowProbablyThatIs) {
+  json report = evaluation_of_model();
+  report["model_names"] = {"old", "new"};
+  report["metrics"]["accuracy_b"] = report["metrics"]["accuracy"];
+  report["metrics"]["difference"] =
+      json{{"value", 0.01}, {"low", -0.02}, {"high", 0.04}, {"noise", 0.01}, {"b_is_better", 0.84}};
+  const std::string page = page_of_one(fit_of(report));
+  EXPECT_THAT(page, HasSubstr("<h1>old and new</h1>"));
+  EXPECT_THAT(page, HasSubstr("<p>With probability 84.0 % new is better than old."));
+  for (const char* name : {"accuracy of old", "accuracy of new", "new less old"}) EXPECT_TRUE(has(page, name)) << name;
+  EXPECT_THAT(page, HasSubstr("<path class=\"zero\" d=\"M50.00 0V12\"/>"));
+  EXPECT_THAT(page, HasSubstr("<data value=\"0.0078125\">0.79 %</data>"));
+}
+
+TEST(Page, FiguresWithNoiseArePublicEachWithItsInterval) {
+  for (const json& report : {report_with_told(), evaluation_of_model()}) {
+    const std::vector documents{fit_of(report)};
+    const std::string page = page_of(documents, Audience::kPublic);
+    for (const char* shown :
+         {"81.2 %", "78.1 %", "84.4 %", "1.25", "recall, each with its interval", ">well</bdi>", ">ill</bdi>",
+          "too little data", "class=\"interval\"", "Calibration", "ROC curve", "71.9 %", "Confusion", "as ill"}) {
+      EXPECT_THAT(page, HasSubstr(shown));
+    }
+    EXPECT_THAT(page, HasSubstr(">40<"));
+    EXPECT_EQ(page.find("value=\"-4"), std::string::npos);  // no count below 0
+    EXPECT_THAT(page, testing::Not(HasSubstr("section class=\"owners\"")));
+  }
+  const std::vector documents{fit_of(evaluation_of_model())};
+  EXPECT_THAT(page_of(documents), HasSubstr("How good a model is, epsilon 2"));
+}
+
+TEST(Page, FiguresOfNumbersHaveNoScaleOfSharesAndAreToldOfEachTarget) {
+  json report = evaluation_of_model();
+  report.erase("class_names");
+  report["metrics"] = json::parse(R"({"r2": {"value": 0.5, "low": -0.25, "high": 0.75, "noise": 0.125},
+    "r2_by_target": [{"target": 0, "value": 0.625, "low": 0.5, "high": 0.75, "noise": 0.125},
+                     {"target": 1, "value": 0.375, "low": -1.0, "high": 0.75, "noise": 0.125}],
+    "rmse_by_target": [{"target": 0, "value": 1250.5, "low": 0.0, "high": 27103.4, "noise": 250.0},
+                       {"target": 1, "value": 1.25e-06, "low": 1e-06, "high": 1.5e-06, "noise": 1e-07}]})");
+  const PageDocument document = fit_of(report);
+  const std::string page = page_of(std::vector{document}, Audience::kPublic);
+  EXPECT_THAT(page, HasSubstr("<caption>R^2 by target, each with its interval</caption>"));
+  for (const char* ends : {"<span>-0.5</span>", "<span>1</span>", "<span>0</span>", "<span>50000</span>"})
+    EXPECT_THAT(page, HasSubstr(ends));
+  const std::string words = markdown_of(table_of(*document.run->figures));
+  EXPECT_THAT(words, HasSubstr("| RMSE of target 0 | 1250.5 | 0 | 27103.4 | 250 |"));
+  EXPECT_THAT(words, HasSubstr("| RMSE of target 1 | 1.25e-06 | 1e-06 | 1.5e-06 | 1e-07 |"));
+}
+
+TEST(Page, SideBySideThePublicSeesAccuraciesWithNoiseAndNoExactOnes) {
+  const std::vector documents{fit_of(small_report()), fit_of(report_with_told())};
+  const std::string page = page_of(documents, Audience::kPublic);
+  EXPECT_THAT(page, HasSubstr("81.2 %"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("95.3 %")));
+  EXPECT_THAT(page_of(documents), HasSubstr("95.3 %"));
+}
+
+TEST(Page, FiguresWithNoiseOfASeedAreForTheOwner) {
+  json report = evaluation_of_model();
+  report["private"] = false;
+  report["privacy"]["forfeited_by"] = {"seed"};
+  const std::vector documents{fit_of(report)};
+  EXPECT_THAT(page_of(documents), HasSubstr("81.2 %"));
+  EXPECT_THAT(page_of(documents, Audience::kPublic), testing::Not(HasSubstr("81.2 %")));
+}
+
+TEST(Page, AFigureOutsideOfItsRangeIsRefused) {
+  json report = evaluation_of_model();
+  report["metrics"]["accuracy"]["high"] = 1.5;
+  EXPECT_THROW(fit_of(report), BadInput);
+  report["metrics"]["accuracy"].erase("high");
+  EXPECT_THROW(fit_of(report), BadInput);
+}
+
+}  // namespace
+}  // namespace dpreduce
