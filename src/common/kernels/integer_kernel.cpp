@@ -44,10 +44,6 @@ void require_threads(unsigned threads) {
   if (threads == 0) throw UsageError("integer product: threads is 0, must be at least 1");
 }
 
-bool is_empty(const Operand& a, const Operand& b) {
-  return a.depth() == 0 || a.columns() == 0 || b.columns() == 0;
-}
-
 // B as it lies, by the kernel's products of any two.
 class PlainRowFactors final : public RowFactors {
  public:
@@ -65,39 +61,29 @@ class PlainRowFactors final : public RowFactors {
 
 }  // namespace
 
-void IntegerKernel::accumulate_product(const Int16View& a, const Int16View& b, const Int64View& c,
+void IntegerKernel::accumulate_checked(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                                        unsigned threads) const {
-  require_depth("rows", a.rows, b.rows);
-  require_result(c, a.cols, b.cols);
-  require_view("a", a);
-  require_view("b", b);
+  require_depth(a.summed_over == SummedOver::kRows ? "rows" : "columns", a.depth(), b.depth());
+  require_result(c, a.columns(), b.columns());
+  require_view("a", a.view);
+  require_view("b", b.view);
   require_view("c", c);
   require_threads(threads);
-  const Operand left{a, SummedOver::kRows};
-  const Operand right{b, SummedOver::kRows};
-  if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
+  if (a.depth() != 0 && a.columns() != 0 && b.columns() != 0) accumulate(a, b, part, c, threads);
+}
+
+void IntegerKernel::accumulate_product(const Int16View& a, const Int16View& b, const Int64View& c,
+                                       unsigned threads) const {
+  accumulate_checked({a, SummedOver::kRows}, {b, SummedOver::kRows}, ProductPart::kFull, c, threads);
 }
 
 void IntegerKernel::accumulate_gram(const Int16View& a, const Int64View& c, unsigned threads) const {
-  require_result(c, a.cols, a.cols);
-  require_view("a", a);
-  require_view("c", c);
-  require_threads(threads);
-  const Operand both{a, SummedOver::kRows};
-  if (!is_empty(both, both)) accumulate(both, both, ProductPart::kUpperTriangle, c, threads);
+  accumulate_checked({a, SummedOver::kRows}, {a, SummedOver::kRows}, ProductPart::kUpperTriangle, c, threads);
 }
 
 void IntegerKernel::accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c,
                                             unsigned threads) const {
-  require_depth("columns", a.cols, b.cols);
-  require_result(c, a.rows, b.rows);
-  require_view("a", a);
-  require_view("b", b);
-  require_view("c", c);
-  require_threads(threads);
-  const Operand left{a, SummedOver::kColumns};
-  const Operand right{b, SummedOver::kColumns};
-  if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
+  accumulate_checked({a, SummedOver::kColumns}, {b, SummedOver::kColumns}, ProductPart::kFull, c, threads);
 }
 
 std::unique_ptr<const RowFactors> IntegerKernel::row_factors(const Int16View& b) const {

@@ -119,6 +119,10 @@ class IntegerKernel {
   virtual KnownEnergies measured(const Int16View& a, ThreadTeam& team) const;
 
  private:
+  // Throws UsageError where views do not fit together.
+  void accumulate_checked(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
+                          unsigned threads) const;
+
   // C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix). Shapes are
   // checked and not empty.
   virtual void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
