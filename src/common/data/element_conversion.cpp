@@ -42,6 +42,29 @@ std::optional<BadLabel> decode_labels(std::span<const std::byte> stored, ByteOrd
   return std::nullopt;
 }
 
+// visit(Integer{}) for the integers of that type; a truth value is stored as one byte.
+template <typename Visit>
+auto of_integer_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kInt8:
+      return visit(std::int8_t{});
+    case DType::kInt16:
+      return visit(std::int16_t{});
+    case DType::kInt32:
+      return visit(std::int32_t{});
+    case DType::kInt64:
+      return visit(std::int64_t{});
+    case DType::kUint16:
+      return visit(std::uint16_t{});
+    case DType::kUint32:
+      return visit(std::uint32_t{});
+    case DType::kUint64:
+      return visit(std::uint64_t{});
+    default:
+      return visit(std::uint8_t{});
+  }
+}
+
 }  // namespace
 
 void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<float> out) {
@@ -70,22 +93,8 @@ void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder o
                                        [](std::uint32_t b) { return double{std::bit_cast<float>(b)}; });
     case DType::kFloat64:
       return decode_all<std::uint64_t>(stored, order, out, [](std::uint64_t b) { return std::bit_cast<double>(b); });
-    case DType::kInt8:
-      return integers(std::int8_t{});
-    case DType::kInt16:
-      return integers(std::int16_t{});
-    case DType::kInt32:
-      return integers(std::int32_t{});
-    case DType::kInt64:
-      return integers(std::int64_t{});
-    case DType::kUint16:
-      return integers(std::uint16_t{});
-    case DType::kUint32:
-      return integers(std::uint32_t{});
-    case DType::kUint64:
-      return integers(std::uint64_t{});
-    default:  // bool and uint8
-      return integers(std::uint8_t{});
+    default:
+      return of_integer_type(dtype, integers);
   }
 }
 
@@ -93,24 +102,8 @@ std::optional<BadLabel> convert_labels(std::span<const std::byte> stored, DType 
                                        std::uint64_t classes, std::span<std::int32_t> out) {
   DPREDUCE_ASSERT(!is_float(dtype));
   DPREDUCE_ASSERT(classes >= 1 && classes <= std::numeric_limits<std::int32_t>::max());
-  switch (dtype) {
-    case DType::kInt8:
-      return decode_labels<std::int8_t>(stored, order, classes, out);
-    case DType::kInt16:
-      return decode_labels<std::int16_t>(stored, order, classes, out);
-    case DType::kInt32:
-      return decode_labels<std::int32_t>(stored, order, classes, out);
-    case DType::kInt64:
-      return decode_labels<std::int64_t>(stored, order, classes, out);
-    case DType::kUint16:
-      return decode_labels<std::uint16_t>(stored, order, classes, out);
-    case DType::kUint32:
-      return decode_labels<std::uint32_t>(stored, order, classes, out);
-    case DType::kUint64:
-      return decode_labels<std::uint64_t>(stored, order, classes, out);
-    default:  // bool and uint8
-      return decode_labels<std::uint8_t>(stored, order, classes, out);
-  }
+  return of_integer_type(
+      dtype, [&]<typename Integer>(Integer) { return decode_labels<Integer>(stored, order, classes, out); });
 }
 
 StoredFloats::StoredFloats(std::span<const std::byte> stored, DType dtype, ByteOrder order)
