@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <set>
 
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/text.hpp"
@@ -33,16 +32,16 @@ std::optional<std::uint64_t> byte_count(TensorType type, std::span<const std::ui
 }
 
 // The header's length, checked against the file's.
-std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t file_size, std::string_view source) {
-  if (prefix.size() < kPrefix) {
-    throw BadInput(fmt::format("{}: {} bytes are too few for a safetensors file", source, file_size));
+std::uint64_t header_length(std::span<const std::byte> file, std::string_view source) {
+  if (file.size() < kPrefix) {
+    throw BadInput(fmt::format("{}: {} bytes are too few for a safetensors file", source, file.size()));
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, prefix.data(), kPrefix);
-  if (length > kMaxHeader || length > file_size - kPrefix) {
+  std::memcpy(&length, file.data(), kPrefix);
+  if (length > kMaxHeader || length > file.size() - kPrefix) {
     throw BadInput(
         fmt::format("{}: a header of {} bytes does not fit a file of {}; is it a safetensors file, and whole?", source,
-                    length, file_size));
+                    length, file.size()));
   }
   return length;
 }
@@ -222,7 +221,7 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
 }
 
 SafetensorsHeader safetensors_header(std::span<const std::byte> bytes, std::string_view source) {
-  const std::uint64_t length = header_length(bytes, bytes.size(), source);
+  const std::uint64_t length = header_length(bytes, source);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   SafetensorsHeader header = parse_header(text, source);
   header.data_offset = kPrefix + length;
@@ -243,24 +242,7 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_
 }
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  const std::string source = path.string();
-  std::error_code failure;
-  const std::uint64_t size = std::filesystem::file_size(path, failure);
-  if (failure) throw BadInput(fmt::format("{}: cannot be read: {}", source, failure.message()));
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw BadInput(fmt::format("{}: cannot be opened: {}", source, std::strerror(errno)));
-
-  const auto read_up_to = [&](std::vector<std::byte>& bytes, std::uint64_t end) {
-    const std::size_t begin = bytes.size();
-    bytes.resize(end);
-    stream.read(reinterpret_cast<char*>(bytes.data()) + begin, static_cast<std::streamsize>(end - begin));
-    if (!stream) throw BadInput(fmt::format("{}: reading failed; was it changed meanwhile?", source));
-  };
-  std::vector<std::byte> bytes;
-  read_up_to(bytes, std::min<std::uint64_t>(size, kPrefix));
-  header_length(bytes, size, source);
-  read_up_to(bytes, size);
-  return parse_safetensors(bytes, source);
+  return parse_safetensors(MappedFile(path.string()).bytes(), path.string());
 }
 
 }  // namespace dpreduce

@@ -97,8 +97,7 @@ SafetensorsHeader safetensors_header(std::span<const std::byte> bytes, std::stri
 /// offsets outside of the data, overlaps, holes, or bytes that belong to no tensor.
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source);
 
-/// The whole of a safetensors file; refuses one whose first eight bytes cannot be a header length before it reads on.
-/// Throws BadInput where it cannot be read, and as the parser does.
+/// The whole of a safetensors file. Throws BadInput where it cannot be read, and as the parser does.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
 }  // namespace dpreduce
