@@ -260,14 +260,10 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   const std::size_t rows = labels.size() / labels_per_row_;
   DPREDUCE_ASSERT(labels.size() == rows * labels_per_row_);
   DPREDUCE_ASSERT(rows <= capacity_ && transform.output_dim() == dim());
+  clear();
   labels_.assign(labels.begin(), labels.end());
   counts_.assign(rows, 1);
   squared_norms_.assign(rows, 0);
-  weights_.clear();
-  units_.clear();
-  parts_.reset();
-  first_products_.clear();
-  energies_ = {};
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   std::vector<std::size_t> first_bad(workers, rows);
