@@ -84,66 +84,40 @@ namespace {
 
 constexpr std::size_t kBlock = 1024;
 
-std::uint64_t distance_below(std::int64_t best, std::int64_t utility) {
-  return static_cast<std::uint64_t>(best) - static_cast<std::uint64_t>(utility);
-}
-
-// Candidates as both ways need them: distances u_max - u_i, and m_i as a number or as leading digits and exponent.
-class PlainCandidates {
+// Candidates as both ways need them: distances u_max - u_i, and m_i, 1 where there are no multiplicities. Candidates
+// with m_i = 0 do not count for u_max; their distances mean nothing and are multiplied by 0.
+class Candidates {
  public:
-  explicit PlainCandidates(std::span<const std::int64_t> utilities) : utilities_(utilities) {
-    if (utilities.empty()) throw UsageError("private selection from no candidates: give at least one utility");
-    best_ = *std::max_element(utilities.begin(), utilities.end());
-  }
-  std::size_t size() const { return utilities_.size(); }
-  std::uint64_t distance(std::size_t candidate) const { return distance_below(best_, utilities_[candidate]); }
-  double leading(std::size_t) const { return 1; }
-  double exponent(std::size_t) const { return 0; }
-  unsigned most_exponent() const { return 0; }
-  double least_halvings(const ExponentialDecay&) const { return 0; }
-  IntegerBounds scaled(std::size_t, IntegerBounds decay) const { return decay; }
-
- private:
-  std::span<const std::int64_t> utilities_;
-  std::int64_t best_ = 0;
-};
-
-// Candidates with m_i = 0 do not count for u_max; their distances mean nothing and are multiplied by 0.
-class WeightedCandidates {
- public:
-  WeightedCandidates(std::span<const std::int64_t> utilities, const Multiplicities& multiplicities)
+  Candidates(std::span<const std::int64_t> utilities, const Multiplicities* multiplicities)
       : utilities_(utilities), multiplicities_(multiplicities) {
-    if (utilities.size() != multiplicities.size()) {
+    if (multiplicities != nullptr && utilities.size() != multiplicities->size()) {
       throw UsageError(fmt::format("private selection from {} utilities with {} multiplicities: give one for each",
-                                   utilities.size(), multiplicities.size()));
+                                   utilities.size(), multiplicities->size()));
     }
     bool is_empty = true;
     for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
-      if (multiplicities[candidate] == 0) continue;
+      if (multiplicities != nullptr && (*multiplicities)[candidate] == 0) continue;
       best_ = is_empty ? utilities[candidate] : std::max(best_, utilities[candidate]);
       is_empty = false;
     }
-    if (is_empty) throw UsageError("private selection from no candidates: give at least one multiplicity above 0");
+    if (!is_empty) return;
+    throw UsageError(fmt::format("private selection from no candidates: give at least one {}",
+                                 multiplicities == nullptr ? "utility" : "multiplicity above 0"));
   }
   std::size_t size() const { return utilities_.size(); }
-  std::uint64_t distance(std::size_t candidate) const { return distance_below(best_, utilities_[candidate]); }
-  double leading(std::size_t candidate) const { return multiplicities_.leading(candidate); }
-  double exponent(std::size_t candidate) const { return multiplicities_.exponent(candidate); }
-  unsigned most_exponent() const { return multiplicities_.most_exponent(); }
-  double least_halvings(const ExponentialDecay& decay) const {
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t candidate = 0; candidate < size(); ++candidate) {
-      least = std::min(least, decay.halvings(distance(candidate)) - exponent(candidate));
-    }
-    return least;
+  std::uint64_t distance(std::size_t candidate) const {
+    return static_cast<std::uint64_t>(best_) - static_cast<std::uint64_t>(utilities_[candidate]);
   }
-  IntegerBounds scaled(std::size_t candidate, const IntegerBounds& decay) const {
-    return {decay.lower * multiplicities_[candidate], decay.upper * multiplicities_[candidate]};
+  const Multiplicities* multiplicities() const { return multiplicities_; }
+  unsigned most_exponent() const { return multiplicities_ == nullptr ? 0 : multiplicities_->most_exponent(); }
+  IntegerBounds scaled(std::size_t candidate, IntegerBounds decay) const {
+    if (multiplicities_ == nullptr) return decay;
+    return {decay.lower * (*multiplicities_)[candidate], decay.upper * (*multiplicities_)[candidate]};
   }
 
  private:
   std::span<const std::int64_t> utilities_;
-  const Multiplicities& multiplicities_;
+  const Multiplicities* multiplicities_;
   std::int64_t best_ = 0;
 };
 
@@ -161,21 +135,33 @@ class WeightedCandidates {
 //     |estimate - truth| <= relative * truth + absolute        for every S_i and S_n;
 //
 // `relative` has (1024 + 64)u to spare, for second-order terms and for the few operations that compare.
-template <class Candidates>
 class WeightEstimates {
  public:
   WeightEstimates(const Candidates& candidates, const ExponentialDecay& decay)
-      : candidates_(candidates), decay_(decay), least_(candidates.least_halvings(decay)) {}
+      : candidates_(candidates), decay_(decay) {
+    if (candidates.multiplicities() == nullptr) return;  // 0, that of the best candidate
+    least_ = std::numeric_limits<double>::infinity();
+    for (std::size_t candidate = 0; candidate < candidates.size(); ++candidate) {
+      const double z =
+          decay.halvings(candidates.distance(candidate)) - candidates.multiplicities()->exponent(candidate);
+      least_ = std::min(least_, z);
+    }
+  }
 
-  // |out| weights from candidate `first` on. Two loops: of one, GCC 12 makes branches instead of vectors.
+  // |out| weights from candidate `first` on. Several loops: of one, GCC 12 makes branches instead of vectors.
   void weigh(std::size_t first, std::span<double> out) const {
+    const Multiplicities* const counts = candidates_.multiplicities();
     for (std::size_t place = 0; place < out.size(); ++place) {
-      const std::size_t candidate = first + place;
-      const double beyond = decay_.halvings(candidates_.distance(candidate)) - candidates_.exponent(candidate) - least_;
-      out[place] = beyond < kMostHalvings ? beyond : kMostHalvings;
+      const double z = decay_.halvings(candidates_.distance(first + place));
+      out[place] = counts == nullptr ? z : z - counts->exponent(first + place);
+    }
+    for (double& z : out) {
+      const double beyond = z - least_;
+      z = beyond < kMostHalvings ? beyond : kMostHalvings;
     }
     for (std::size_t place = 0; place < out.size(); ++place) {
-      out[place] = candidates_.leading(first + place) * power_of_half(out[place]);
+      const double power = power_of_half(out[place]);
+      out[place] = counts == nullptr ? power : counts->leading(first + place) * power;
     }
   }
 
@@ -188,7 +174,7 @@ class WeightEstimates {
  private:
   const Candidates& candidates_;
   const ExponentialDecay& decay_;
-  double least_;
+  double least_ = 0;
 };
 
 double sum(std::span<const double> weights) {
@@ -204,10 +190,9 @@ double sum(std::span<const double> weights) {
 }
 
 // The choice, if the leading 53 digits of U and sums of doubles are sure of it.
-template <class Candidates>
 std::optional<std::size_t> quick_choice(const Candidates& candidates, const ExponentialDecay& decay,
                                         std::uint64_t leading_digits) {
-  const WeightEstimates<Candidates> estimates(candidates, decay);
+  const WeightEstimates estimates(candidates, decay);
   const double relative = estimates.relative_error();
   const double absolute = estimates.absolute_error();
   if (!can_decide_by_doubles() || relative > 0x1p-20) return std::nullopt;
@@ -282,7 +267,6 @@ class UniformDigits {
 //
 // With q = uniform.bits(), a = uniform.digits() and A <= 2^precision S <= B for each sum, candidate i is certain when
 // 2^q B_i <= a A_n and (a + 1) B_n <= 2^q A_{i+1}. The last candidate needs only the first, as U < 1.
-template <class Candidates>
 std::optional<std::size_t> certain_choice(const Candidates& candidates, const ExponentialDecay& decay,
                                           const UniformDigits& uniform, unsigned precision) {
   auto add_weight = [&, known_distance = std::uint64_t{0}, known = decay.bounds(0, precision)](
@@ -319,7 +303,6 @@ std::optional<std::size_t> certain_choice(const Candidates& candidates, const Ex
 
 // Weights are known to 64 digits more than U, the largest m_i and the number of candidates have not counted: what
 // stays undecided is for want of digits of U.
-template <class Candidates>
 std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, UniformDigits uniform) {
   for (;; uniform.read_further_digits()) {
     const unsigned precision = uniform.bits() + candidates.most_exponent() + 64;
@@ -327,16 +310,10 @@ std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& d
   }
 }
 
-enum class Arithmetic { kFast, kIntegers };
-
-template <class Candidates>
-std::size_t select(RandomStream& stream, const Candidates& candidates, const ExponentialDecay& decay,
-                   Arithmetic arithmetic) {
+std::size_t select(RandomStream& stream, const Candidates& candidates, const ExponentialDecay& decay) {
   SecretVector<RandomBlock> leading(1);
   const std::uint64_t column = stream.take_blocks(leading);
-  if (arithmetic == Arithmetic::kFast) {
-    if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
-  }
+  if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
   return exact_choice(candidates, decay, UniformDigits(stream, column, leading[0]));
 }
 
@@ -345,25 +322,13 @@ std::size_t select(RandomStream& stream, const Candidates& candidates, const Exp
 std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
                                const SelectionRate& rate) {
   const ExponentialDecay decay(rate);
-  return select(stream, PlainCandidates(utilities), decay, Arithmetic::kFast);
+  return select(stream, Candidates(utilities, nullptr), decay);
 }
 
 std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
                                         const Multiplicities& multiplicities, const SelectionRate& rate) {
   const ExponentialDecay decay(rate);
-  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Arithmetic::kFast);
-}
-
-std::size_t select_exponential_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
-                                           const SelectionRate& rate) {
-  const ExponentialDecay decay(rate);
-  return select(stream, PlainCandidates(utilities), decay, Arithmetic::kIntegers);
-}
-
-std::size_t select_exponential_weighted_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
-                                                    const Multiplicities& multiplicities, const SelectionRate& rate) {
-  const ExponentialDecay decay(rate);
-  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Arithmetic::kIntegers);
+  return select(stream, Candidates(utilities, &multiplicities), decay);
 }
 
 }  // namespace dpreduce

@@ -155,7 +155,8 @@ class ExponentialDecay {
 ///
 /// Preconditions: require_valid(rate); utilities are not empty. Throws UsageError; EntropyFailure if the stream ends or
 /// its digits cannot be random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a
-/// candidate. Source: [mcsherry2007]; exactness is ours.
+/// candidate; by integers alone, microseconds, where doubles are not rounded to nearest. Source: [mcsherry2007];
+/// exactness is ours.
 std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
                                const SelectionRate& rate);
 
@@ -164,12 +165,5 @@ std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_
 /// Preconditions: require_valid(rate); as many multiplicities as utilities; some m_i > 0. Throws as above.
 std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
                                         const Multiplicities& multiplicities, const SelectionRate& rate);
-
-/// The same two functions by integers alone, microseconds a candidate: what the fast ones fall back on, and their
-/// oracle.
-std::size_t select_exponential_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
-                                           const SelectionRate& rate);
-std::size_t select_exponential_weighted_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
-                                                    const Multiplicities& multiplicities, const SelectionRate& rate);
 
 }  // namespace dpreduce
