@@ -51,13 +51,9 @@ namespace {
 
 constexpr long kLargestCertificates = 2048;  // bytes; an Ed25519 certificate has 200
 
-struct FreeCertificate {
-  void operator()(X509* certificate) const noexcept { X509_free(certificate); }
-};
-
 // Valid always: nobody looks at the dates.
-std::unique_ptr<X509, FreeCertificate> certificate_of(EVP_PKEY* key) {
-  std::unique_ptr<X509, FreeCertificate> certificate(X509_new());
+OpenSslPtr<X509> certificate_of(EVP_PKEY* key) {
+  OpenSslPtr<X509> certificate(X509_new());
   require_openssl(certificate != nullptr && X509_set_version(certificate.get(), X509_VERSION_3) == 1 &&
                       ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1) == 1 &&
                       ASN1_TIME_set_string(X509_getm_notBefore(certificate.get()), "19700101000000Z") == 1 &&

@@ -52,8 +52,4 @@ void AesBlockSource::read(std::uint64_t row, std::uint64_t first_column, std::sp
   }
 }
 
-void AesBlockSource::FreeCipher::operator()(evp_cipher_ctx_st* context) const noexcept {
-  EVP_CIPHER_CTX_free(context);
-}
-
 }  // namespace dpreduce

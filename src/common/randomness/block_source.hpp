@@ -15,7 +15,7 @@
 #include <memory>
 #include <span>
 
-struct evp_cipher_ctx_st;  // OpenSSL's EVP_CIPHER_CTX
+#include "common/randomness/openssl_ptr.hpp"
 
 namespace dpreduce {
 
@@ -42,10 +42,7 @@ class AesBlockSource final : public BlockSource {
   void read(std::uint64_t row, std::uint64_t first_column, std::span<RandomBlock> out) override;
 
  private:
-  struct FreeCipher {
-    void operator()(evp_cipher_ctx_st* context) const noexcept;
-  };
-  std::unique_ptr<evp_cipher_ctx_st, FreeCipher> cipher_;
+  OpenSslPtr<evp_cipher_ctx_st> cipher_;
 };
 
 }  // namespace dpreduce

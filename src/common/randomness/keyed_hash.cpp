@@ -18,14 +18,10 @@ void require_hash(bool done) {
   if (!done) throw EntropyFailure("no hash of identifiers: OpenSSL's HMAC-SHA256 failed; nothing was released");
 }
 
-struct FreeFetchedMac {
-  void operator()(EVP_MAC* mac) const noexcept { EVP_MAC_free(mac); }
-};
-
 }  // namespace
 
 KeyedHash::KeyedHash(std::span<const std::byte, 32> key) {
-  const std::unique_ptr<EVP_MAC, FreeFetchedMac> hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+  const OpenSslPtr<EVP_MAC> hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
   require_hash(hmac != nullptr);
   mac_.reset(EVP_MAC_CTX_new(hmac.get()));
   require_hash(mac_ != nullptr);
@@ -47,10 +43,6 @@ RandomBlock KeyedHash::of(std::string_view name) const {
   std::memcpy(&hash.first, code.data(), sizeof(hash.first));
   std::memcpy(&hash.second, code.data() + sizeof(hash.first), sizeof(hash.second));
   return hash;
-}
-
-void KeyedHash::FreeMac::operator()(evp_mac_ctx_st* context) const noexcept {
-  EVP_MAC_CTX_free(context);
 }
 
 namespace {
@@ -84,10 +76,6 @@ void BlockMac::chain(std::span<RandomBlock> states, std::span<const RandomBlock>
     require_digest(EVP_EncryptUpdate(cipher_.get(), text, &written, text, bytes) == 1 && written == bytes);
     states = states.subspan(part.size());
   }
-}
-
-void BlockMac::FreeCipher::operator()(evp_cipher_ctx_st* context) const noexcept {
-  EVP_CIPHER_CTX_free(context);
 }
 
 }  // namespace dpreduce

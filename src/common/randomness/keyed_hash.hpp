@@ -7,8 +7,7 @@
 #include <string_view>
 
 #include "common/randomness/block_source.hpp"
-
-struct evp_mac_ctx_st;
+#include "common/randomness/openssl_ptr.hpp"
 
 namespace dpreduce {
 
@@ -29,10 +28,7 @@ class KeyedHash {
   RandomBlock of(std::string_view name) const;
 
  private:
-  struct FreeMac {
-    void operator()(evp_mac_ctx_st* context) const noexcept;
-  };
-  std::unique_ptr<evp_mac_ctx_st, FreeMac> mac_;
+  OpenSslPtr<evp_mac_ctx_st> mac_;
 };
 
 // A keyed function of many messages at once: AES-256-CBC-MAC, one block of every message a call.
@@ -53,10 +49,7 @@ class BlockMac {
   void chain(std::span<RandomBlock> states, std::span<const RandomBlock> blocks) const;
 
  private:
-  struct FreeCipher {
-    void operator()(evp_cipher_ctx_st* context) const noexcept;
-  };
-  std::unique_ptr<evp_cipher_ctx_st, FreeCipher> cipher_;
+  OpenSslPtr<evp_cipher_ctx_st> cipher_;
 };
 
 }  // namespace dpreduce

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include <openssl/bio.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/rand.h>
+#include <openssl/x509.h>
 
 #include "common/base/error.hpp"
+#include "common/randomness/openssl_ptr.hpp"
 
 namespace dpreduce {
 
@@ -29,5 +34,20 @@ void secure_bytes(std::span<std::byte> out, const EntropySource& source) {
 void cleanse(void* memory, std::size_t bytes) noexcept {
   OPENSSL_cleanse(memory, bytes);
 }
+
+#define DPREDUCE_FREED_BY(type, function)                     \
+  void FreeOpenSsl::operator()(type* object) const noexcept { \
+    function(object);                                         \
+  }
+DPREDUCE_FREED_BY(evp_pkey_st, EVP_PKEY_free)
+DPREDUCE_FREED_BY(evp_pkey_ctx_st, EVP_PKEY_CTX_free)
+DPREDUCE_FREED_BY(evp_md_ctx_st, EVP_MD_CTX_free)
+DPREDUCE_FREED_BY(evp_cipher_ctx_st, EVP_CIPHER_CTX_free)
+DPREDUCE_FREED_BY(evp_kdf_st, EVP_KDF_free)
+DPREDUCE_FREED_BY(evp_kdf_ctx_st, EVP_KDF_CTX_free)
+DPREDUCE_FREED_BY(evp_mac_st, EVP_MAC_free)
+DPREDUCE_FREED_BY(evp_mac_ctx_st, EVP_MAC_CTX_free)
+DPREDUCE_FREED_BY(bio_st, BIO_free_all)
+DPREDUCE_FREED_BY(x509_st, X509_free)
 
 }  // namespace dpreduce

@@ -61,10 +61,6 @@ std::optional<Signature> signature_of_hex(std::string_view text) {
   return bytes_of_hex<64>(text);
 }
 
-void SigningKey::FreeKey::operator()(evp_pkey_st* key) const noexcept {
-  EVP_PKEY_free(key);
-}
-
 SigningKey SigningKey::generate() {
   SecretVector<std::byte> seed(32);
   secure_bytes(seed);

@@ -10,9 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/randomness/openssl_ptr.hpp"
 #include "common/randomness/secure_bytes.hpp"
-
-struct evp_pkey_st;  // OpenSSL's EVP_PKEY
 
 namespace dpreduce {
 
@@ -50,11 +49,8 @@ class SigningKey {
   friend std::ostream& operator<<(std::ostream&, const SigningKey&) = delete;
 
  private:
-  struct FreeKey {
-    void operator()(evp_pkey_st* key) const noexcept;
-  };
   explicit SigningKey(evp_pkey_st* key) : key_(key) {}
-  std::unique_ptr<evp_pkey_st, FreeKey> key_;
+  OpenSslPtr<evp_pkey_st> key_;
 };
 
 /// Returns whether the owner of that key signed that message.

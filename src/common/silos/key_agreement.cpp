@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <openssl/core_names.h>
+#include <openssl/evp.h>
 #include <openssl/kdf.h>
 
 #include "common/randomness/openssl_handles.hpp"
@@ -19,10 +20,6 @@ constexpr std::size_t kAgreementKeyBytes = 32;
 constexpr std::string_view kKeyDomain = "dpreduce silos v1";
 
 }  // namespace
-
-void AgreementKey::FreeKey::operator()(evp_pkey_st* key) const noexcept {
-  EVP_PKEY_free(key);
-}
 
 AgreementKey::AgreementKey(SecretVector<std::byte> secret)
     : secret_(std::move(secret)),
@@ -109,12 +106,6 @@ bool fits_an_int(std::size_t size) {
 }
 
 }  // namespace
-
-void SealingKey::FreeCipher::operator()(evp_cipher_ctx_st* context) const noexcept {
-  EVP_CIPHER_CTX_free(context);
-}
-
-SealingKey::~SealingKey() = default;
 
 SealingKey::SealingKey(std::span<const std::byte> key)
     : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {

@@ -14,10 +14,9 @@
 #include <span>
 #include <string_view>
 
+#include "common/randomness/openssl_ptr.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "common/silos/parties.hpp"
-
-struct evp_cipher_ctx_st;  // OpenSSL's EVP_CIPHER_CTX
 
 namespace dpreduce {
 
@@ -53,12 +52,9 @@ class AgreementKey {
   friend std::ostream& operator<<(std::ostream&, const AgreementKey&) = delete;
 
  private:
-  struct FreeKey {
-    void operator()(evp_pkey_st* key) const noexcept;
-  };
   explicit AgreementKey(SecretVector<std::byte> secret);
   SecretVector<std::byte> secret_;
-  std::unique_ptr<evp_pkey_st, FreeKey> key_;
+  OpenSslPtr<evp_pkey_st> key_;
 };
 
 /// Returns where a key pair agrees with that key on a secret: for all pairs, or, of a point of small order, for none.
@@ -79,7 +75,6 @@ class SealingKey {
   explicit SealingKey(std::span<const std::byte> key);
   SealingKey(SealingKey&&) noexcept = default;
   SealingKey& operator=(SealingKey&&) noexcept = default;
-  ~SealingKey();
 
   /// sealed = encryption of plain, then the tag over it and `associated`.
   /// Precondition (asserted): |sealed| = |plain| + kTagBytes, at most 2^31 - 1. They may begin at the same place.
@@ -92,10 +87,7 @@ class SealingKey {
                           std::span<const std::byte> sealed, std::span<std::byte> plain) const;
 
  private:
-  struct FreeCipher {
-    void operator()(evp_cipher_ctx_st* context) const noexcept;
-  };
-  using Cipher = std::unique_ptr<evp_cipher_ctx_st, FreeCipher>;
+  using Cipher = OpenSslPtr<evp_cipher_ctx_st>;
   Cipher encryption_;
   Cipher decryption_;
 };
