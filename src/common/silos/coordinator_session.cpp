@@ -206,7 +206,7 @@ void CoordinatorSession::begin_run() {
   require_enough(left_.size());
   PayloadWriter members;
   members.numbers(left_);
-  for (const std::uint32_t silo : left_) write_hello(members, hellos.at(silo));
+  for (const std::uint32_t silo : left_) members.plain(hellos.at(silo));
   const std::vector<std::byte> payload = members.take();
   run_ = run_of(offer, payload);
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);

@@ -111,29 +111,12 @@ PublicKey digest_of(const std::optional<Roster>& roster) {
 std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo,
                                   const LineBinding& binding) {
   offer.signature = identity.sign(signed_part(offer, binding));
-  PayloadWriter writer;
-  writer.bytes(body_of(offer)).bytes(offer.signature);
-  return unsealed(FrameKind::kOffer, 0, silo, writer.take());
+  return unsealed(FrameKind::kOffer, 0, silo, PayloadWriter().bytes(body_of(offer)).bytes(offer.signature).take());
 }
 
 std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo) {
   hello.signature = identity.sign(signed_part(hello, offer, silo));
-  PayloadWriter writer;
-  write_hello(writer, hello);
-  return unsealed(FrameKind::kHello, silo, 0, writer.take());
-}
-
-void write_hello(PayloadWriter& writer, const Hello& hello) {
-  writer.bytes(hello.identity).bytes(hello.key).bytes(hello.binding).bytes(hello.signature);
-}
-
-Hello read_hello(PayloadReader& reader) {
-  Hello hello;
-  hello.identity = reader.array<32>();
-  hello.key = reader.array<32>();
-  hello.binding = reader.array<32>();
-  hello.signature = reader.array<64>();
-  return hello;
+  return unsealed(FrameKind::kHello, silo, 0, PayloadWriter().plain(hello).take());
 }
 
 Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
@@ -178,7 +161,7 @@ bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo) {
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
                  const std::optional<Roster>& roster, const LineBinding& binding) {
   PayloadReader reader(payload_of(FrameKind::kHello, silo, 0, frame));
-  const Hello hello = read_hello(reader);
+  const Hello hello = reader.plain<Hello>();
   reader.end();
   require_identity(hello.identity, roster, silo);
   if (!verifies(hello, offer, silo)) throw AggregationAborted("its hello is not signed by its identity");

@@ -60,6 +60,7 @@ struct Offer {
   VersionField version = own_version();
 };
 
+/// All of it follows the list of silos in "members", for each of them.
 struct Hello {
   PublicKey identity{};
   PublicKey key{};
@@ -80,10 +81,6 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
                  const std::optional<Roster>& roster, const LineBinding& binding = {});
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
                  const std::optional<Roster>& roster, const LineBinding& binding = {});
-
-/// Identity, key, binding and signature one after the other, as "members" has them for everyone.
-void write_hello(PayloadWriter& writer, const Hello& hello);
-Hello read_hello(PayloadReader& reader);
 
 /// The run as masks and signatures know it: SHA-256 of the offer and of the payload of "members". Every member's key of
 /// the run is in it, so that nothing which a silo has signed in another run fits, even where a coordinator makes the

@@ -19,18 +19,6 @@ std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo
   return writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).take();
 }
 
-void write(PayloadWriter& writer, const Advertisement& advertisement) {
-  writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).bytes(advertisement.signature);
-}
-
-Advertisement read_advertisement(PayloadReader& reader) {
-  Advertisement advertisement;
-  advertisement.mask_key = reader.array<32>();
-  advertisement.commitment = reader.array<32>();
-  advertisement.signature = reader.array<64>();
-  return advertisement;
-}
-
 std::string fault_of(const Advertisement& advertisement, const SumAttempt& attempt, std::uint32_t silo,
                      const PublicKey& identity) {
   if (!verifies(identity, signed_part(attempt, silo, advertisement), advertisement.signature)) {
@@ -52,17 +40,6 @@ SaltedShare read_share(PayloadReader& reader, std::uint32_t holder) {
   }
   share.salt = reader.array<32>();
   return share;
-}
-
-void write(PayloadWriter& writer, const ShareCommitments& commitments) {
-  writer.bytes(commitments.self_mask).bytes(commitments.mask_key);
-}
-
-ShareCommitments read_commitments(PayloadReader& reader) {
-  ShareCommitments commitments;
-  commitments.self_mask = reader.array<32>();
-  commitments.mask_key = reader.array<32>();
-  return commitments;
 }
 
 std::array<std::byte, 32> share_commitment(const SumAttempt& attempt, SecretKind kind, std::uint32_t of,

@@ -96,8 +96,6 @@ inline constexpr std::size_t kShareCommitmentsBytes = 32 + 32;
 /// The bytes under an advertisement's signature.
 std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement);
 
-void write(PayloadWriter& writer, const Advertisement& advertisement);
-Advertisement read_advertisement(PayloadReader& reader);
 /// Why silos cannot mask with what that silo advertises, as the rest of "its mask key ..."; empty where they can. The
 /// coordinator asks before it relays an advertisement, and each silo asks again.
 std::string fault_of(const Advertisement& advertisement, const SumAttempt& attempt, std::uint32_t silo,
@@ -106,8 +104,6 @@ void write(PayloadWriter& writer, const SaltedShare& share);
 /// The bytes do not contain the holder: the caller names it. Throws AggregationAborted where a value is no field
 /// element.
 SaltedShare read_share(PayloadReader& reader, std::uint32_t holder);
-void write(PayloadWriter& writer, const ShareCommitments& commitments);
-ShareCommitments read_commitments(PayloadReader& reader);
 
 /// The commitment to that share of the secret of silo `of`.
 std::array<std::byte, 32> share_commitment(const SumAttempt& attempt, SecretKind kind, std::uint32_t of,

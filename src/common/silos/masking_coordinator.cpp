@@ -58,7 +58,7 @@ std::vector<std::byte> MaskingCoordinator::quorum(ListStage stage) const {
 }
 
 void MaskingCoordinator::take_advertisement(std::uint32_t silo, PayloadReader& payload) {
-  const Advertisement advertisement = read_advertisement(payload);
+  const Advertisement advertisement = payload.plain<Advertisement>();
   payload.end();
   const std::string fault = fault_of(advertisement, attempt_, silo, roster_.members.at(silo).key);
   if (!fault.empty()) throw AggregationAborted("its mask key " + fault);
@@ -76,7 +76,7 @@ std::vector<std::uint32_t> MaskingCoordinator::close_advertising() {
 std::vector<std::byte> MaskingCoordinator::keys_for(std::uint32_t silo) const {
   PayloadWriter writer;
   writer.numbers(graph_->participants());
-  for (const std::uint32_t neighbor : graph_->neighbors(silo)) write(writer, advertisements_.at(neighbor));
+  for (const std::uint32_t neighbor : graph_->neighbors(silo)) writer.plain(advertisements_.at(neighbor));
   return writer.take();
 }
 
@@ -85,7 +85,7 @@ void MaskingCoordinator::take_shares(std::uint32_t silo, PayloadReader& shares) 
   std::map<std::uint32_t, std::vector<std::byte>> sealed;
   std::map<std::uint32_t, ShareCommitments> commitments;
   for (const std::uint32_t holder : graph_->holders(silo)) {
-    commitments.emplace(holder, read_commitments(shares));
+    commitments.emplace(holder, shares.plain<ShareCommitments>());
     if (holder == silo) continue;  // it keeps its own
     const auto bytes = shares.bytes(kSealedSharesBytes);
     sealed.emplace(holder, std::vector<std::byte>(bytes.begin(), bytes.end()));
@@ -106,8 +106,7 @@ std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) cons
   writer.numbers(lists.sharing);
   for (const std::uint32_t from : lists.sharing) {
     if (!graph_->are_neighbors(silo, from)) continue;
-    write(writer, commitments_.at(from).at(silo));
-    writer.bytes(sealed_.at(from).at(silo));
+    writer.plain(commitments_.at(from).at(silo)).bytes(sealed_.at(from).at(silo));
   }
   return writer.take();
 }

@@ -28,9 +28,7 @@ SealingKey sharing_key(const SiloSelf& self, const SumAttempt& attempt, std::uin
 // Data that sealed shares are bound to: whose they are, for whom, and the commitments, so that nobody on the way can
 // exchange these.
 std::vector<std::byte> bound_to(std::uint32_t from, std::uint32_t to, const ShareCommitments& commitments) {
-  PayloadWriter writer;
-  write(writer.u32(from).u32(to), commitments);
-  return writer.take();
+  return PayloadWriter().u32(from).u32(to).plain(commitments).take();
 }
 
 SaltedShare salted(const Share& share) {
@@ -60,10 +58,8 @@ std::vector<std::byte> MaskingSilo::advertise() {
   begin_phase(State::kNew);
   Advertisement advertisement{mask_key_.public_key(), self_mask_commitment(attempt_, self_.number, self_secret_), {}};
   advertisement.signature = self_.identity->sign(signed_part(attempt_, self_.number, advertisement));
-  PayloadWriter writer;
-  write(writer, advertisement);
   state_ = State::kAdvertised;
-  return writer.take();
+  return PayloadWriter().plain(advertisement).take();
 }
 
 std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
@@ -75,7 +71,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
   graph_.emplace(participants, attempt_.threshold, attempt_.colluding);
   if (!graph_->contains(self_.number)) refuse("this silo has no part in the sum");
   for (const std::uint32_t neighbor : graph_->neighbors(self_.number)) {
-    const Advertisement advertisement = read_advertisement(keys);
+    const Advertisement advertisement = keys.plain<Advertisement>();
     if (neighbor >= self_.roster->members.size()) refuse(fmt::format("silo {} is not of this run", neighbor));
     const std::string fault = fault_of(advertisement, attempt_, neighbor, self_.roster->members[neighbor].key);
     if (!fault.empty()) refuse(fmt::format("the mask key of silo {} {}", neighbor, fault));
@@ -92,7 +88,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
     const std::uint32_t holder = holders[place];
     const HeldShares held{salted(of_self_mask[place]), salted(of_mask_key[place])};
     const ShareCommitments commitments = commitments_to(self_.number, held);
-    write(shares, commitments);
+    shares.plain(commitments);
     if (holder == self_.number) {
       held_.emplace(holder, held);
       continue;
@@ -138,7 +134,7 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
   require_list(ListStage::kSharing, lists_.participants);
   for (const std::uint32_t neighbor : lists_.sharing) {
     if (!graph_->are_neighbors(self_.number, neighbor)) continue;
-    const ShareCommitments commitments = read_commitments(delivery);
+    const ShareCommitments commitments = delivery.plain<ShareCommitments>();
     const auto sealed = delivery.bytes(kSealedSharesBytes);
     std::array<std::byte, 2 * kSaltedShareBytes> plain{};
     if (!sharing_key(self_, attempt_, neighbor, self_.number)

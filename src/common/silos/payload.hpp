@@ -27,6 +27,12 @@ class PayloadWriter {
   PayloadWriter& u64(std::uint64_t number);
   PayloadWriter& bytes(std::span<const std::byte> bytes);
   PayloadWriter& text(std::string_view text) { return bytes(bytes_in(text)); }
+  /// The bytes of a struct that has nothing but bytes.
+  template <typename T>
+  PayloadWriter& plain(const T& value) {
+    static_assert(alignof(T) == 1);
+    return bytes(std::as_bytes(std::span(&value, 1)));
+  }
   /// Their number, then each of them.
   PayloadWriter& numbers(std::span<const std::uint32_t> numbers);
   std::vector<std::byte> take() { return std::move(bytes_); }
@@ -44,12 +50,16 @@ class PayloadReader {
   std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
   std::uint64_t u64() { return number(8); }
   std::span<const std::byte> bytes(std::size_t length);
+  template <typename T>
+  T plain() {
+    static_assert(alignof(T) == 1);
+    T value{};
+    std::ranges::copy(bytes(sizeof(T)), std::as_writable_bytes(std::span(&value, 1)).begin());
+    return value;
+  }
   template <std::size_t N>
   std::array<std::byte, N> array() {
-    std::array<std::byte, N> result{};
-    const auto read = bytes(N);
-    std::copy(read.begin(), read.end(), result.begin());
-    return result;
+    return plain<std::array<std::byte, N>>();
   }
   /// Numbers that PayloadWriter::numbers has written; no longer than the payload.
   std::vector<std::uint32_t> numbers();

@@ -90,7 +90,7 @@ void SiloSession::begin_run() {
   roster_.members[0].key = offer.identity;
   bool is_own_there = false;  // with the key that was just made, so that this is no replay of an earlier run
   for (const std::uint32_t silo : present) {
-    const Hello other = read_hello(reader);
+    const Hello other = reader.plain<Hello>();
     if ((entry_.roster && roster_.members[silo].key != other.identity) || !verifies(other, offer, silo)) {
       throw AggregationAborted(fmt::format("the key of silo {} is not signed by it", silo));
     }

@@ -101,7 +101,7 @@ class OneOfManySilos {
     for (const std::uint32_t neighbor : graph.neighbors(1)) {
       Advertisement advertisement{mask_keys_[neighbor], {}, {}};
       advertisement.signature = identities_[neighbor].sign(signed_part(attempt, neighbor, advertisement));
-      write(keys, advertisement);
+      keys.plain(advertisement);
     }
     give(keys, [&](PayloadReader& reader) { silo.take_keys(reader); });
     PayloadWriter delivery;
@@ -138,11 +138,11 @@ class OneOfManySilos {
     write(both, share);
     write(both, share);
     PayloadWriter bound_to;
-    write(bound_to.u32(from).u32(1), commitments);
+    bound_to.u32(from).u32(1).plain(commitments);
     std::array<std::byte, kSealedSharesBytes> sealed{};
     SealingKey(derive_key(self_.pair_secrets.at(from), attempt.context("shares", from, 1)))
         .seal(0, bound_to.take(), both.take(), sealed);
-    write(delivery, commitments);
+    delivery.plain(commitments);
     delivery.bytes(sealed);
   }
 

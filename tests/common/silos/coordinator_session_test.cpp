@@ -48,7 +48,7 @@ class HandledSilo {
         lie.signature = identity_.sign(signed_part(
             {run_, 2, attempt, kWords, terms_.threshold, terms_.colluding, Transcript().digest()}, number_, lie));
         PayloadWriter writer;
-        write(writer, lie);
+        writer.plain(lie);
         body = writer.take();
       }
       if (due.step == SiloSum::Step::kMask) {
@@ -74,7 +74,7 @@ class HandledSilo {
     present_ = reader.numbers();
     roster_.members.resize(terms_.silos + 1);
     for (const std::uint32_t silo : present_) {
-      const Hello hello = read_hello(reader);
+      const Hello hello = reader.plain<Hello>();
       roster_.members[silo].key = hello.identity;
       if (silo != number_) self_.pair_secrets.emplace(silo, key.agree(hello.key));
     }

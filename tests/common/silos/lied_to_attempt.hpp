@@ -121,7 +121,7 @@ class LiedToAttempt {
   void begin(std::uint32_t silo) {
     const auto advertisement = answer(silo, FrameKind::kBegin, PayloadWriter().u64(1).take());
     PayloadReader reader(advertisement);
-    advertisements_.emplace(silo, read_advertisement(reader));
+    advertisements_.emplace(silo, reader.plain<Advertisement>());
   }
 
   void send_keys(std::uint32_t silo) {
@@ -136,7 +136,7 @@ class LiedToAttempt {
     for (const std::uint32_t neighbor : graphs_.at(silo).neighbors(silo)) {
       // Nobody but a silo itself signs a mask key for it.
       if (!advertisements_.contains(neighbor)) return;
-      write(writer, advertisements_.at(neighbor));
+      writer.plain(advertisements_.at(neighbor));
     }
     const auto shares = answer(silo, FrameKind::kKeys, writer.take());
     PayloadReader sealed(shares);

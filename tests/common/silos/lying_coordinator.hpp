@@ -192,7 +192,7 @@ class LyingCoordinator final : public Wire {
                                    offer_, 2, std::nullopt);
     PayloadWriter members;
     members.numbers(std::vector<std::uint32_t>{1, 2});
-    for (const Hello& one : {hello, other}) write_hello(members, one);
+    for (const Hello& one : {hello, other}) members.plain(one);
     std::vector<std::byte> payload = members.take();
     run_ = run_of(offer_, payload);
     roster_.members[0].key = identity_.public_key();

@@ -184,7 +184,7 @@ TEST_F(MaskingTest, AMaskKeyOfSmallOrderIsRefusedByTheCoordinatorAndBySilos) {
     Advertisement low{point, PublicKey{}, {}};
     low.signature = parties_.identity(2).sign(signed_part(attempt_, 2, low));
     PayloadWriter advertised;
-    write(advertised, low);
+    advertised.plain(low);
     const Bytes message = advertised.take();
     EXPECT_EQ(refusal(message, [&](PayloadReader& reader) { coordinator_->take_advertisement(2, reader); }),
               "its mask key " + said);
@@ -417,7 +417,7 @@ TEST_F(MaskingTest, SecretsAreNewInEveryAttemptAndOfEverySilo) {
       MaskingSilo again(parties_.self(silo), attempt_);
       const Bytes advertised = again.advertise();
       PayloadReader reader(advertised);
-      const Advertisement advertisement = read_advertisement(reader);
+      const Advertisement advertisement = reader.plain<Advertisement>();
       EXPECT_TRUE(keys.insert(advertisement.mask_key).second);
       EXPECT_TRUE(keys.insert(advertisement.commitment).second);
       for (const std::byte same : {std::byte{0}, std::byte{0xff}}) {

@@ -86,11 +86,11 @@ class LiedToSilo {
     const Hello own = open_hello(next(), offer, 1, std::nullopt);
     channel_.emplace(key_.agree(own.key), offer.run, 0, 1);
     PayloadWriter members;
-    write_hello(members.numbers(std::vector<std::uint32_t>{1, 2, 3}), own);
+    members.numbers(std::vector<std::uint32_t>{1, 2, 3}).plain(own);
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       const Hello other{identities_[silo].public_key(), AgreementKey::generate().public_key(), {}};
       const Hello said = open_hello(make_hello(other, identities_[silo], offer, silo), offer, silo, std::nullopt);
-      write_hello(members, said);
+      members.plain(said);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer, payload);
@@ -114,7 +114,7 @@ class LiedToSilo {
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       Advertisement advertisement{AgreementKey::generate().public_key(), {}, {}};
       advertisement.signature = identities_[silo].sign(signed_part(attempt, silo, advertisement));
-      write(keys, advertisement);
+      keys.plain(advertisement);
     }
     wire_.send(1, channel_->seal(FrameKind::kKeys, 2, keys.take()));
     queues_.post(1, {0, {}, true});

@@ -90,7 +90,7 @@ class SiloSessionTest : public testing::Test {
     for (auto& [silo, hello] : hellos) {
       roster_.members[silo].key = hello.identity;
       channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
-      write_hello(members, hello);
+      members.plain(hello);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer, payload);
@@ -299,11 +299,11 @@ class OneHonestSilo {
   void name_members(const Hello& of_first, const std::function<void(std::uint32_t, Hello&)>& change = nullptr,
                     const std::vector<std::uint32_t>& present = {1, 2, 3}) {
     PayloadWriter members;
-    write_hello(members.numbers(present), of_first);
+    members.numbers(present).plain(of_first);
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
       Hello hello = signed_hello(silo, identities_[silo]);
       if (change) change(silo, hello);
-      write_hello(members, hello);
+      members.plain(hello);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer_, payload);
@@ -330,7 +330,7 @@ class OneHonestSilo {
     for (const std::uint32_t silo : others) {
       Advertisement advertisement{AgreementKey::generate().public_key(), {}, {}};
       advertisement.signature = identities_[silo].sign(signed_part(sum, silo, advertisement));
-      write(keys, advertisement);
+      keys.plain(advertisement);
     }
     send(FrameKind::kKeys, attempt, keys.take());
   }
