@@ -4,7 +4,7 @@
 //   q    Poisson sampling rate of every step; 1 for all records in every step
 //   z    noise multiplier of every step, the same
 //
-// Other mechanisms may stand beside the steps in the run, with noise that is fixed already.
+// The run may contain other mechanisms beside the steps, with noise that is already fixed.
 //
 // The answer was checked: the accountant's epsilon at it is at most the one requested. It is rounded up, and at most
 // the tolerance above the smallest that the accountant would accept.

@@ -93,7 +93,7 @@ struct NoiseOfBlock {
   double share_of_mu2;  ///< D_b^2 / (sigma^2 mu^2); their sum is at most 1, up to the rounding of this figure
 };
 
-/// The noise that minimizes sum_b W_b s_b^2 subject to sum_b D_b^2 / s_b^2 <= mu^2, by Lagrange
+/// Returns the noise that minimizes sum_b W_b s_b^2 subject to sum_b D_b^2 / s_b^2 <= mu^2, by Lagrange
 ///   s_b^2 = (D_b / sqrt(W_b)) (sum_j D_j sqrt(W_j)) / mu^2,
 /// so that the block's share of mu^2 is D_b sqrt(W_b) / sum_j D_j sqrt(W_j). Computed with 50 digits; every sigma is
 /// rounded up, so that the constraint holds for the doubles returned. Preconditions: some block; every D_b and W_b > 0

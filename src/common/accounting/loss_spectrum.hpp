@@ -90,7 +90,7 @@ class LossSpectrum {
   };
   Sum sum(RealFourier& fourier) const;
 
-  /// The node that index 0 stands for: sum_i count_i peak_i.
+  /// The node of index 0: sum_i count_i peak_i.
   std::int64_t peak() const { return peak_; }
 
   /// Relative error of every y that comes from the x not having the sum 1 exactly.

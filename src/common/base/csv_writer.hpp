@@ -17,7 +17,7 @@ class CsvWriter {
   CsvWriter(const std::string& path, std::span<const std::string> columns, Existing existing = Existing::kKeep);
 
   /// The next field of a row, and behind its last one the end of the line. A text with a comma, a quote or the end of a
-  /// line stands in quotes; a float has the digits that bring it back. Throws BadInput.
+  /// line is quoted; a float has the digits that bring it back. Throws BadInput.
   void add(std::string_view text);
   void add(std::int64_t number);
   void add(float number);

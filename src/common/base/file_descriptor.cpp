@@ -86,9 +86,7 @@ std::string forced_mode(int file) {
   if (::fstat(file, &status) != 0) return std::generic_category().message(errno);
   const mode_t mode = status.st_mode & mode_t{0777};
   if (mode == kOwnerAlone) return {};
-  return fmt::format(
-      "it must have the permissions 0600, and has {:04o} whatever is asked for: the file system forces them; {}", mode,
-      kCureOfModes);
+  return fmt::format("it must have the permissions 0600, but the file system forces {:04o}; {}", mode, kCureOfModes);
 }
 
 bool has_name(int file, const std::filesystem::path& path) {
@@ -126,8 +124,8 @@ void require_local(const std::string& path) {
   if (scheme.size() == path.size() || scheme.size() < 2 || !std::ranges::all_of(scheme, is_of_scheme)) return;
   const std::string_view command = fetched_by(scheme);
   throw BadInput(
-      fmt::format("{}: is an address ({}), and files are read and written on this machine alone; copy it{} or "
-                  "mount the store, and name the path",
+      fmt::format("{}: is an address ({}), but only files of this machine are read and written; copy it{} or mount the "
+                  "store, and give the path",
                   path, scheme, command.empty() ? "," : fmt::format(" ({}),", command)));
 }
 

@@ -1,4 +1,4 @@
-// Files of this machine: an open one by its number and what is done with all of it; the paths that one can be.
+// Open files of this machine by their number, operations on whole files, and checks of paths.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Large arrays in huge pages, where the system lends some.
+// Large arrays in huge pages, if the system provides them.
 //
 // A product adds into its sums tile by tile, and every row of a tile lies in a page of its own: with pages of 4 KiB the
 // sums of 1024 features have more of them than the processor remembers.

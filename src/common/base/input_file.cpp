@@ -121,18 +121,18 @@ void ZipFile::read_directory() {
   const std::size_t first = size - kEndBytes - std::min(size - kEndBytes, kLongestComment);
   std::size_t end = size - kEndBytes;
   while (number(end, 4) != kEnd) {
-    if (end-- == first) refuse("it has no directory of its members, so that it was cut short");
+    if (end-- == first) refuse("it has no directory of its members, so it was cut short");
   }
   std::uint64_t count = number(end + 10, 2);
   std::uint64_t offset = number(end + 16, 4);
   constexpr std::size_t kPlaceBytes = 20;
   if (end >= kPlaceBytes && number(end - kPlaceBytes, 4) == kEnd64Place) {
     const std::uint64_t end64 = number(end - kPlaceBytes + 8, 8);
-    if (end64 >= size || number(end64, 4) != kEnd64) refuse("its directory is not where it says");
+    if (end64 >= size || number(end64, 4) != kEnd64) refuse("its directory is not at its stated offset");
     count = number(end64 + 32, 8);
     offset = number(end64 + 48, 8);
   }
-  if (offset > end) refuse("its directory is not where it says");
+  if (offset > end) refuse("its directory is not at its stated offset");
   for (std::uint64_t k = 0; k < count; ++k) offset += read_member(offset);
 }
 
@@ -140,7 +140,7 @@ void ZipFile::read_directory() {
 std::size_t ZipFile::read_member(std::size_t offset) {
   constexpr std::size_t kHeader = 46;
   constexpr std::size_t kLocal = 30;
-  if (number(offset, 4) != kCentralHeader) refuse("its directory is not where it says");
+  if (number(offset, 4) != kCentralHeader) refuse("its directory is not at its stated offset");
   const std::size_t name_bytes = number(offset + 28, 2);
   const std::size_t extra_bytes = number(offset + 30, 2);
   const std::size_t header = kHeader + name_bytes + extra_bytes + number(offset + 32, 2);
@@ -168,7 +168,7 @@ std::size_t ZipFile::read_member(std::size_t offset) {
                        is_encrypted ? "encrypted" : "packed by another method than deflate"));
   }
   const auto& [unpacked, stored, local] = place;
-  if (number(local, 4) != kLocalHeader) refuse(fmt::format("member {} is not there", in_quotes(member.name)));
+  if (number(local, 4) != kLocalHeader) refuse(fmt::format("member {} is missing", in_quotes(member.name)));
   member.is_packed = method == 8;
   member.unpacked = unpacked;
   member.crc = number(offset + 16, 4);
@@ -179,7 +179,7 @@ std::size_t ZipFile::read_member(std::size_t offset) {
     refuse(fmt::format("member {} is cut short", in_quotes(member.name)));
   }
   const std::uint64_t most = member.is_packed ? kDeflateBest * (member.stored + 1) : member.stored;
-  if (member.unpacked > most) refuse(fmt::format("member {} cannot be as large as it says", in_quotes(member.name)));
+  if (member.unpacked > most) refuse(fmt::format("member {} states an impossible size", in_quotes(member.name)));
   members_.push_back(std::move(member));
   return header;
 }
@@ -187,7 +187,7 @@ std::size_t ZipFile::read_member(std::size_t offset) {
 std::vector<std::byte> ZipFile::unpacked(const Member& member) const {
   std::vector<std::byte> bytes(member.unpacked);
   z_stream stream{};
-  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw BadInput(name_ + ": there is no memory to unpack it");
+  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw BadInput(name_ + ": not enough memory to unpack it");
   constexpr std::size_t kAtOnce = std::numeric_limits<uInt>::max();
   std::size_t read = 0;
   std::size_t written = 0;
@@ -207,7 +207,7 @@ std::vector<std::byte> ZipFile::unpacked(const Member& member) const {
   ::inflateEnd(&stream);
   const bool is_whole = state == Z_STREAM_END && written == bytes.size();
   if (!is_whole || ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) != member.crc) {
-    refuse(fmt::format("member {} does not unpack to what it was", in_quotes(member.name)));
+    refuse(fmt::format("member {} fails its checksum", in_quotes(member.name)));
   }
   return bytes;
 }

@@ -15,8 +15,8 @@ namespace dpreduce {
 
 /// Owns the mapping; the file descriptor is closed again at once, so that thousands of shards may be open.
 ///
-/// The length is that of the moment of opening. A file that somebody cuts while it is mapped ends the process with
-/// SIGBUS when the lost pages are touched: data sets must not change during a run.
+/// The length is that at opening. If a file is truncated while it is mapped, the process ends with SIGBUS when it
+/// touches the lost pages: data sets must not change during a run.
 class MappedFile {
  public:
   MappedFile() = default;  ///< of no bytes
@@ -31,8 +31,8 @@ class MappedFile {
   /// Asks the kernel to read these bytes soon. Advice only.
   void expect(std::size_t offset, std::size_t length) const;
 
-  /// Drops whole pages inside these bytes from this process's memory (they stay in the page cache and come back when
-  /// touched), so that resident memory is bounded by what is in use, not by the file.
+  /// Drops whole pages inside these bytes from this process's memory, so that resident memory is bounded by the bytes
+  /// in use, not by the file. The pages stay in the page cache, and are mapped again when touched.
   void release(std::size_t offset, std::size_t length) const;
 
  private:
@@ -125,7 +125,7 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-/// The identity of what stands at `place` of the file. Throws BadInput where the file is not there.
+/// The identity of the content at `place` of the file. Throws BadInput if the file does not exist.
 FileIdentity file_identity(const std::string& file, std::uint64_t place);
 
 /// The identity of those bytes of this process. Where a file is mapped there, it is the file's: another mapping of it

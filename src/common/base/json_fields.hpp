@@ -19,7 +19,7 @@ namespace dpreduce {
 
 class JsonFields {
  public:
-  /// The members of `object`, which outlives this. `place` tells where in the document the object is: "test.". `advice`
+  /// The members of `object`, which outlives this. `place` is the path of the object in the document: "test.". `advice`
   /// ends every message: "; give ...". Throws BadInput where the value is no object.
   JsonFields(const nlohmann::json& object, std::string document, std::string advice = "", std::string place = "");
 

@@ -13,7 +13,7 @@ namespace dpreduce {
 /// The value that a text holds; discarded (is_discarded()) if the text is not JSON.
 nlohmann::json parse_json(std::string_view text);
 
-/// The same; nothing if values stand more than `deepest` deep in one another.
+/// The same; nullopt if values are nested more than `deepest` deep.
 std::optional<nlohmann::json> parse_json_up_to(int deepest, std::string_view text);
 
 /// The value as text: on one line, or with so many spaces of indent a level. Throws nlohmann::json::type_error if a

@@ -33,7 +33,7 @@ std::optional<std::int64_t> usual_integer(std::string_view text) {
 std::string upper_figure(double value, int digits) {
   DPREDUCE_ASSERT(digits >= 1 && digits <= 15);
   std::string nearest = fmt::format("{:.{}g}", value, digits);
-  // A text that is read as `value` again stands for it: 0.1 is "0.1".
+  // The shortest text that is read as `value` again: 0.1 is "0.1".
   const double read = number_of(nearest).value_or(value);
   if (!std::isfinite(value) || !(read < value)) return nearest;
   const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - digits + 1);
@@ -46,7 +46,7 @@ std::string lower_figure(double value, int digits) {
 }
 
 std::string noise_text(double sigma, double sensitivity) {
-  return fmt::format("standard deviation {} times what one change moves it at most", lower_figure(sigma / sensitivity));
+  return fmt::format("standard deviation {} times the sensitivity", lower_figure(sigma / sensitivity));
 }
 
 }  // namespace dpreduce

@@ -10,24 +10,23 @@ namespace dpreduce {
 
 // Numbers in text, read alike in every process: whatever its locale is.
 
-/// The number that all of the text is, as 1, +.5, 1e-5, nan or inf; nothing where it is none, or beyond a double.
+/// Returns the number that the whole text is, as 1, +.5, 1e-5, nan or inf; nullopt if it is none, or beyond a double.
 std::optional<double> number_of(std::string_view text);
 
-/// The integer that all of the text is, written as it usually is; nothing of others: 07, +7, -0.
+/// Returns the integer that the whole text is, in its usual form; nullopt for other forms: 07, +7, -0.
 std::optional<std::int64_t> usual_integer(std::string_view text);
 
 // Figures in text that stay bounds: the cost of a run is never reported too small, what noise hides never too large.
 
-/// `value` with so many significant digits, as {:.{digits}g} writes it, and the next one up where that is below it.
-/// For mu, epsilon, delta, rho and sensitivities, and for noise that is yet to be added. Three digits are what a reader
-/// takes in; who computes on takes JSON, or names more.
-/// Preconditions (asserted): 1 <= digits <= 15.
+/// `value` with so many significant digits, as {:.{digits}g} writes it, and the next one up where that is below it. For
+/// mu, epsilon, delta, rho and sensitivities, and for noise that is yet to be added. Three digits suit a reader;
+/// further computation uses JSON, or more digits. Preconditions (asserted): 1 <= digits <= 15.
 std::string upper_figure(double value, int digits = 3);
 
 /// The same, never above `value`: for noise that was added, and for what is left of a budget or proven of a loss.
 std::string lower_figure(double value, int digits = 3);
 
-/// Amount of noise, without a unit: "standard deviation 28.6 times what one change moves it at most".
+/// Amount of noise, without a unit: "standard deviation 28.6 times the sensitivity".
 std::string noise_text(double sigma, double sensitivity);
 
 }  // namespace dpreduce

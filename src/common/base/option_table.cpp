@@ -43,7 +43,7 @@ std::string OptionRange::text() const {
     case Kind::kPositive:
       return "a positive finite number";
     case Kind::kShare:
-      return "between 0 and 1, both left out";
+      return "between 0 and 1, both excluded";
   }
   return {};
 }
@@ -287,7 +287,7 @@ void require_option_between(const char* option, double value, double smallest, d
 void require_classes(std::size_t classes) {
   if (classes < 2 || classes > kMostClasses) {
     throw UsageError(fmt::format("--classes {}: must be from 2 to {}{}", classes, kMostClasses,
-                                 classes == 0 ? "; say how many classes there are, or name them" : ""));
+                                 classes == 0 ? "; give the number of classes, or their names" : ""));
   }
 }
 

@@ -68,7 +68,7 @@ struct Option {
   bool names_own_rows = false;  ///< a party's: what it may leave out on the command line, and a coordinator has none of
   bool is_of_command_alone = false;  ///< a call from a program has something else in its place, or does without
 
-  /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
+  /// Called with the arguments of its last occurrence (for many values: of all occurrences). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
   OptionRange range = {};
   /// Current value as a word; for several words, or for a flag, a text that is not empty. Empty if there is no value.
@@ -97,7 +97,7 @@ struct Option {
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
   Option& split_at(char character) { return delimiter = character, *this; }
   Option& said(SaidBy who) { return said_by = who, *this; }
-  /// Numbers that it may be; help tells them.
+  /// Allowed numbers; help prints them.
   Option& from(double least, double most, std::string meaning = {}) {
     return within({OptionRange::Kind::kWithin, least, most, std::move(meaning)});
   }
@@ -200,7 +200,7 @@ class OptionTable {
   void check_ranges() const;
   /// Throws UsageError naming both sides of a rule that is not kept, and why it is one.
   void check_rules() const;
-  /// Options that are added from here on stand under this heading, unless they say another; empty: under none.
+  /// Sets the heading of all options added from here on, unless they set another; empty: no heading.
   void begin_group(std::string heading) { group_ = std::move(heading); }
 
   Option& flag(const std::string& names, bool& value, std::string help);
@@ -250,8 +250,8 @@ class OptionTable {
     return choice_into<E>(names, value, std::move(help));
   }
 
-  /// Marks the option of this name as one that most users need, which help shows with this line before all others.
-  /// Precondition: the table has it, else std::logic_error.
+  /// Marks the option of this name as one of the most used, which help shows first, with this line. Precondition: the
+  /// table has it, else std::logic_error.
   void put_first(std::string_view name, std::string line);
   /// Returns whether some options are marked as first ones.
   bool has_first() const;
@@ -297,7 +297,7 @@ class OptionTable {
 /// --format.
 void declare_format(OptionTable& table, OutputFormat& format);
 
-// Several commands check options alike: each check throws UsageError naming option, value and limit.
+// Checks that several commands share: each throws UsageError naming option, value and limit.
 
 inline constexpr unsigned kMostThreads = 1024;
 inline constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;

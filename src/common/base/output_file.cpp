@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::size_t kShownOfName = 32;  // the rest of a long name is in its hash
 
-// The same for every path to the file, whoever asks. All users of the machine can list such names: it tells no file's.
+// The same for every path to the file, whoever asks. All users of the machine can list such names: the name reveals no
+// file's.
 std::string name_of_claim(const std::string& target) {
   const std::filesystem::path path(target);
   const std::string folder = path.parent_path().empty() ? "." : path.parent_path().string();
@@ -140,7 +141,7 @@ void AtomicFile::fail(const std::string& what) const {
 }
 
 void refuse_existing(const std::string& path) {
-  throw BadInput(fmt::format("{}: is there already; give another name, or --overwrite to replace it", path));
+  throw BadInput(fmt::format("{}: already exists; give another name, or --overwrite to replace it", path));
 }
 
 AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers readers) : path_(path), existing_(existing) {

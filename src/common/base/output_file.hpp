@@ -1,4 +1,4 @@
-// Files that a run writes: ones that appear whole, ones that grow line by line, and folders of the run alone.
+// Output files of a run: files that appear whole, files that grow line by line, and private folders.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,16 @@ namespace dpreduce {
 
 // A file that appears whole or not at all.
 
-/// The right to write a file of some name: held by one living process of a machine at a time, also before there is a
-/// file of that name: of runs that are started with one and the same output, one gets it. It is a socket's name, which
-/// the kernel gives back when its process ends, however that ends, and which leaves nothing in the folder. Processes
-/// that do not share the machine's network (other machines, containers with a network of their own) have claims of
-/// their own.
+/// The exclusive right to write a file of some name, held by one living process of a machine at a time, also before the
+/// file exists. Of several runs with the same output, one gets the claim. The claim is the name of a socket, which the
+/// kernel releases when the process ends, and which leaves nothing in the folder. Processes that do not share the
+/// machine's network (other machines, containers with their own network) do not see each other's claims.
 class OutputClaim {
  public:
   /// Claims nothing.
   OutputClaim() = default;
-  /// `target`: the file itself, in a folder that is there, where `path` may be a link to it. Throws UsageError naming
-  /// `path` where it is claimed already.
+  /// `target` is the file itself, in an existing folder; `path` may be a link to it. Throws UsageError naming `path` if
+  /// it is already claimed.
   OutputClaim(const std::string& path, const std::string& target);
   ~OutputClaim();
   OutputClaim(const OutputClaim&) = delete;
@@ -56,14 +55,14 @@ bool is_file(const std::string& path);
 /// Throws BadInput for a file that exists and is to be kept.
 [[noreturn]] void refuse_existing(const std::string& path);
 
-/// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
-/// in a file beside it, ".<name>....tmp". commit() flushes them to disk and renames them onto the target, which another
-/// process sees either as it was or whole; destruction without commit(), and a killed process, leave the target as it
-/// was and, with O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and
+/// While open, bytes go to an unnamed file in the target's directory (O_TMPFILE), or, if the file system has none, to a
+/// file beside it, ".<name>....tmp". commit() flushes them to disk and renames them onto the target, which other
+/// processes see either unchanged or whole. Destruction without commit(), and a killed process, leave the target
+/// unchanged and, with O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and
 /// rename.)
 ///
-/// The name is claimed (OutputClaim) until the file is there: of processes that would write one and the same file, the
-/// others are refused before they do any work.
+/// The name is claimed (OutputClaim) until the file exists: other processes that would write the same file are refused
+/// before they do any work.
 ///
 /// A symbolic link is followed: what it points to is replaced, with its permissions kept. A device or pipe, such as
 /// /dev/stdout, is written directly.
@@ -81,8 +80,8 @@ class AtomicFile {
   /// The path as given to the constructor.
   const std::string& path() const { return path_; }
 
-  /// Takes `bytes` of disk space now where the file system can, so that a full disk shows before the work. Throws
-  /// BadInput where there is not as much.
+  /// Reserves `bytes` of disk space now, if the file system can, so that a full disk is found before the work. Throws
+  /// BadInput if there is not enough space.
   void reserve(std::uint64_t bytes);
 
   /// Appends. Throws BadInput (disk full, quota, ...).
@@ -138,10 +137,10 @@ class MadeFiles {
   bool keeps_ = false;
 };
 
-// A file that grows line by line, for readers who look on while it does.
+// A file that grows line by line, for readers who follow it.
 
-/// Each line is in the file when write() returns, whole. What was there before is gone with the first line, not
-/// sooner: a run that is refused leaves the file as it was.
+/// Each line is complete in the file when write() returns. An existing file is replaced at the first line, not sooner:
+/// a refused run leaves it unchanged.
 class LineFile {
  public:
   /// Throws BadInput where the path is empty or a directory, the file cannot be written, or exists and is to be kept;
@@ -165,7 +164,7 @@ class LineFile {
   bool is_written_ = false;
 };
 
-// A folder of this process alone, in memory where the system has such a place, gone when the object goes.
+// A private folder of this process, in memory if the system has such a place, removed with the object.
 
 class PrivateFolder {
  public:

@@ -109,7 +109,7 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns) {
   if (static_cast<std::size_t>(with) == patterns.size()) return true;
   const auto without = std::find_if_not(patterns.begin(), patterns.end(), is_per_worker);
   throw UsageError(
-      fmt::format("{}: has no {{rank}} where other paths of the same option have; use it in all or in none", *without));
+      fmt::format("{}: has no {{rank}}, but other paths of the same option have; use it in all or in none", *without));
 }
 
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker) {
@@ -134,7 +134,7 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
         throw BadInput(fmt::format("{}: is empty; write it again", file));
       }
       if (!seen.emplace(status.st_dev, status.st_ino, parts.dataset).second) {
-        throw BadInput(fmt::format("{}: is named twice, and would count its records twice; name each file once", path));
+        throw BadInput(fmt::format("{}: is given twice, and its records would count twice; give each file once", path));
       }
       paths.push_back(path);
     }

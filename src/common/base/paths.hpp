@@ -1,4 +1,4 @@
-// Files that a user's words name: globs, {rank}, and arrays in files.
+// Paths given by users: globs, {rank}, and arrays in files.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct ArrayPath {
 /// .csv or .safetensors: f.h5:features is f.h5:/features, and f.npz:/x is f.npz:x. Without one the dataset is empty.
 ArrayPath split_array_path(const std::string& path);
 
-/// True where every pattern holds "{rank}": each worker then owns files of its own. False where none does: all workers
-/// share one list. Throws UsageError where some do and some do not.
+/// Returns true if every pattern contains "{rank}": each worker then has its own files. Returns false if none does: all
+/// workers share one list. Throws UsageError if only some do.
 bool paths_are_per_worker(const std::vector<std::string>& patterns);
 
 /// Returns the files that `patterns` name, in the order of the patterns, those of one glob sorted by bytes; each
@@ -30,7 +30,7 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns);
 /// empty, or a file (or dataset) that was named before: a record may count only once.
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker);
 
-/// The numbers that "{rank}" stands for in a job: first .. last.
+/// The numbers that replace "{rank}" in a job: first .. last.
 struct WorkerNumbers {
   std::size_t first = 0;
   std::size_t last = 0;

@@ -8,16 +8,15 @@ namespace dpreduce {
 std::string_view reason_of(Forfeit forfeit) {
   switch (forfeit) {
     case Forfeit::kClassesFromRows:
-      return "classes were taken from the labels of the rows, so that the label of one row may show; give their public "
-             "list (--classes, --class-names)";
+      return "classes were taken from the labels of the rows, so the model may reveal the label of one row; give the "
+             "public list of classes (--classes, --class-names)";
     case Forfeit::kModel:
-      return "the model that is evaluated promises nothing of its rows, or nothing to the persons that this is about, "
-             "so that these may show in it; evaluate a private model, for persons where these are the unit, or say "
-             "--public-model where it is public";
+      return "the evaluated model has no guarantee, or none for persons where they are the unit, so it may reveal its "
+             "rows; evaluate a model with a guarantee for the same unit, or give --public-model if the model is public";
     case Forfeit::kSeed:
       break;
   }
-  return "the noise has a seed, so that anyone can compute it and take it off";
+  return "the noise has a seed, so anyone can compute it and remove it";
 }
 
 Forfeits beside_seed(const Forfeits& forfeits) {

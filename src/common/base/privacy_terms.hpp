@@ -1,4 +1,4 @@
-// The terms of a privacy guarantee that a user chooses, with the one spelling of each, and what forfeits it.
+// Terms of a privacy guarantee that a user chooses, with one spelling each, and the reasons that forfeit it.
 #pragma once
 
 #include <array>
@@ -52,8 +52,8 @@ inline constexpr std::array spellings<SelectionMechanism>{
     std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},
     std::pair{std::string_view{"permute-and-flip"}, SelectionMechanism::kPermuteAndFlip}};
 
-// Why a run that has noise is not private all the same, and what it took in that is public by the user's word. Every
-// file on the run has both.
+// Reasons why a run with noise is still not private, and inputs that the user declared public. Every file of the run
+// has both.
 
 enum class Forfeit {
   kSeed,             ///< whoever knows the seed computes the noise
@@ -69,7 +69,7 @@ inline constexpr std::array spellings<Forfeit>{
 
 using Forfeits = std::vector<Forfeit>;
 
-/// Inputs that are public because whoever runs the program says so: nothing protects what is in them.
+/// Inputs that the user declared public: nothing protects their content.
 enum class PublicByWord { kPublicX, kValidationX, kModel };
 
 template <>
@@ -81,10 +81,11 @@ inline constexpr std::array spellings<PublicByWord>{
 /// The reason in words, with what to do.
 std::string_view reason_of(Forfeit forfeit);
 
-/// The reasons beside a seed. Lines of ledgers and model files say these alone: where they say none, it was the seed.
+/// The reasons other than a seed. Lines of ledgers and model files list only these: if they list none, the reason was
+/// the seed.
 Forfeits beside_seed(const Forfeits& forfeits);
 
-/// Adds those of `others` that are not there.
+/// Adds those of `others` that are missing.
 void add(Forfeits& forfeits, const Forfeits& others);
 
 /// "seeded, classes from rows": for a place with little room. Without forfeits "seeded", as said above.

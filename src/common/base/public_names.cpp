@@ -18,7 +18,7 @@ constexpr std::size_t kLongestName = 1000;  // bytes
 std::string class_name_fault(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kLongestName) return fmt::format("is longer than {} bytes", kLongestName);
-  if (!is_utf8(name)) return "is no UTF-8 text";
+  if (!is_utf8(name)) return "is not UTF-8 text";
   if (name.front() == ' ' || name.back() == ' ') return "begins or ends with a space";
   while (!name.empty()) {
     if (is_control(take_code_point(name))) return "holds a tab or another control character";
@@ -36,12 +36,12 @@ void require_class_names(std::span<const std::string> names, std::size_t classes
   std::unordered_map<std::string_view, std::size_t> seen;
   for (std::size_t k = 0; k < names.size(); ++k) {
     if (const std::string flaw = class_name_fault(names[k]); !flaw.empty()) {
-      throw UsageError(fmt::format("class names: {}, that of class {}, {}", in_quotes(names[k]), k, flaw));
+      throw UsageError(fmt::format("class names: {}, the name of class {}, {}", in_quotes(names[k]), k, flaw));
     }
     const auto [other, is_new] = seen.emplace(names[k], k);
     if (is_new) continue;
     throw UsageError(
-        fmt::format("class names: {} is that of class {} and of class {}", in_quotes(names[k]), other->second, k));
+        fmt::format("class names: {} names both class {} and class {}", in_quotes(names[k]), other->second, k));
   }
 }
 
@@ -56,7 +56,7 @@ void require_feature_names(std::span<const std::string> names, std::size_t featu
   }
   const auto wrong = std::ranges::find_if_not(names, [](const std::string& name) { return is_utf8(name); });
   if (wrong == names.end()) return;
-  throw UsageError(fmt::format("names of features: that of feature {} is no UTF-8 text", wrong - names.begin()));
+  throw UsageError(fmt::format("names of features: the name of feature {} is not UTF-8 text", wrong - names.begin()));
 }
 
 void require_same_features(std::span<const std::string> names, std::span<const std::string> expected,

@@ -50,7 +50,7 @@ void keep_errors_of_standard_output() {
 
 int closed_standard_output(int code) {
   if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
-  // A network file system may tell only now.
+  // A network file system may report errors only now.
   if (::close(STDOUT_FILENO) != 0 && first_error == 0 && errno != EINTR) first_error = errno;
   if (code != 0 || first_error == 0) return code;
   if (first_error == EPIPE) return kClosedPipe;

@@ -1,4 +1,4 @@
-// Output that a command prints: in which format, and that all of it reaches its reader, or the command fails.
+// Standard output of a command: its format, and the guarantee that all of it reaches its reader, or the command fails.
 #pragma once
 
 #include "common/base/described_types.hpp"
@@ -14,9 +14,9 @@ inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"
 
 // All that a command prints reaches its reader, or the command fails.
 //
-// stdio keeps text until its buffer is full, and a print that fails then is seen by nobody, or throws in the middle of
-// a run. Here no print fails: text that cannot be written is dropped, the first reason is kept, and the end of the
-// program asks for it.
+// stdio keeps text until its buffer is full; a print that fails then goes unnoticed, or throws in the middle of a run.
+// Here no print fails: text that cannot be written is dropped, the first reason is kept, and the end of the program
+// asks for it.
 
 /// Exit code where whoever read standard output has gone: 128 + SIGPIPE, as of a program that the signal ends.
 inline constexpr int kClosedPipe = 141;

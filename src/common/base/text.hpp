@@ -1,5 +1,4 @@
-// Text: UTF-8, what of a text a terminal or log may show, the name that a mistyped one was meant to be, and {rank} in
-// the names of files.
+// Text: UTF-8, text that is safe for terminals and logs, suggestions for mistyped names, and {rank} in names of files.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@ namespace dpreduce {
 
 // UTF-8: whether bytes are, and how a code point is written.
 
-/// Stands for what is no character.
+/// Replacement of bytes that are no character.
 inline constexpr char32_t kReplacementCharacter = 0xfffd;
 
 /// The code point that `text` begins with, which is taken off it: kReplacementCharacter, and one byte less, where the
@@ -36,7 +35,7 @@ std::string in_quotes(std::string_view text);
 /// The first `most` bytes of `text`; what is no printable ASCII as a question mark.
 std::string shown_text(std::string_view text, std::size_t most);
 
-// "Did you mean": the name that a mistyped one was probably meant to be.
+// Suggestions for mistyped names ("did you mean").
 
 /// Number of characters that have to be inserted, deleted, exchanged, or swapped with their neighbor, to make `first`
 /// of `second` (the restricted Damerau-Levenshtein distance); upper and lower case count as equal.

@@ -26,8 +26,8 @@ class TomlError : public std::runtime_error {
   std::size_t line_;
 };
 
-/// The items of a TOML text, as they stand there. Throws TomlError where it is no TOML (so also where a key is there
-/// twice), and where a value is a date, a time, or an array of arrays or tables.
+/// The items of a TOML text, in their order. Throws TomlError where it is no TOML (so also where a key is there twice),
+/// and where a value is a date, a time, or an array of arrays or tables.
 std::vector<TomlItem> toml_items(const std::string& text);
 
 }  // namespace dpreduce

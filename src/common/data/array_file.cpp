@@ -41,7 +41,7 @@ std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
   if (bad.value != std::to_string(classes)) return "; correct it, or pass the number of classes with --classes";
   return fmt::format(
       ": labels count from 0; if yours count from 1, subtract 1 from each, or save names instead and list them with "
-      "--class-names FILE; if there are more than {} classes, pass --classes",
+      "--class-names FILE; for more than {} classes, pass --classes",
       classes);
 }
 
@@ -109,7 +109,7 @@ void ArrayFile::require_holds_labels(const NamedClasses* names) const {
                     "these are features, the files are swapped)",
                     name_, to_string(dtype_)));
   }
-  // A table of text that holds names is told by its rows, and a reader may not tell others of rows.
+  // Only its rows show that a table of text holds names, and a reader may not reveal rows to others.
   if (is_string(dtype_) && names == nullptr && !is_text()) refuse_names(name_);
   if (is_string(dtype_) && (shape_.size() > 2 || columns_ != 1)) {
     throw BadInput(
@@ -269,8 +269,8 @@ std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   if (parts.file.ends_with(".safetensors")) return open_safetensors(std::move(file), parts.file, parts.dataset);
   if (is_zip(file.bytes())) return open_archive(std::move(file), parts.file, parts.dataset);
   if (parts.dataset.empty()) return std::make_unique<NpyArray>(whole(std::move(file)), parts.file, parts.file);
-  throw BadInput(
-      fmt::format("{}: is no zip file, as numpy.savez writes it; name it alone, or write it again", parts.file));
+  throw BadInput(fmt::format("{}: is not a zip file as numpy.savez writes it; give its plain name, or write it again",
+                             parts.file));
 }
 
 }  // namespace dpreduce

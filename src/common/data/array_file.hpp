@@ -1,10 +1,10 @@
 // One array in one file, whatever the format: rows of features as float, or labels as class indices.
 //
-// Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
-// n x 1 class indices, or n x K zeros and ones (K >= 2: column c tells whether the row is of class c), of bool or an
-// integer type; or n or n x 1 strings, the names of classes. A file of identifiers is n or n x 1 integers or strings;
-// one of weights n or n x 1 floats. One of targets is n or n x m floats or integers: numbers to predict.
-// Rows count from 0, and so do classes.
+// Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or n x
+// 1 class indices, or n x K zeros and ones (K >= 2: column c is 1 if the row is of class c), of bool or an integer
+// type; or n or n x 1 strings, the names of classes. A file of identifiers is n or n x 1 integers or strings; one of
+// weights n or n x 1 floats. One of targets is n or n x m floats or integers: numbers to predict. Rows count from 0,
+// and so do classes.
 #pragma once
 
 #include <cstddef>
@@ -99,7 +99,7 @@ class ArrayFile {
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
   std::uint64_t row_bytes() const { return columns_ * element_bytes_; }
 
-  /// Returns the same rows where they lie, if the file has them in memory in C order; else nothing. Valid as long as
+  /// Returns the same rows in place, if the file has them in memory in C order; else an empty view. Valid as long as
   /// the file is open. Precondition: the file holds features.
   virtual StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const;
 

@@ -43,7 +43,7 @@ std::string_view trimmed(std::string_view text) {
   return end == 0 ? std::string_view() : text.substr(first, end - first);
 }
 
-// Nearly all identifiers are told at their first byte.
+// The first byte decides for nearly all identifiers.
 bool may_name_nobody(unsigned char first) {
   return first <= ' ' || first >= 0x80 || first == 'n' || first == 'N' || first == '<' || first == '#' || first == '-';
 }
@@ -110,7 +110,7 @@ void ArrayFile::refuse_float_persons() {
   }
   if (values.empty()) return;
   throw BadInput(
-      fmt::format("{}: row 0 and those after it have identifiers of persons that are {}; convert them to "
+      fmt::format("{}: row 0 and the rows after it have identifiers of persons that are {}; convert them to "
                   "integers or strings",
                   name_, to_string(dtype_)));
 }
@@ -120,10 +120,10 @@ void ArrayFile::refuse_missing_person(std::uint64_t row, std::string_view identi
     throw BadInput(
         fmt::format("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly));
   }
-  throw BadInput(fmt::format(
-      "{}: row {} has the identifier {}, which stands for a missing one; give the row its person, or rename "
-      "a person who is really called so{}",
-      name_, row, in_quotes(identifier), kForOwnerOnly));
+  throw BadInput(
+      fmt::format("{}: row {} has the identifier {}, which means a missing one; give the row its person, or rename a "
+                  "person with that name{}",
+                  name_, row, in_quotes(identifier), kForOwnerOnly));
 }
 
 void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {

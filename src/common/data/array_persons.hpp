@@ -1,4 +1,4 @@
-// Identifiers of rows' persons in a file, and the ones that stand for nobody.
+// Identifiers of rows' persons in a file, and those that mean a missing person.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dpreduce {
 
-// Identifier that stands for no person wherever identifiers are written down.
+// Identifier that means no person in all common formats.
 
 /// NumPy's NaT (not a time) as an integer.
 inline constexpr std::int64_t kNoPerson = std::numeric_limits<std::int64_t>::min();

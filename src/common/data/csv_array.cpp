@@ -216,7 +216,8 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
         return {};
       }
       if (cells.size() > 1 && cells.front().empty()) {
-        reader.refuse("gives the first column no name, as an index has none; leave it out: to_csv(..., index=False)");
+        reader.refuse(
+            "has no name for the first column, which looks like an index; leave it out: to_csv(..., index=False)");
       }
       numbers.resize(before);
       reader.take_names(cells);
@@ -291,15 +292,15 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, Arra
   std::string bad_cell;
   const auto refuse_cell = [&](const char* advice) {
     if (!bad_cell.empty()) {
-      reader.refuse(fmt::format("has the cell {}, which is no number; {}", in_quotes(bad_cell), advice));
+      reader.refuse(fmt::format("has the cell {}, which is not a number; {}", in_quotes(bad_cell), advice));
     }
   };
   if (role == ArrayRole::kTargets || role == ArrayRole::kWeights) refuse_decimal_commas(file.bytes(), path);
   if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) {
     const std::vector<float> features = numbers_of<float>(reader, read_feature, bad_cell);
     const bool is_of_others = bad_cell.find_first_of(";\t") != std::string::npos;
-    refuse_cell(is_of_others ? "cells are apart by commas: write the table with these"
-                             : "make numbers of the column, or leave it out by its name, as in t.csv:-name");
+    refuse_cell(is_of_others ? "separate cells by commas"
+                             : "write the column as numbers, or leave it out by its name, as in t.csv:-name");
     return held(features, reader, path);
   }
   if (role == ArrayRole::kTargets) {

@@ -1,4 +1,4 @@
-// Elements of arrays as a file or memory holds them, converted to what computes with them.
+// Conversion of stored elements of arrays to the types of computation.
 #pragma once
 
 #include <bit>

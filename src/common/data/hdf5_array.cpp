@@ -201,7 +201,7 @@ struct Hdf5Array::Dataset {
     opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened->dataset.is_valid()) {
       refuse_group(opened->file.get(), path, dataset_name, name);
-      throw BadInput(fmt::format("{}: there is no such dataset: {}; list the file with h5ls -r", name, hdf5_reason()));
+      throw BadInput(fmt::format("{}: has no such dataset: {}; list the file with h5ls -r", name, hdf5_reason()));
     }
     const Hdf5Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
     const Hdf5Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
@@ -272,8 +272,7 @@ void Hdf5Array::refuse_fill(std::uint64_t first_row, std::span<const std::byte> 
     while (same < elements.size() && std::ranges::equal(elements.subspan(same, fill.size()), fill)) same += fill.size();
     if (same < elements.size()) continue;
     throw BadInput(fmt::format(
-        "{}: row {} holds nothing but the fill value of the dataset, so that it was never written; write it, or leave "
-        "it out{}",
+        "{}: row {} holds only the fill value of the dataset, so it was never written; write it, or leave it out{}",
         name(), first_row + row, kForOwnerOnly));
   }
 }

@@ -57,8 +57,8 @@ Hdf5Handle open_to_read(const std::string& path) {
   if (reason.find("unable to lock file") != std::string::npos ||
       reason.find("already open for write") != std::string::npos) {
     throw BadInput(
-        fmt::format("{}: is open in a program that writes it; close it there, then run again (a program that crashed "
-                    "may have left the mark of an open file: h5clear -s takes it off)",
+        fmt::format("{}: is open for writing in another program; close it there, then run again (if a program crashed, "
+                    "h5clear -s clears its mark of an open file)",
                     path));
   }
   throw BadInput(fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, reason));
@@ -127,7 +127,7 @@ std::string missing_external(hid_t dataset, hid_t creation, int files, std::uint
     name.resize(name.find('\0'));
     std::error_code error;
     const std::uint64_t there = fs::file_size(external_file(name, dataset), error);
-    if (error) return fmt::format("the raw file {} is not there", name);
+    if (error) return fmt::format("the raw file {} is missing", name);
     const std::uint64_t wanted = size == H5F_UNLIMITED ? bytes - held : std::min<std::uint64_t>(size, bytes - held);
     if (there < static_cast<std::uint64_t>(offset) + wanted) {
       return fmt::format("the raw file {} is too short", name);
@@ -199,7 +199,7 @@ struct SourceName {
   SourceName of_block(std::size_t block) const { return {filled(file, block), filled(object, block)}; }
 
  private:
-  // %b stands for the number of the block, %% for a per cent sign.
+  // %b is replaced by the number of the block, %% by a per cent sign.
   static std::string filled(std::string_view pattern, std::size_t block) {
     std::string text;
     for (std::size_t at = 0; at < pattern.size(); ++at) {
@@ -252,7 +252,7 @@ std::string mapping_fault(hid_t dataset, hid_t creation, std::size_t mapping, hs
     const SourceName own = name.of_block(block);
     const std::optional<std::string> fault = source_fault(dataset, own, taken.get(), wanted, depth);
     if (name.is_pattern() && !fault) return "";
-    if (!fault) return fmt::format("the source {} of the virtual dataset is not there", own.text());
+    if (!fault) return fmt::format("the source {} of the virtual dataset is missing", own.text());
     if (!fault->empty() || !name.is_pattern()) return *fault;
   }
 }
@@ -295,7 +295,7 @@ std::string missing_of(hid_t dataset, int depth) {
   const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
   const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
   const hssize_t elements = H5Sget_simple_extent_npoints(space.get());
-  if (!creation.is_valid() || !type.is_valid() || elements < 0) return "it cannot be looked at";
+  if (!creation.is_valid() || !type.is_valid() || elements < 0) return "it cannot be inspected";
   if (elements == 0) return "";
   switch (H5Pget_layout(creation.get())) {
     case H5D_COMPACT:
@@ -307,7 +307,7 @@ std::string missing_of(hid_t dataset, int depth) {
     case H5D_CONTIGUOUS:
       break;
     default:
-      return "it is stored in a way that is not known";
+      return "its storage layout is unknown";
   }
   if (const int files = H5Pget_external_count(creation.get()); files > 0) {
     return missing_external(dataset, creation.get(), files,
@@ -315,7 +315,7 @@ std::string missing_of(hid_t dataset, int depth) {
   }
   H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
   if (H5Dget_space_status(dataset, &status) >= 0 && status == H5D_SPACE_STATUS_ALLOCATED) return "";
-  return "the dataset was made, and nothing stored in it";
+  return "the dataset was created, but nothing was written to it";
 }
 
 }  // namespace
@@ -327,11 +327,11 @@ void require_written(hid_t file, const std::string& dataset, const std::string& 
   const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose);
   if (extents_of(space.get()).empty()) return;
   const std::string missing =
-      ends_early ? "a source of the virtual dataset ends too early, or is not there" : missing_of(opened.get(), 0);
+      ends_early ? "a source of the virtual dataset ends too early, or is missing" : missing_of(opened.get(), 0);
   if (missing.empty()) return;
   throw BadInput(
-      fmt::format("{}: some rows were never written: {}; HDF5 would read a fill value in their place: write "
-                  "the file again, or put what is missing beside it{}",
+      fmt::format("{}: some rows were never written: {}; HDF5 would read a fill value instead: write the file again, "
+                  "or put missing files beside it{}",
                   name, missing, kForOwnerOnly));
 }
 

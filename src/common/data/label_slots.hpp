@@ -1,4 +1,4 @@
-// Storage of the classes of a row: k slots a row, k the most that a row may have.
+// Storage of the classes of a row: k slots per row, k the largest number of classes of a row.
 //
 //     {3, 7, -1, -1}   the classes 3 and 7, ascending, then kNoLabel        k = 4
 //     {-1, -1, -1, -1} a row of no class

@@ -1,4 +1,4 @@
-// A long-tailed part of labeled rows: what experiments on imbalance train on.
+// A long-tailed subset of labeled rows, for experiments on imbalance.
 //
 // Legend: K classes, R the imbalance ratio, p_c the share of class c that is kept.
 //
@@ -10,7 +10,7 @@
 // else is in the files, wherever it lies and whoever reads it. Files that differ in one row have parts that differ in
 // at most that row, so that a guarantee for the part is one for the files. Equal rows of a class share one fate.
 //
-// R, the seed and the order of classes are the experimenter's word, never taken from the rows. h is no secret and no
+// R, the seed and the order of classes are given by the experimenter, never taken from the rows. h is no secret and no
 // source of privacy.
 #pragma once
 
@@ -32,8 +32,8 @@ struct LongTail {
 /// p_0, ..., p_(K-1), the same bits everywhere. Preconditions (asserted): K >= 2; ratio finite and at least 1.
 std::vector<double> long_tail_shares(std::size_t classes, double ratio);
 
-/// Keeps of this worker's rows those that the law above keeps. Cost: a pass over the rows, 4 d bytes hashed each, and 8
-/// bytes of memory for each that is kept. Preconditions (asserted): as long_tail_shares; rows have one class each.
+/// Keeps those of this worker's rows that the rule above keeps. Cost: a pass over the rows, 4 d bytes hashed each, and
+/// 8 bytes of memory for each that is kept. Preconditions (asserted): as long_tail_shares; rows have one class each.
 /// Throws BadInput where rows cannot be read or a label is no class.
 void keep_long_tail(WorkerRows& rows, std::size_t classes, const LongTail& tail);
 

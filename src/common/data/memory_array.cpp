@@ -59,7 +59,7 @@ bool ArrayView::is_c_order() const {
 void require_whole_rows(std::size_t elements, std::size_t columns) {
   if (columns >= 1 && elements % columns == 0) return;
   throw UsageError(
-      fmt::format("array in memory: {} elements are no whole rows of {} columns{}", elements, columns, kForOwnerOnly));
+      fmt::format("array in memory: {} elements are not whole rows of {} columns{}", elements, columns, kForOwnerOnly));
 }
 
 ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns) {

@@ -83,8 +83,8 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
     }
     const auto [earlier, is_new] = lines.emplace(name, line);
     if (!is_new) {
-      throw BadInput(fmt::format("{} {}, line {}: {} stands in line {} already; give each class its own name", option,
-                                 path, line, in_quotes(name), earlier->second));
+      throw BadInput(fmt::format("{} {}, line {}: {} is already in line {}; give each class its own name", option, path,
+                                 line, in_quotes(name), earlier->second));
     }
     names.emplace_back(name);
   }

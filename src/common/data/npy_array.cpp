@@ -34,9 +34,9 @@ constexpr OtherFormat kOtherFormats[] = {
      "pandas.read_feather('{0}').to_numpy('float32'))"},
     {"FEA1", "is a Feather file; convert it: numpy.save('x.npy', pandas.read_feather('{0}').to_numpy('float32'))"},
     {"\x80",
-     "is a Python pickle, which is never read, since reading runs what is in it; save the array with numpy.save"},
+     "is a Python pickle, which is never read, since reading one runs its code; save the array with numpy.save"},
     {"cnumpy",
-     "is a Python pickle, which is never read, since reading runs what is in it; save the array with numpy.save"},
+     "is a Python pickle, which is never read, since reading one runs its code; save the array with numpy.save"},
     {"\x1f\x8b", "is packed by gzip; unpack it with gunzip"},
     {"\x28\xb5\x2f\xfd", "is packed by zstd; unpack it with unzstd"},
     {"BZh", "is packed by bzip2; unpack it with bunzip2"},
@@ -233,8 +233,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   refuse_other_formats(file, name);
   if (!bytes.starts_with(kMagic)) {
     throw BadInput(fmt::format(
-        "{}: is not an .npy file; save the array with numpy.save; read are .npy, .npz, .safetensors, numbers as .csv, "
-        "and HDF5 as file.h5:/dataset",
+        "{}: is not an .npy file; save the array with numpy.save; supported are .npy, .npz, .safetensors, "
+        "numbers as .csv, and HDF5 as file.h5:/dataset",
         name));
   }
   const auto cut = [&]() -> BadInput {

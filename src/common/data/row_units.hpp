@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-// Weight of a row, if a unit of privacy may have several rows, or if its owner declares a weight.
+// Weight of a row, if a unit of privacy may have several rows, or the owner declares a weight.
 //
 // Legend: a unit has m rows, B (public) is what a unit's rows count for together, in rows; J = 2^24.
 //
@@ -52,9 +52,9 @@ inline constexpr std::uint64_t kMostCountOfPart = 65536;
 /// rounded down where these numbers are too large. Precondition (asserted): here <= counted.
 UnitPart part_of_unit(std::uint64_t here, std::uint64_t counted);
 
-/// The most rows of a unit that are clipped together, of rows of `dim` features: public, so that neither memory nor
-/// time depend on who has most. At most 4096, at least 256, and 32 MiB of floats and integers where these are not
-/// passed.
+/// The largest number of rows of a unit that are clipped together, for rows of `dim` features: public, so that neither
+/// memory nor time depend on the largest unit. At most 4096, at least 256, and 32 MiB of floats and integers where
+/// these are not passed.
 std::uint64_t most_rows_clipped_together(std::size_t dim);
 
 /// The part of each unit, by its number.

@@ -69,7 +69,7 @@ nlohmann::json header_json(std::string_view text, std::string_view source) {
     if (event == Event::object_start) names.emplace_back();
     if (event == Event::object_end) names.pop_back();
     if (event == Event::key && !names.back().insert(value.get<std::string>()).second) {
-      refuse_header(source, fmt::format("{} stands twice in the header", in_quotes(value.get<std::string>())));
+      refuse_header(source, fmt::format("{} appears twice in the header", in_quotes(value.get<std::string>())));
     }
     in_list = event == Event::value ? in_list + 1 : 0;
     if (in_list > kMaxTensorRank)

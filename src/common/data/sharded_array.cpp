@@ -83,7 +83,7 @@ void ShardedArray::refuse_doubles() const {
     const auto [first, last] = by_inode.equal_range(shard.identity.inode);
     for (auto other = first; other != last; ++other) {
       if (!is_same_array(other->second->identity, shard.identity)) continue;
-      throw BadInput(fmt::format("{} and {} are one file, and would count its records twice; name each file once",
+      throw BadInput(fmt::format("{} and {} are the same file, and its records would count twice; give each file once",
                                  other->second->path, shard.path));
     }
     by_inode.emplace(shard.identity.inode, &shard);
@@ -191,7 +191,7 @@ ArrayFile& ShardedArray::opened(std::size_t shard) {
     require_role(*wanted.file);
     if (wanted.file->columns() != columns_ || wanted.file->dtype() != wanted.dtype ||
         wanted.file->rows() != wanted.end - wanted.first) {
-      throw BadInput(fmt::format("{}: changed its shape or type during the run; leave data sets alone until it ends",
+      throw BadInput(fmt::format("{}: changed its shape or type during the run; do not modify data sets until it ends",
                                  wanted.path));
     }
   }

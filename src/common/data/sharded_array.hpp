@@ -20,21 +20,20 @@ struct RowLocation {
   std::uint64_t row;  ///< in that file, from 0
 };
 
-/// Not thread-safe. .npy files stay mapped once touched; of HDF5 files one is open at a time. An array in memory counts
-/// as one file.
+/// The rows of several files, or of arrays in memory, as one array. Not thread-safe. .npy files stay mapped once
+/// touched; one HDF5 file is open at a time. An array in memory counts as one file.
 class ShardedArray {
  public:
-  /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
-  /// role (see ArrayFile), has another number of columns than the first (both are named), or is one that is in the list
-  /// already under another name. `paths` must not be empty (asserted). Labels may be among `names`, where there are
-  /// some.
+  /// Opens each file once to check it, in the order given. Throws BadInput if a file cannot be read, does not fit the
+  /// role (see ArrayFile), differs from the first in its number of columns (both are named), or is in the list twice
+  /// under two names. `paths` must not be empty (asserted). Labels may be among `names`, where there are some.
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role, std::shared_ptr<const NamedClasses> names = {});
 
-  /// One array that is open already, and stays so. Throws BadInput where it does not fit the role.
+  /// One array that is already open, and stays open. Throws BadInput if it does not fit the role.
   ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role);
 
-  /// Appends the rows of `array`, which is open and stays so, after all others; of labels, class indices or zeros and
-  /// ones, never names. Preconditions (asserted): as many columns; nothing was left out before. Throws BadInput where
+  /// Appends the rows of `array`, which is open and stays open, after all others. Labels must be class indices or zeros
+  /// and ones, not names. Preconditions (asserted): as many columns; no row was left out before. Throws BadInput where
   /// it does not fit the role.
   void append(std::unique_ptr<ArrayFile> array);
 

@@ -82,8 +82,8 @@ std::vector<std::uint64_t> stratum_counts(WorkerRows& rows, std::size_t classes,
   if (!is_label_skew(scheme)) return {rows.range().count};
   if (rows.has_label_sets()) {
     throw UsageError(
-        fmt::format("--scheme {}: goes by the class of a row, and these labels have several columns of zeros "
-                    "and ones; use iid, quantity or feature-shift",
+        fmt::format("--scheme {}: assigns rows by class, but these labels have several columns of zeros and ones; use "
+                    "iid, quantity or feature-shift",
                     to_string(scheme)));
   }
   std::vector<std::uint64_t> counts(classes, 0);

@@ -111,7 +111,7 @@ const SyntheticSpec& validated(const SyntheticSpec& spec) {
                                  *spec.rows_per_person, spec.train_rows));
   }
   if (spec.max_labels.value_or(1) > 1 && spec.adversarial > 0.0) {
-    throw UsageError(fmt::format("adversarial = {}: moves rows of one class to another; leave max_labels = {} out",
+    throw UsageError(fmt::format("adversarial = {}: moves rows from one class to another; leave max_labels = {} out",
                                  spec.adversarial, *spec.max_labels));
   }
   return spec;

@@ -21,9 +21,9 @@ void require_one_label_a_row(const ShardedArray& features, const std::string& x,
   // A table of names has one for each line: what pandas writes above them is one more.
   const bool has_headings = labels.rows() == features.rows() + labels.files() && y.ends_with(".csv");
   const char* const noun = labels.role() == ArrayRole::kTargets ? "target" : "label";
-  throw BadInput(fmt::format(
-      "features ({}) have {} rows but {}s ({}) have {}; give one {} a row{}{}", x, features.rows(), noun, y,
-      labels.rows(), noun, has_headings ? ", and leave the heading of labels that are names out" : "", kForOwnerOnly));
+  throw BadInput(fmt::format("features ({}) have {} rows but {}s ({}) have {}; give one {} a row{}{}", x,
+                             features.rows(), noun, y, labels.rows(), noun,
+                             has_headings ? ", and remove the heading of a file of class names" : "", kForOwnerOnly));
 }
 
 // Throws BadInput where labels are a file of features, or a column of one by name. Values are not compared: whether two

@@ -37,7 +37,7 @@ struct OtherRows {
   std::vector<double> targets;
 };
 
-/// A worker's rows in features and (where there are any) labels, which may be cut into files differently.
+/// A worker's rows: features and, if present, labels, which may be split into files differently.
 class WorkerRows {
  public:
   /// Opens what the patterns name. Without "{rank}" all workers share one list of files and each takes its even share;

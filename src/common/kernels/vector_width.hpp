@@ -1,9 +1,8 @@
 // Loops over doubles, at the width of this processor's vectors.
 //
-// The program is compiled for the least that its processors have, and runs on all of them. A loop that takes long is
-// compiled for every width beside that, and the widest that this processor has is what runs. Operations stay those of
-// the source, in its order: nothing is contracted (CMakeLists.txt) or reassociated, so that every width has the same
-// bits.
+// The program is compiled for the oldest supported processors. A long loop is also compiled for every vector width, and
+// the widest that this processor has is used. Operations stay those of the source, in its order: nothing is contracted
+// (CMakeLists.txt) or reassociated, so that every width has the same bits.
 #pragma once
 
 #include <bit>

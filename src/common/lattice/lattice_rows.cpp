@@ -310,7 +310,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
 CosineClip cosine_clip(double d_min, double d_max) {
   if (!(d_min >= 0.0 && d_max <= 2.0)) {
     throw UsageError(
-        fmt::format("--d-min {} and --d-max {}: 1 + cos lies between 0 and 2; give bounds in there", d_min, d_max));
+        fmt::format("--d-min {} and --d-max {}: 1 + cos is between 0 and 2; give bounds in that range", d_min, d_max));
   }
   constexpr double kUnits = double{kLatticeNorm} * double{kLatticeNorm};
   const CosineClip clip{std::llround(d_min * kUnits), std::llround(d_max * kUnits)};

@@ -16,7 +16,7 @@
 
 namespace dpreduce {
 
-// Float rows to integer rows with a proven norm.
+// Rounding of float rows to integer rows with a proven norm.
 //
 // Legend: u is a transformed row with ||u||_2 <= C up to rounding, S = 32767 the lattice's norm bound, d the dimension.
 //
@@ -78,7 +78,7 @@ class LatticeRows {
   /// (row_units.hpp).
   bool has_units() const { return !units_.empty(); }
   std::uint32_t unit(std::size_t row) const { return units_[row]; }
-  /// Part of what the unit of the row may add that is for these rows.
+  /// Share of the unit's bound that is for these rows.
   UnitPart part_of_unit(std::size_t row) const { return parts_ ? (*parts_)[units_[row]] : UnitPart{}; }
   /// Sets the unit of each row, and the part of the unit's bound that is for these rows; without `parts` all of it.
   /// Precondition (asserted): one unit a row, each among the parts, if any.

@@ -1,5 +1,5 @@
 // Weights of linear scores on the lattice, so that the scores of a row are exact integer dot products: the same bits
-// whatever other rows stand beside it.
+// for any other rows beside it.
 //
 // Legend: W is K x d weights, w_c its rows, q a lattice row, S = 32767, scale = lattice units per feature unit.
 //

@@ -1,4 +1,4 @@
-// Float rows and their targets, as the transforms before the lattice make them.
+// Preprocessing of float rows and their targets, before rounding to the lattice.
 #pragma once
 
 #include <algorithm>
@@ -126,8 +126,8 @@ double center_factor_of(std::span<const double> center, Normalize normalize, dou
 /// Normalize::kL2 that is the same row. Precondition (asserted): no intercept yet; whole rows.
 Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix);
 
-/// Returns whether `projected` is `rows` and a projection, with what comes after it: its rows can then be made of the
-/// others' (RowTransform::project).
+/// Returns whether `projected` is `rows` followed by a projection and later steps. Its rows can then be computed from
+/// rows prepared by `rows` (RowTransform::project).
 bool is_projection_of(const Preprocessing& projected, const Preprocessing& rows);
 
 class LatticeWeights;
@@ -135,17 +135,18 @@ class RowFactors;
 
 class RowTransform {
  public:
-  /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, the center
-  /// is neither empty nor of length d, the projection is not of 1 to d rows of d finite entries, selected indices do
-  /// not ascend or exist, columns are scaled and pooled as well, columns' or targets' centers and scales are not as
-  /// said, or a share is not in [0, 1).
+  /// Throws UsageError, in this order, unless: input_dim > 0; 1 <= pool <= input_dim; C is positive and finite. The
+  /// center is empty or of length d. The projection has 1 to d rows of d finite entries. Selected indices exist and
+  /// ascend. Columns are not both scaled and pooled. Centers of columns and targets are finite, and their scales
+  /// positive. Shares are in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
 
-  /// Gives rows, from here on, an intercept of that share, or none; a projection need not be rounded again. Throws as
+  /// Sets the share of the intercept for all further rows; 0 is none. The projection is not rounded again. Throws as
   /// the constructor.
   void set_intercept(double share);
 
-  /// Scales targets so, from here on, and makes them part of rows by their share. Throws as the constructor.
+  /// Sets the scaling of targets for all further rows, which contain the targets by their share. Throws as the
+  /// constructor.
   void set_targets(TargetColumns targets);
 
   const Preprocessing& preprocessing() const { return preprocessing_; }

@@ -114,9 +114,9 @@ std::string way_to_reserved(const LedgerState& state, const Reservation& reserva
   for (const auto& [run_id, run] : state.open_runs()) {
     if (run_id != reservation.run_id && run_id != reservation.instead_of) runs.push_back(run_id);
   }
-  return fmt::format("where {0} not alive any more, {3}give it up: `dpreduce ledger release {1} --ledger {2}`",
+  return fmt::format("if {0} no longer running, {3}give it up: `dpreduce ledger release {1} --ledger {2}`",
                      runs.size() == 1 ? "that run is" : "one of those runs is", runs.size() == 1 ? runs.front() : "RUN",
-                     path, reservation.terms.silos ? "" : "go on with it by its own command with --resume, or ");
+                     path, reservation.terms.silos ? "" : "resume it by its own command with --resume, or ");
 }
 
 }  // namespace
@@ -152,9 +152,7 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
   if (sum <= most) return;
   const auto told = [&](const Spending& spending) { return upper_figure(epsilon_of(spending, limit.delta)); };
   const std::string others =
-      is_nothing(reserved)
-          ? ""
-          : fmt::format(", those that have not ended may still charge {} (dpreduce ledger show)", told(reserved));
+      is_nothing(reserved) ? "" : fmt::format(", open runs may still charge {} (dpreduce ledger show)", told(reserved));
   const std::string way_out = is_nothing(reserved) ? "" : "; " + way_to_reserved(state, reservation, path.string());
   // Three digits, but where they would hide which of the two is larger.
   std::string together = told(total);
@@ -164,8 +162,8 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
     allowed = print_number(limit.epsilon);
   }
   throw BudgetRefused(
-      fmt::format("{}: the runs on file have epsilon {}{}, with this one's {} it would be {}, above the data set's "
-                  "budget of epsilon {} at delta {:g}; ask for less, or stop here{}",
+      fmt::format("{}: recorded runs have spent epsilon {}{}; with this run's {} the total would be {}, above the data "
+                  "set's budget of epsilon {} at delta {:g}; use a smaller budget for this run, or stop here{}",
                   path.string(), told(on_file), others, told(planned), together, allowed, limit.delta, way_out));
 }
 
@@ -180,7 +178,7 @@ std::string balance_text(const LedgerState& state, Adjacency least, const std::o
   const Adjacency adjacency = strictest_adjacency(state, least);
   const Spending spent = spending_of(state.charges(), adjacency);
   const std::string balance =
-      fmt::format("{}{} is spent in all", spent_text(spent, limit ? limit->delta : delta),
+      fmt::format("{}{} is spent in total", spent_text(spent, limit ? limit->delta : delta),
                   adjacency == Adjacency::kAddRemove ? "" : fmt::format(" ({})", to_string(adjacency)));
   if (!limit) return balance + ", no budget is set";
   const std::string of_budget = fmt::format(", of the data set's budget of epsilon {}", lower_figure(limit->epsilon));
@@ -190,9 +188,9 @@ std::string balance_text(const LedgerState& state, Adjacency least, const std::o
     return balance + of_budget;  // what has room beside a distribution of losses has no closed form
   const double most = gdp_mu(limit->epsilon, limit->delta);
   const double left = std::sqrt(std::max(0.0, most * most - taken.mu * taken.mu));
-  return fmt::format("{}{}; a run of epsilon {} has room{}", balance, of_budget,
+  return fmt::format("{}{}; room for a run of epsilon {}{}", balance, of_budget,
                      left < kSmallestMu ? "0" : lower_figure(gdp_epsilon(left, limit->delta)),
-                     is_nothing(reserved) ? "" : " beside those that have not ended");
+                     is_nothing(reserved) ? "" : " beside open runs");
 }
 
 std::string_view name_of(PrivacyUnit unit) {

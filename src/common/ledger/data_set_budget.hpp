@@ -1,4 +1,4 @@
-// A data set may have a budget over all runs on its ledger, which one more run has room in or not.
+// Budget of a data set for all runs on its ledger, and whether it has room for one more run.
 #pragma once
 
 #include <filesystem>
@@ -21,9 +21,9 @@ struct DataSetBudget {
 /// Returns the stricter of `least` and of the relations of all private lines: replace-one where one of them has it.
 Adjacency strictest_adjacency(const LedgerState& state, Adjacency least = Adjacency::kAddRemove);
 
-/// The spending of the charges of private runs, as if all were about the same data. `adjacency` is that of the
-/// question: a charge under add-remove counts twice (a group of two) where the question is replace-one. The other way
-/// round it counts as it is: what protects an exchange here protects an addition as well (worker/statistics,
+/// The spending of the charges of private runs, as if all were about the same data. `adjacency` is that of the result:
+/// a charge under add-remove counts twice (a group of two) for replace-one. A charge under replace-one counts once for
+/// add-remove: noise that protects a replacement here also protects an addition (worker/statistics,
 /// selection_charge.hpp). Rounds on samples count by the pair of their neighbors (sampled_rounds), both ways.
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency);
 
@@ -37,9 +37,8 @@ Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const
 /// The spending of all charges and of all that open runs may still charge.
 Spending spending_of_all(const LedgerState& state, Adjacency adjacency);
 
-/// Returns where the charges on file, what other open runs may still charge, and this reservation together stay within
-/// the budget, under the strictest relation of them all. Reservations that are not private cost nothing, and always
-/// have room.
+/// Returns if the recorded charges, the reservations of other open runs, and this reservation together stay within the
+/// budget, under the strictest relation of them all. Reservations of runs that are not private cost nothing.
 ///
 /// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
 /// also when chosen adaptively. As soon as a selection or a sampled round is on file or reserved, the upper bound of
@@ -52,11 +51,11 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 /// "epsilon 1.142 at delta 1e-06"; where no accountant reaches, "rho 12.5".
 std::string spent_text(const Spending& spending, double delta);
 
-/// Cost of the private charges on file together, and what the budget, if there is one, leaves of
-/// that: "epsilon 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892
-/// has room". What open runs have reserved is no room; with selections or sampled rounds room is not told. The relation
-/// is strictest_adjacency(state, least). Epsilons are told at the budget's delta, without one at `delta`. Throws
-/// UsageError as require_room.
+/// Cost of the private charges on file together, and what the budget, if there is one, leaves of that: "epsilon 0.6893
+/// at delta 1e-06 is spent in total, of the data set's budget of epsilon 1; room for a run of epsilon 0.6892".
+/// Reservations of open runs are subtracted; with selections or sampled rounds the room is not reported. The relation
+/// is strictest_adjacency(state, least). Epsilons are reported at the budget's delta, or at `delta` without a budget.
+/// Throws UsageError as require_room.
 std::string balance_text(const LedgerState& state, Adjacency least, const std::optional<DataSetBudget>& limit,
                          double delta = kDeltaToTell);
 

@@ -19,12 +19,12 @@ bool is_of_numbers(EvaluationMetric metric) {
 void require_valid_of_numbers(const EvaluationTerms& terms, std::string_view option) {
   if (!terms.has_targets && std::ranges::any_of(terms.metrics, is_of_numbers)) {
     throw UsageError(
-        fmt::format("{} r2, rmse: are about models that predict numbers, and this one predicts classes", option));
+        fmt::format("{} r2, rmse: are for models that predict numbers, and this one predicts classes", option));
   }
   if (!terms.has_targets) return;
   if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
   throw UsageError(fmt::format(
-      "{}: of a model that predicts numbers these are r2 and rmse, without groups and without a second model", option));
+      "{}: for a model that predicts numbers give r2 and rmse, without groups and without a second model", option));
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_vie
       for (const auto& [spelling, value] : spellings<EvaluationMetric>) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", spelling);
       }
-      throw UsageError(fmt::format("{}: '{}' is none; there are {}", option, word, known));
+      throw UsageError(fmt::format("{}: '{}' is not a metric; metrics are {}", option, word, known));
     }
     metrics.push_back(*metric);
     words.remove_prefix(std::min(comma + 1, words.size()));
@@ -63,7 +63,7 @@ void require_valid(const EvaluationTerms& terms, std::string_view option) {
     throw UsageError(fmt::format("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option));
   }
   if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
-    throw UsageError("--max-labels with --private: f1, of one model, is the only figure of label sets");
+    throw UsageError("--max-labels with --private: f1 of one model is the only metric of label sets");
   }
   if (terms.most_predicted > 0 && terms.most_labels == 0) throw UsageError("--max-predicted goes with --max-labels");
   if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
@@ -72,14 +72,14 @@ void require_valid(const EvaluationTerms& terms, std::string_view option) {
   }
   if (terms.needs_probabilities() && !terms.has_probabilities) {
     throw UsageError(fmt::format(
-        "{}: logloss, brier, calibration, auc and roc are about probabilities, and this model has none", option));
+        "{}: logloss, brier, calibration, auc and roc need probabilities, which this model does not have", option));
   }
   if (terms.positive && !terms.is_about_one_class())
     throw UsageError(fmt::format("--positive goes with {} auc and roc", option));
   if (terms.is_about_one_class() && terms.classes != 2 && !terms.positive) {
-    throw UsageError(
-        fmt::format("{} auc, roc: the model has {} classes; name the one against the rest with --positive CLASS",
-                    option, terms.classes));
+    throw UsageError(fmt::format(
+        "{} auc, roc: the model has {} classes; give the one to compare with all others as --positive CLASS", option,
+        terms.classes));
   }
   if (terms.positive_class() >= terms.classes) {
     throw UsageError(fmt::format("--positive {}: must be a class, from 0 to {}", *terms.positive, terms.classes - 1));
@@ -96,8 +96,8 @@ void require_valid(const EvaluationTerms& terms, std::string_view option) {
   const std::size_t groups = terms.confusion_groups();
   if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {
     throw UsageError(
-        fmt::format("{} confusion: {} classes make {} cells, most of them noise; for at most {}, or groups of classes "
-                    "(--class-groups)",
+        fmt::format("{} confusion: {} classes make {} cells, most of them noise; use at most {} classes, or groups of "
+                    "classes (--class-groups)",
                     option, groups, groups * groups, kMostClassesOfConfusion));
   }
 }

@@ -67,7 +67,7 @@ struct EvaluationTerms {
   bool operator==(const EvaluationTerms&) const = default;
 
   bool has(EvaluationMetric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
-  /// Returns whether right and wrong rows are counted separately; never for a pair of models, whose counts tell as
+  /// Returns whether right and wrong rows are counted separately; never for a pair of models, whose counts show as
   /// much.
   bool has_totals() const { return !has_pair && (has(EvaluationMetric::kAccuracy) || has_losses()); }
   bool has_losses() const { return has(EvaluationMetric::kLogLoss) || has(EvaluationMetric::kBrier); }

@@ -118,7 +118,7 @@ void write_durably(int file, const fs::path& path, const std::string& line, std:
   int error_number = written < 0 ? errno : 0;
   std::string what = "cannot write the ledger";
   if (written >= 0 && static_cast<std::size_t>(written) < line.size()) {
-    // The kernel tells the reason of a short write only to the next one.
+    // The kernel reports the reason of a short write only at the next one.
     error_number = ENOSPC;
     what = "cannot write the ledger (only " + std::to_string(written) + " of " + std::to_string(line.size()) +
            " bytes fitted: disk, quota or size limit)";
@@ -174,11 +174,11 @@ SigningKey key_of(const fs::path& path, const LedgerHead& head, std::optional<Si
   const std::string key_path = signing_key_path(path).string();
   if (!key) {
     throw BadInput(path.string() + ": its signing key " + key_path +
-                   " is not there, and only its owner can add lines; put the key back, or start a new ledger");
+                   " is missing, and only its owner can add lines; restore the key, or start a new ledger");
   }
   if (to_hex(key->public_key()) == head.public_key) return std::move(*key);
   throw LedgerCorrupt(path.string() + ": is signed with the key " + head.public_key + ", not with " + key_path +
-                      ": the ledger, or its key, has been exchanged");
+                      ": the ledger or its key was replaced");
 }
 
 // New lines at the end of a ledger, each chained to the one before.
@@ -223,7 +223,7 @@ void require_writable(const std::string& what, const std::string& fault) {
 void require_not_released(const LedgerState& state, const fs::path& path, const std::string& run_id) {
   if (state.outcome(run_id) != RunOutcome::kReleased) return;
   throw BudgetRefused(path.string() + ": run " + run_id +
-                      " was given up (dpreduce ledger release), and may charge nothing more; start a new run");
+                      " was given up (dpreduce ledger release), and cannot charge any more; start a new run");
 }
 
 // Throws unless the state takes the reservation, under that limit.
@@ -231,7 +231,7 @@ void require_reservable(const LedgerState& state, const Reservation& reservation
                         const std::optional<DataSetBudget>& limit, const fs::path& path) {
   if (state.open_run(reservation.run_id) != nullptr || state.outcome(reservation.run_id)) {
     throw ResumeMismatch(path.string() + ": run " + reservation.run_id +
-                         " is on file; a run reserves once, and one that goes on with it has another name");
+                         " is already recorded; a run reserves once, and a resumed run has another name");
   }
   require_not_released(state, path, reservation.instead_of);
   require_one_unit(state, reservation.terms.unit, path);
@@ -305,13 +305,13 @@ std::string Ledger::append(const LedgerEntry& entry) {
   extend([&]() -> std::string {
     if (state_.charge(entry.release_id) != nullptr) {
       throw ResumeMismatch(path_.string() + ": release " + entry.release_id +
-                           " is on file; each release has a charge of its own, under another id");
+                           " is already recorded; each release needs a charge under its own id");
     }
     const std::string run = run_of(entry.release_id);
     require_not_released(state_, path_, run);
     const OpenRun* open = state_.open_run(run);
     if (open == nullptr) {
-      throw BudgetRefused(path_.string() + ": run " + run + " has reserved nothing, and may not charge release " +
+      throw BudgetRefused(path_.string() + ": run " + run + " has no reservation, and cannot charge release " +
                           entry.release_id);
     }
     require_writable("ledger entry", uncovered(open->remains, entry));

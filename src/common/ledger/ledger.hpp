@@ -1,8 +1,8 @@
-// The ledger file: what has been spent, written before it is spent, and what runs may still spend.
+// The ledger file: all spending, written before it happens, and what runs may still spend.
 //
 // A release is charged on intent and never refunded: the line is on the disk before any noisy byte leaves, and a crash
-// in between costs budget, not privacy. A run reserves all that it may charge before its first charge, so that runs
-// that go on at once do not race for one budget; what it never began is given back when it ends.
+// in between costs budget, not privacy. A run reserves all that it may charge before its first charge, so that
+// concurrent runs do not race for one budget; the rest of the reservation is released when it ends.
 //
 // Form of lines: ledger_line.hpp. Signatures: ledger_key.hpp.
 #pragma once
@@ -43,8 +43,8 @@ class Ledger {
   /// written then.
   void reserve(Reservation reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
-  /// Throws what `reserve` would throw now of a reservation that cannot be made; writes nothing. Another process may
-  /// still take the room before `reserve` does.
+  /// Throws if `reserve` would throw now; writes nothing. Another process may still use the budget before `reserve` is
+  /// called.
   void check(const Reservation& reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
   /// Charges one release, and returns the SHA-256 of its line. Preconditions: fault_of(entry) is empty; the line is at

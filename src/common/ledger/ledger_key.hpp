@@ -1,4 +1,4 @@
-// Key that a ledger's lines are signed with, so that a reader of the ledger finds every edit.
+// Key that signs the lines of a ledger, so that a reader finds every edit.
 //
 // The key lies beside the ledger, "<ledger>.signing-key" (PEM, Ed25519, 0600), made with the first signed line. It
 // protects the ledger from others than its owner, and has nothing to do with noise.

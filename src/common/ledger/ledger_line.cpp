@@ -160,15 +160,16 @@ Content content_of_kind(std::string_view kind) {
   if (kind == kKinds[1]) return Reservation{};
   if (kind == kKinds[2]) return RunEnd{};
   if (kind == kKinds[3]) return LedgerStart{};
-  throw std::invalid_argument("its kind is none that this version knows");
+  throw std::invalid_argument("this version does not know its kind");
 }
 
 void members_of(LedgerRecord& record, Members& members) {
   std::uint64_t schema = kLedgerSchema;
   members("schema", schema);
   if (schema != kLedgerSchema) {
-    throw std::invalid_argument("its schema is not " + std::to_string(kLedgerSchema) +
-                                ", which this version reads; start a new ledger, and count what this one has charged");
+    throw std::invalid_argument(
+        "its schema is not " + std::to_string(kLedgerSchema) +
+        ", the one that this version reads; start a new ledger, and keep counting the charges of this one");
   }
   std::string kind(kKinds[record.content.index()]);
   members("kind", kind);
@@ -222,16 +223,16 @@ void Members::read(LineJson& json, T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     const auto text = json.get<std::string>();
     const std::optional<T> choice = choice_of<T>(text);
-    if (!choice) throw std::invalid_argument("'" + text + "' is not a choice that this version knows");
+    if (!choice) throw std::invalid_argument("'" + text + "' is a choice that this version does not know");
     value = *choice;
   } else if constexpr (std::same_as<T, Forfeits>) {
     std::optional<Forfeits> forfeits = forfeits_in(json);
-    if (!forfeits) throw std::invalid_argument("its forfeited_by is no list of reasons that this version knows");
+    if (!forfeits) throw std::invalid_argument("its forfeited_by is not a list of known reasons");
     value = std::move(*forfeits);
   } else if constexpr (is_optional<T>) {
     if (!json.is_null()) read(json, value.emplace());
   } else if constexpr (is_list<T>) {
-    if (!json.is_array()) throw std::invalid_argument("a list is not one");
+    if (!json.is_array()) throw std::invalid_argument("a field that must be a list is not one");
     for (LineJson& item : json) read(item, value.emplace_back());
   } else {
     Members members(json, Use::kRead);
@@ -286,8 +287,9 @@ LedgerLine parse_line(std::string_view line, const std::string& where) {
     throw LedgerCorrupt(where + ": previous is not a SHA-256 in hex");
   }
   if (canonical != line) {
-    throw LedgerCorrupt(where +
-                        ": the line is not as this library writes it (edited, or rho is not that of its charge)");
+    throw LedgerCorrupt(
+        where +
+        ": the line is not in the form that this library writes (it was edited, or rho does not match its charge)");
   }
   return result;
 }

@@ -6,7 +6,7 @@
 //     end           a run charges nothing more; what it reserved and did not charge is given back
 //
 // A line holds public constants only: nothing in it may depend on the records, and no digest of anything private, keyed
-// or not, may stand in it. Whether two digests are equal would tell whether two statistics are.
+// or not, may stand in it. Equal digests would reveal equal statistics.
 #pragma once
 
 #include <cstdint>

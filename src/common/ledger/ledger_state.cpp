@@ -31,8 +31,8 @@ void LedgerState::extend(std::string_view text, const std::string& source, Signa
     const std::size_t end = text.find('\n', length_);
     if (end == std::string_view::npos) {
       throw LedgerCorrupt(where +
-                          ": the last line is torn (no end of line): its writer crashed before its release was made; "
-                          "remove that line by hand, after making sure of it");
+                          ": the last line is torn (no end of line): its writer crashed before the release was made; "
+                          "verify this, then remove that line by hand");
     }
     add_line(text.substr(length_, end - length_), where, signatures);
     length_ = end + 1;
@@ -58,15 +58,15 @@ void LedgerState::add_line(std::string_view text, const std::string& where, Sign
 void LedgerState::verify_signature(const LedgerRecord& record, const std::string& signature, Signatures signatures) {
   const auto* start = std::get_if<LedgerStart>(&record.content);
   if (public_key_.empty() && start == nullptr) {
-    throw Impossible{"a line stands before the line of kind \"ledger\", which has its public key"};
+    throw Impossible{"a line precedes the line of kind \"ledger\", which holds the public key"};
   }
   if (!public_key_.empty() && start != nullptr)
-    throw Impossible{"a second line of kind \"ledger\": there is one alone"};
+    throw Impossible{"a second line of kind \"ledger\"; only one is allowed"};
   const std::string& signer = start != nullptr ? start->public_key : public_key_;
   if (signatures == Signatures::kToVerify &&
       !is_signed_by(print_unsigned(record), signature, public_key_of_hex(signer).value())) {
     throw Impossible{
-        "the signature is not of this line and the ledger's key: the line was edited, or added by another"};
+        "the signature does not match this line and the ledger's key: the line was edited, or added by someone else"};
   }
 }
 
@@ -142,7 +142,7 @@ void require_contains(const LedgerState& state, const LedgerHead& head, const st
   const std::string key = state.head().public_key;
   if (!head.public_key.empty() && key != head.public_key) {
     refuse((key.empty() ? "is not signed" : "is signed with the key " + key) + ", and was signed with " +
-           head.public_key + ": another ledger, or one that somebody has written anew");
+           head.public_key + ": it is another ledger, or was rewritten");
   }
   const std::vector<std::string>& lines = state.line_sha256();
   if (lines.size() < head.lines) {
@@ -151,7 +151,7 @@ void require_contains(const LedgerState& state, const LedgerHead& head, const st
   }
   if (head.lines == 0 || lines[head.lines - 1] != head.last_line_sha256) {
     refuse("line " + std::to_string(head.lines) +
-           " is not the one that it was: lines were cut off, and others written in their place");
+           " has changed: lines were cut off, and others written in their place");
   }
 }
 

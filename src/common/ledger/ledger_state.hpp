@@ -1,4 +1,4 @@
-// A ledger's lines add up to what is charged, and to what runs may still charge.
+// State of a ledger by its lines: the charges, and what open runs may still charge.
 #pragma once
 
 #include <cstddef>
@@ -89,9 +89,8 @@ class LedgerState {
   std::map<std::string, RunOutcome> ended_;
 };
 
-/// Returns where the ledger contains what the head says it had: the same public key, where it had one, and at that line
-/// that hash. Throws LedgerCorrupt naming source and what differs (lines cut off at the end, another ledger, a
-/// rewritten one).
+/// Returns if the ledger contains the head: the same public key, if it had one, and the same hash at that line. Throws
+/// LedgerCorrupt naming source and what differs (lines cut off at the end, another ledger, a rewritten one).
 void require_contains(const LedgerState& state, const LedgerHead& head, const std::string& source);
 
 }  // namespace dpreduce

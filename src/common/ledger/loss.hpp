@@ -1,4 +1,4 @@
-// Training rounds descend on a loss.
+// Loss of training rounds.
 #pragma once
 
 #include "common/base/described_types.hpp"
@@ -16,11 +16,10 @@ inline constexpr std::array spellings<Loss>{std::pair{std::string_view{"softmax"
                                             std::pair{std::string_view{"sigmoid"}, Loss::kSigmoid},
                                             std::pair{std::string_view{"square"}, Loss::kSquare}};
 
-/// Z, what residuals of training rounds are clipped to as vectors, unless a method has a bound of its own. A softmax
-/// residual has norm sqrt(1 - 1 / K) where all classes are as likely, and is shorter for most rows later. Clipped to .7
-/// it loses little, and the noise of a gradient is .7 of what it would be at 1. With a second head (`has_prior`) a
-/// residual is scaled down by that head's share already, and Z is 1. Source: measured,
-/// docs/explanation/methods/rounds.md.
+/// Z, the norm to which residuals of training rounds are clipped, unless a method has its own bound. A softmax residual
+/// has norm sqrt(1 - 1 / K) where all classes are as likely, and is shorter for most rows later. Clipped to .7 it loses
+/// little, and the noise of a gradient is .7 of what it would be at 1. With a second head (`has_prior`) a residual is
+/// scaled down by that head's share already, and Z is 1. Source: measured, docs/explanation/methods/rounds.md.
 constexpr double residual_norm_of(Loss loss, bool has_prior = false) {
   return loss == Loss::kSoftmax && !has_prior ? 0.7 : 1.0;
 }

@@ -49,7 +49,7 @@ struct SensitivityProfile {
 
 /// Largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
 inline constexpr double kLargestPlannedSigma = 0x1p45;
-/// Smallest noise: a budget that would be content with less gets this, and spends less than it may.
+/// Smallest noise: a budget that would allow less noise gets this, and spends less.
 inline constexpr double kSmallestPlannedSigma = 0.5;
 /// Largest noise of a block in fractions, which leaves as much of 64 bits to its sum.
 inline constexpr double kLargestFractionalSigma = 0x1p30;

@@ -1,4 +1,4 @@
-// The values that a release makes public.
+// Public values of a release.
 #pragma once
 
 #include <algorithm>

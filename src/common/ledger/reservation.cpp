@@ -84,7 +84,7 @@ auto selection_for(std::vector<PlannedSelection>& selections, const LedgerEntry&
 
 std::string fault_of(const RunTerms& terms) {
   std::string fault = name_fault("method", terms.method);
-  if (fault.empty() && !terms.asked.empty()) fault = name_fault("method asked for", terms.asked);
+  if (fault.empty() && !terms.asked.empty()) fault = name_fault("requested method", terms.asked);
   if (fault.empty()) fault = name_fault("version", terms.version);
   if (fault.empty() && !terms.data_set.empty()) fault = name_fault("data set", terms.data_set);
   if (fault.empty() && terms.epsilon.has_value() != terms.delta.has_value()) {

@@ -312,9 +312,9 @@ std::optional<RunFile> RunFile::find(const fs::path& ledger, const Fits& fits, L
       }
     }
     if (!is_in_use && in_use.empty()) return std::nullopt;
-    if (!is_in_use) refuse(in_use, "its run has ended in the meantime; start again, for a run of your own");
+    if (!is_in_use) refuse(in_use, "its run has ended in the meantime; start a new run");
     if (std::chrono::steady_clock::now() >= give_up) {
-      refuse(in_use, "its run is alive; wait for its end, or end that process first");
+      refuse(in_use, "its run is still running; wait for its end, or end that process first");
     }
     std::this_thread::sleep_for(kLockPoll);
   }
@@ -394,10 +394,10 @@ void RunFile::make_room(std::uint64_t integers) const {
   rlimit largest{};
   const bool is_within =
       ::getrlimit(RLIMIT_FSIZE, &largest) != 0 || largest.rlim_cur >= static_cast<rlim_t>(end + bytes);
-  if (!is_within) refuse_with_reason(path_, "has no room for a release");
+  if (!is_within) refuse_with_reason(path_, "has no space for another release");
   if (::fallocate(file_->get(), FALLOC_FL_KEEP_SIZE, end, bytes) == 0) return;
   if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // then a full disk may be met after the charge
-  refuse_with_reason(path_, "has no room for a release");
+  refuse_with_reason(path_, "has no space for another release");
 }
 
 void RunFile::save(const std::string& label, const std::string& line_sha256, const NamedViews& blocks) {

@@ -8,16 +8,16 @@
 //     the blocks' integers, 8 bytes each
 //
 // Methods are functions of their releases, and nothing else leads from rows to a method. So a new run that takes these
-// values as public inputs arrives where the dead one was, on any number of ranks, and pays for what it makes itself.
-// The file holds no secret: a record is written after its charge, and nobody looks at a value before its record is
-// there. "line" is the SHA-256 of the charge's line, by which a file that was moved to another ledger is refused; it is
-// empty for a decision that followed from the release before it. Records say no times.
+// values as public inputs reaches the state of the dead run, on any number of ranks, and charges only its own releases.
+// The file holds no secret: a record is written after its charge, and no value is read before its record is written.
+// "line" is the SHA-256 of the charge's line, by which a file that was moved to another ledger is refused; it is empty
+// for a decision that followed from the release before it. Records say no times.
 //
 // A living run holds its file under a lock (flock); that of a killed one is free. A record without its end, as a kill
 // leaves it, counts as not there. The file is removed when the result of the run is on disk and the run has ended.
 //
-// Whoever may write into the folder can forge releases. That harms the model, never privacy: whatever is computed from
-// rows is noised and charged as always.
+// A user who can write into the folder can forge releases. That harms the model, never privacy: everything computed
+// from rows is still noised and charged.
 #pragma once
 
 #include <cstddef>
@@ -42,13 +42,13 @@ using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_
 /// Views of public integers by name, which somebody else holds.
 using NamedViews = std::vector<std::pair<std::string, std::span<const std::int64_t>>>;
 
-/// How long to wait for a file that a process has.
+/// Choice to wait for a file that another process holds, or not.
 enum class LockedRunFile {
   kWait,   ///< some seconds: ranks of a killed run may live that long
   kRefuse  ///< not at all
 };
 
-/// Choice whether a run's releases are kept for one that goes on with it.
+/// Choice to keep a run's releases, so that it can be resumed, or not.
 enum class SavesReleases { kNo, kYes };
 
 /// On the coordinator. Movable; all errors about the file are BadInput and name it.
@@ -77,7 +77,7 @@ class RunFile {
   /// Files of living runs, and files that cannot be used, stay as they are.
   static void remove_ended(const std::filesystem::path& ledger, const LedgerState& state);
 
-  /// A dead run that could be gone on with.
+  /// A dead run that can be resumed.
   struct DeadRun {
     std::string run_id;
     std::string config;

@@ -134,15 +134,15 @@ bool is_sampled(const ReleaseRequest& request) {
 void check(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacency,
            const std::vector<ReleaseRequest>& releases) {
   if (!budget.epsilon()) {
-    throw UsageError("rounds on samples have no mu and no rho; state the budget as --epsilon and --delta");
+    throw UsageError("rounds on samples have no mu and no rho; give the budget as --epsilon and --delta");
   }
   if (accountant != Accountant::kRdp && accountant != Accountant::kPld) {
     throw UsageError("accountant " + std::string(to_string(accountant)) +
-                     ": knows no gain from sampling (the loss of a sampled Gaussian is not Gaussian); use pld or rdp");
+                     ": does not cover sampling (the loss of a sampled Gaussian is not Gaussian); use pld or rdp");
   }
   if (adjacency == Adjacency::kReplaceOne && accountant != Accountant::kPld) {
     throw UsageError("accountant " + std::string(to_string(accountant)) +
-                     ": has no useful bound of an exchange of two records on samples; use pld");
+                     ": has no useful bound for a replaced record on samples; use pld");
   }
   const auto sampled = std::count_if(releases.begin(), releases.end(), is_sampled);
   if (sampled != 1) {

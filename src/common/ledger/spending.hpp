@@ -1,4 +1,4 @@
-// Runs spend Gaussian releases, which add up to one mu, and selections and sampled rounds beside them.
+// Spending of runs: Gaussian releases, which add up to one mu, and selections and sampled rounds.
 //
 // Gaussians alone have the exact conversion of gaussian_dp.hpp, also when later ones were chosen by what earlier ones
 // put out. With others the privacy loss distribution of all of them together decides (privacy_loss.hpp): they may be

@@ -1,4 +1,4 @@
-// The products of rows with a classifier's weights, and the probabilities that a link makes of them.
+// Products of rows with a classifier's weights, and probabilities computed from them by a link.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace dpreduce {
 
-// A link makes probabilities of a classifier's scores.
+// Link from a classifier's scores to probabilities.
 
 /// Model files spell it.
 enum class Link {
@@ -51,8 +51,8 @@ class ClassScores {
 //     softmax       p_k = exp(s_k) / sum_j exp(s_j)       the row is of one class
 //     sigmoid       p_k = 1 / (1 + exp(-s_k))             of each class or not, whatever the others
 //
-// These are what the losses of the same names take the probability of a class to be: a model's own word, made of noised
-// sums, and no calibrated frequency.
+// These are the class probabilities of the losses of the same names. They come from noised sums, and are not calibrated
+// frequencies.
 
 /// v <- softmax(v). Precondition: not empty, finite entries.
 void softmax(std::span<double> v);

@@ -72,7 +72,7 @@ const Preprocessing& preprocessing_of(const ClassifierParts& parts) {
                                  parts.preprocessing.targets.center.size()));
   }
   if (targets > 0 && (parts.link || parts.threshold || !parts.cosine_head.empty() || !parts.class_names.empty())) {
-    throw UsageError("targets: link, threshold, prototypes and class_names are about classes");
+    throw UsageError("targets: link, threshold, prototypes and class_names are for classes only");
   }
   if ((targets == 0 && parts.classes < 2) || parts.classes > kMaxExtent) {
     throw UsageError(fmt::format("classes: {} is not from 2 to {}", parts.classes, kMaxExtent));
@@ -122,7 +122,8 @@ void require_terms(const ClassifierParts& parts) {
   }
   require_method(parts.method);
   if (parts.privacy) require_privacy(*parts.privacy);
-  if (parts.privacy && !parts.forfeits.empty()) throw UsageError("privacy: is forfeited, and promised all the same");
+  if (parts.privacy && !parts.forfeits.empty())
+    throw UsageError("privacy: has a guarantee, and reasons why there is none");
   require_class_names(parts.class_names, parts.classes);
   require_feature_names(parts.feature_names, parts.preprocessing.input_dim);
 }
@@ -174,7 +175,8 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
   const std::size_t dim = transform_.output_dim();
   const std::size_t n = rows.size() / d_in;
   if (rows.size() != n * d_in) {
-    throw BadInput(fmt::format("{} features are no whole number of rows: the model takes {} a row", rows.size(), d_in));
+    throw BadInput(
+        fmt::format("{} features are not a whole number of rows: the model needs {} per row", rows.size(), d_in));
   }
 
   std::atomic<std::size_t> next_block = 0;

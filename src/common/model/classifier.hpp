@@ -1,4 +1,4 @@
-// Training leaves behind public constants, and class scores that are linear in the transformed row.
+// Classifier: public constants, and class scores that are linear in the transformed row.
 //
 // Legend: x a raw row of d_in floats, u = T(x) the transformed row of d entries (row_transform), K classes.
 //
@@ -55,7 +55,7 @@ struct ClassifierParts {
   std::vector<double> weights;      ///< W, K x d, row-major
   std::vector<double> bias;         ///< b, K
   std::vector<double> cosine_head;  ///< c, the prototypes, K x d, row-major; empty without the second head
-  /// The score from which on a row is said to be of a class, where rows may be of several; finite.
+  /// The score from which a class is predicted, if rows may have several classes; finite.
   std::optional<double> threshold = std::nullopt;
   /// Name k is that of class k (class_name_fault); empty where classes have numbers only.
   std::vector<std::string> class_names{};
@@ -75,18 +75,18 @@ void require_terms(const ClassifierParts& parts);
 
 class Classifier {
  public:
-  /// Throws UsageError where K is below 2 (without targets) or above 2^24, d_in above 2^24, the preprocessing is out of
-  /// range, a size does not follow from K and d, an entry is not finite, the method's name, the privacy statement or
-  /// the names of classes are not as said above.
+  /// Throws UsageError unless 2 <= K <= 2^24 (1 <= K with targets), d_in <= 2^24, and the preprocessing is in range.
+  /// Sizes must follow from K and d, and entries be finite. The method's name, the privacy statement and the names must
+  /// satisfy require_terms.
   explicit Classifier(ClassifierParts parts);
 
   const ClassifierParts& parts() const { return parts_; }
   std::size_t classes() const { return parts_.classes; }
   std::size_t input_dim() const { return transform_.input_dim(); }
 
-  /// scores(x) of each row, n x K. `rows` is n x d_in, row-major. A row's scores have the same bits whatever other rows
-  /// stand beside it and for any number of threads. Throws BadInput where the size is no multiple of d_in, or a row has
-  /// a NaN or an infinity; the message numbers rows from `first_row`. Cost: n K d multiply-adds.
+  /// scores(x) of each row, n x K. `rows` is n x d_in, row-major. The scores of a row have the same bits for any other
+  /// rows in the call, and any number of threads. Throws BadInput where the size is no multiple of d_in, or a row has a
+  /// NaN or an infinity; the message numbers rows from `first_row`. Cost: n K d multiply-adds.
   std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
                                      std::size_t first_row = 0) const;
 

@@ -13,9 +13,9 @@
 // (lattice_weights.hpp): a quarter of the bytes, and the same bits of predictions. It cannot be folded into the
 // weights, since rows are scaled to one norm behind it.
 //
-// Metadata: format, format_version, version (of the library), method, classes (or targets, of numbers), input_dim,
-// pool, normalize, clip_norm, privacy (a JSON object as a string), where classes or features have names class_names and
-// feature_names (JSON lists as strings), and where scores have probabilities link (softmax or sigmoid). The bytes are a
+// Metadata: format, format_version, version (of the library), method, classes (or targets, for numbers), input_dim,
+// pool, normalize, clip_norm, privacy (a JSON object as a string). Named classes or features add class_names and
+// feature_names (JSON lists as strings). Scores with probabilities add link (softmax or sigmoid). The bytes are a
 // function of the released model alone: no times, no ranks, no counts.
 #pragma once
 
@@ -34,7 +34,7 @@ namespace dpreduce {
 /// The file's metadata, by key.
 std::map<std::string, std::string> metadata_of(const Classifier& classifier);
 
-/// The file's bytes; writing them is the caller's.
+/// Returns the bytes of the file; the caller writes them.
 std::vector<std::byte> to_bytes(const Classifier& classifier);
 
 /// The classifier in `bytes`. Throws BadInput, naming `source`, where they are no safetensors file, were not written

@@ -123,7 +123,7 @@ std::optional<double> balanced_accuracy(const ClassCounts& counts) {
 }
 
 std::vector<std::size_t> minority_classes(std::span<const double> training_shares) {
-  if (training_shares.empty()) throw UsageError("training shares: none, but minority classes need one a class");
+  if (training_shares.empty()) throw UsageError("training shares: none given, but minority classes need one per class");
   for (std::size_t label = 0; label < training_shares.size(); ++label) {
     if (!(training_shares[label] >= 0.0) || !std::isfinite(training_shares[label])) {
       throw UsageError(

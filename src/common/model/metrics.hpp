@@ -1,4 +1,4 @@
-// Figures about test rows: of classes, of sets of classes, and of targets.
+// Metrics of test rows: for classes, sets of classes, and targets.
 #pragma once
 
 #include <cstddef>

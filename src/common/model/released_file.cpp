@@ -22,7 +22,7 @@ constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier
 std::optional<PersonStatement> person(const JsonFields& privacy) {
   if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
     for (const char* key : {"rows_per_person", "silos_per_person"}) {
-      if (privacy.has(key)) privacy.refuse(key, "goes with the unit person, and the unit is a row");
+      if (privacy.has(key)) privacy.refuse(key, "needs the unit person, but the unit is a row");
     }
     return std::nullopt;
   }
@@ -101,8 +101,9 @@ void ReleasedFileReader::require_format(std::string_view format, std::uint64_t l
   }
   const auto found = number<std::uint64_t>("format_version");
   if (found > latest) {
-    throw BadInput(fmt::format("{}: a newer dpreduce wrote this (format version {}, known is {}); update dpreduce",
-                               source_, found, latest));
+    throw BadInput(
+        fmt::format("{}: a newer dpreduce wrote this (format version {}; this one reads up to {}); update dpreduce",
+                    source_, found, latest));
   }
   if (found < 1) fail(fmt::format("format version {} is unknown", found));
 }
@@ -176,7 +177,7 @@ void ReleasedFileReader::read_privacy(ClassifierParts& parts) const {
   const JsonFields fields(statement, source_, kIsOfDpreduce, "privacy.");
   if (fields.has("forfeited_by")) {
     std::optional<Forfeits> forfeits = forfeits_in(statement.at("forfeited_by"));
-    if (!forfeits) fields.refuse("forfeited_by", "must be a list of reasons that this version knows");
+    if (!forfeits) fields.refuse("forfeited_by", "must be a list of known reasons");
     parts.forfeits = std::move(*forfeits);
   }
   if (!fields.with("private").flag("private")) return;
@@ -193,7 +194,7 @@ std::vector<std::string> ReleasedFileReader::names(const std::string& key) const
   const json list = parse_json(text(key));
   const auto is_name = [](const json& name) { return name.is_string(); };
   if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
-    fail(fmt::format("{} is no JSON list of names", key));
+    fail(fmt::format("{} is not a JSON list of names", key));
   }
   return list.get<std::vector<std::string>>();
 }

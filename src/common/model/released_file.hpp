@@ -1,5 +1,5 @@
-// Common content of files of released values, models and statistics: what rows were prepared by, what is promised,
-// names of classes and features.
+// Common content of files of models and statistics: preprocessing of rows, privacy statement, names of classes and
+// features.
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
 // center_factor where it is not 1, threshold, class_names and feature_names where there are any, privacy (a JSON object
@@ -64,7 +64,7 @@ class ReleasedFileReader {
     Number value{};
     const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (failure != std::errc() || end != digits.data() + digits.size()) {
-      fail(fmt::format("{} is {}, which is no number in range", key, in_quotes(digits)));
+      fail(fmt::format("{} is {}, which is not a number in range", key, in_quotes(digits)));
     }
     return value;
   }

@@ -33,8 +33,8 @@ class BlockSource {
 };
 
 /// block(row, column) = AES-256_key(row || column), both big-endian: one row is AES-256-CTR from counter row * 2^64.
-/// Words are little-endian. For q blocks read, no attack tells them from uniform with advantage above q^2 / 2^129 plus
-/// what it has against AES-256.
+/// Words are little-endian. For q blocks read, no attack distinguishes them from uniform with advantage above q^2 /
+/// 2^129 plus what it has against AES-256.
 class AesBlockSource final : public BlockSource {
  public:
   /// Throws EntropyFailure if OpenSSL has no AES-256-CTR.

@@ -1,4 +1,4 @@
-// The exponential mechanism: its rate, the probabilities that it weighs by, and the draw.
+// The exponential mechanism: its rate, its probabilities, and the draw.
 #pragma once
 
 #include <array>
@@ -140,16 +140,14 @@ class ExponentialDecay {
 //           U in [0, 1) a uniform real: the 128 digits of one block of the stream's row 0, continued in rows 1, 2, ...
 //           of the same column.
 //
-// The choice is the one i with S_i <= U S_n < S_{i+1}, as the real numbers are: a function of the tape and the
-// utilities, which every right way of computing it finds. It does not change when all utilities are shifted, or with
-// the machine, the number of threads, or how sums are split. A selection takes one whole block of the stream, whatever
-// it decides.
+// The choice is the i with S_i <= U S_n < S_{i+1} in real arithmetic: a function of the tape and the utilities, the
+// same for every correct computation. It does not change when all utilities are shifted, or with the machine, the
+// number of threads, or how sums are split. A selection takes one whole block of the stream, whatever it decides.
 //
-// Privacy (SelectionRate): with the rate of selection_rate(epsilon, Delta, change) one selection is epsilon-DP and
-// of range epsilon. With multiplicities this is the mechanism over the m_i outcomes that candidate i stands for,
-// provided that m_i is public, or that candidates are ordered by rank and m_i is the number of outcomes of that rank.
-// How long a selection takes depends on the utilities: rarely (see the .cpp) it is much longer. Not for callers whose
-// adversary holds a stopwatch.
+// Privacy (SelectionRate): with the rate of selection_rate(epsilon, Delta, change) one selection is epsilon-DP and of
+// range epsilon. With multiplicities this is the mechanism over m_i outcomes for candidate i. The m_i must be public;
+// or candidates are ordered by rank, and m_i is the number of outcomes of that rank. The time of a selection depends on
+// the utilities: rarely (see the .cpp) it is much longer. Not for callers whose adversary can measure time.
 
 /// i with probability exp(gamma u_i) / sum_j exp(gamma u_j), for any 64-bit utilities.
 ///

@@ -11,12 +11,12 @@
 
 namespace dpreduce {
 
-// Names to numbers that tell them apart, and tell nobody without the key anything else.
+// Numbers that distinguish names, and reveal nothing else without the key.
 //
 //     hash(name) = the first 16 bytes of HMAC-SHA256(key, name)
 //
-// Under a key that whoever chose the names did not know, two names of n have one hash with probability below
-// n^2 2^-(b+1) where b bits are compared, plus what an attack has against HMAC-SHA256.
+// If the names were chosen without knowledge of the key, two of n names collide with probability below n^2 2^-(b+1)
+// when b bits are compared, plus the advantage of an attack on HMAC-SHA256.
 
 /// One thread at a time.
 class KeyedHash {
@@ -35,8 +35,8 @@ class KeyedHash {
 //
 //     state_0 = 0        state_t = AES-256_key(state_{t-1} xor block_t)
 //
-// For messages of one fixed number of blocks the last state is a pseudorandom function of the message: no attack tells
-// q of them from random with advantage above about (blocks q)^2 / 2^128 plus what it has against AES-256
+// For messages of one fixed number of blocks the last state is a pseudorandom function of the message: no attack
+// distinguishes q of them from random with advantage above about (blocks q)^2 / 2^128 plus what it has against AES-256
 // [bellare2000]. Callers must never mix lengths under one key.
 
 class BlockMac {

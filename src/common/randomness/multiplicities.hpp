@@ -1,4 +1,4 @@
-// Numbers of equally good outcomes that the candidates of a private selection stand for, as exact integers of any size.
+// Numbers of equally good outcomes of each candidate of a private selection, as exact integers of any size.
 #pragma once
 
 #include <cstddef>

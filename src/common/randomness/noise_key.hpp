@@ -66,9 +66,9 @@ class NoiseKey {
 // Rows are drawn independently, each with probability floor(q 2^64) / 2^64: q itself from 2^-12 on, below it less than
 // q by at most 2^-64. What holds at rate q holds at every smaller one, so that accounting uses q.
 //
-// The words are those of AES-256 in counter mode under the sample's secret: any rank can begin at its own first row,
-// in memory that does not grow with their number, and rows keep their coins however they are spread over ranks, as long
-// as their order is the same: files that are named in another order give them other coins of the same probability.
+// The words are AES-256 in counter mode under the sample's secret. Any rank can begin at its own first row, in constant
+// memory. Rows keep their coins for any spread over ranks, as long as their order is the same; files named in another
+// order give other coins of the same probability.
 //
 // A unit of privacy with several rows has one coin, that of the place of its first row among the rows of all ranks: all
 // its rows are drawn, on every rank, or none. First rows of different units have different places, so that units are

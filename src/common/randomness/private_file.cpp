@@ -98,9 +98,9 @@ void require_private(int file, const fs::path& path, std::string_view what) {
   if (!S_ISREG(status.st_mode)) refuse(path, what, "must be a regular file");
   if (status.st_uid != ::geteuid()) {
     refuse(path, what,
-           fmt::format("belongs to another user (number {}, this process runs as {}); use it as that user, or take a "
-                       "file of your own",
-                       status.st_uid, ::geteuid()));
+           fmt::format(
+               "belongs to another user (uid {}; this process runs as {}); run as that user, or use a file of your own",
+               status.st_uid, ::geteuid()));
   }
   const mode_t mode = status.st_mode & mode_t{07777};
   if (mode == kOwnerAlone) return;
@@ -131,7 +131,7 @@ void make_private_file(const fs::path& path, std::string_view what, std::span<co
   NewFile file(path, what);
   file.write(bytes);
   if (!file.link() && existing == ExistingFile::kRefused) {
-    refuse(path, what, "is there already, and is never overwritten");
+    refuse(path, what, "already exists, and is never overwritten");
   }
   require_synced_folder(path, what);
 }

@@ -1,4 +1,4 @@
-// Files that are their owner's alone: identities, signing keys, files of runs. Of this user, and exactly 0600.
+// Private files: identities, signing keys, files of runs. They belong to this user, with permissions exactly 0600.
 //
 // Errors are BadInput; they name `what` (an option, or "releases") and the path, and say what to do.
 #pragma once

@@ -236,7 +236,7 @@ struct Estimate {
   bool is_certain;
 };
 
-// [V < A(x)] as far as 53 digits of V and 64 of U tell.
+// [V < A(x)] as far as 53 digits of V and 64 of U decide.
 //
 // With delta = (x^2 - left^2) / 2 = width U (left + width U / 2), A(x) = A(left) exp(-delta), and for every delta >= 0
 // the partial sums of A(left) (1 - delta + delta^2/2 - ...) lie above the truth after an added term and below it after

@@ -1,7 +1,7 @@
-// Bytes that nobody can guess, and memory that is wiped of them.
+// Secure random bytes, and memory that is erased after use.
 //
-// Everything that must be unpredictable comes from here, and here from OpenSSL's private generator alone. There is no
-// second source, no retry and no fallback: a run without entropy ends.
+// All unpredictable values come from here, and only from OpenSSL's private generator. There is no second source, no
+// retry and no fallback: a run without entropy ends.
 #pragma once
 
 #include <cstddef>

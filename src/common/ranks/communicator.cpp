@@ -113,8 +113,8 @@ void Communicator::together(const std::function<void()>& work) {
     }
   }
   if (verdict == kNobodyFailed && !own_error && !of_peer) return;
-  // The verdict of the others can stop this rank, and tell whose error is printed. The verdict never undoes what has
-  // happened here. A silo takes nobody's word: its own error counts, whoever is said to have failed.
+  // The verdict of the others can stop this rank, and decides whose error is printed. The verdict never undoes what has
+  // happened here. A silo takes nobody's word: its own error counts, whichever rank is reported to have failed.
   failure_agreed_ = true;
   const bool is_of_another = verdict != kNobodyFailed && failed_party(verdict) != rank_;
   if (own_error && (!is_of_another || silos_ != nullptr)) std::rethrow_exception(own_error);

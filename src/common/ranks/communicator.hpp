@@ -8,9 +8,9 @@
 // on the failing rank with the lowest number and its exit code: that rank's error goes on to be printed, the others end
 // silently with the same code.
 //
-// Kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other, the same among threads of one process
-// (make_thread_jobs), and a run of silos (silo_job.hpp), in which the coordinator has no rows, sums go masked, and
-// silos may be lost on the way.
+// Kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other; the same among threads of one process
+// (make_thread_jobs); and a run of silos (silo_job.hpp), in which the coordinator has no rows, sums are masked, and
+// silos may drop out.
 #pragma once
 
 #include <cstddef>
@@ -55,9 +55,9 @@ class Communicator {
   /// started by the program or by an earlier join, it is used and left to whoever started it. Collective. Throws
   /// AggregationAborted where MPI does not start, or has ended; UsageError where the job is this process alone, and a
   /// launcher says that it has started several (require_single_process); PeerFailed on every rank, once rank 0 has told
-  /// why, where some ranks were started as parties of a run among silos and others were not. `doubt` says why this
-  /// process may be such a party itself, and so must not trust rank 0; where a rank has one, the lowest of them prints
-  /// it, and all throw PeerFailed.
+  /// why, where some ranks were started as parties of a run among silos and others were not. `doubt` is the reason why
+  /// this process may be such a party itself, and so must not trust rank 0. If any rank has a doubt, the lowest such
+  /// rank prints it, and all throw PeerFailed.
   static Communicator join(const std::string& doubt = {});
   /// A job of this process alone.
   static Communicator alone();

@@ -116,11 +116,11 @@ void require_single_process() {
   };
   const auto require_at_most = [&](const char* name, long most) {
     if (number(name) <= most) return;
-    throw UsageError(fmt::format(
-        "{}={}: a launcher has started several processes, and this one is alone in its job: each would make a whole "
-        "run, and charge it. Start them so that they find each other (mpirun; srun --mpi=pmix or --mpi=pmi2, see srun "
-        "--mpi=list). Where single processes are meant, set DPREDUCE_SINGLE_PROCESS=1",
-        name, std::getenv(name)));
+    throw UsageError(
+        fmt::format("{}={}: a launcher started several processes, but this one is alone in its MPI job: each would do "
+                    "a full run, and charge it. Start them as one job (mpirun; srun --mpi=pmix or --mpi=pmi2, see srun "
+                    "--mpi=list). For single processes on purpose, set DPREDUCE_SINGLE_PROCESS=1",
+                    name, std::getenv(name)));
   };
   // Processes that were started together: Open MPI, PMI (MPICH, Intel MPI, Cray, Flux, srun --mpi=pmi2), MVAPICH, PALS,
   // and srun whatever its --mpi. An allocation sets SLURM_NTASKS too, in which nothing has been started yet.
@@ -131,7 +131,7 @@ void require_single_process() {
   if (std::getenv("SLURM_STEP_ID") != nullptr && std::getenv("SLURM_STEP_NUM_TASKS") == nullptr) {
     require_at_most("SLURM_NTASKS", 1);
   }
-  // Launchers that tell no count.
+  // Launchers that do not report a count.
   for (const char* rank : {"PMIX_RANK", "PALS_RANKID"}) require_at_most(rank, 0);
 }
 

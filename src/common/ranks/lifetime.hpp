@@ -1,5 +1,4 @@
-// End of a process of the job that does not end by itself: by Ctrl-C, by a kill from the launcher, or because a rank is
-// lost.
+// Abnormal end of a process of the job: by Ctrl-C, by a kill from the launcher, or because a rank is lost.
 //
 // Under a launcher every rank is two processes: a guard, which the launcher started, and its child, which works. A
 // worker that is killed (kill -9, the kernel's out-of-memory killer, a crash) is reported by its guard with the
@@ -21,14 +20,13 @@ bool launched_by_mpi();
 /// Threads of a process where the user names no number: one under a launcher, else one a processor.
 unsigned default_threads();
 
-/// Throws UsageError if a launcher reports that it has started this process together with others, as a parallel
-/// program: of a job that is this process alone. Each of them would do the whole, and charge it. Not where the
-/// environment has DPREDUCE_SINGLE_PROCESS=1, by which a user says that single processes are meant.
+/// Throws UsageError if a launcher reports that it has started several processes, but this one is alone in its job.
+/// Each of them would do and charge a full run. Does not throw if the environment has DPREDUCE_SINGLE_PROCESS=1, by
+/// which a user declares single processes.
 void require_single_process();
 
-/// Makes a process that a signal ends report this too, from here on, in a line of its own on standard error: what its
-/// run has charged, and how to go on. Empty: nothing. At most kLongestLastWords bytes of it are kept. Of one thread at
-/// a time.
+/// Sets the line that this process prints on standard error if a signal ends it: what its run has charged, and how to
+/// resume. Empty: nothing. At most kLongestLastWords bytes of it are kept. Of one thread at a time.
 void say_when_ended(std::string_view last_words);
 inline constexpr std::size_t kLongestLastWords = 1023;
 

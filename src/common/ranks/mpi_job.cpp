@@ -275,9 +275,9 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
   if (rank == 0) {
     fmt::print(
         stderr,
-        "dpreduce: --secure-aggregation: is given to some ranks of this job and not to others (rank {} is a party "
-        "of a run among silos, and rank {} is not); each party reads options of its own, so give it to all of "
-        "them, on the command line or in a --config that each of them can read\n",
+        "dpreduce: --secure-aggregation: is given to some ranks of this job, but not to others (rank {} is a party "
+        "of a run among silos, and rank {} is not); give it to all of them, on the command line or in a --config that "
+        "each can read\n",
         of_silos, of_others);
   }
   throw PeerFailed(ExitCode::kUsage, 0);
@@ -319,7 +319,7 @@ JoinedJob join_mpi_job(const std::string& doubt) {
   int has_ended = 0;
   require_mpi(MPI_Finalized(&has_ended), "MPI_Finalized");
   if (has_ended != 0) {
-    throw AggregationAborted("this process has left its MPI job; join once a process, and keep the Communicator");
+    throw AggregationAborted("this process has left its MPI job; join once per process, and keep the Communicator");
   }
   int has_begun = 0;
   require_mpi(MPI_Initialized(&has_begun), "MPI_Initialized");

@@ -150,7 +150,8 @@ class PartyParent {
     if (!must_end_) must_end_ = now + kLastChance;
     if (now <= *must_end_) return;
     is_given_up_ = true;
-    std::fprintf(stderr, "dpreduce: the coordinator, rank 0 does not go on, and every silo has given it up\n");
+    std::fprintf(stderr,
+                 "dpreduce: the coordinator, rank 0 does not respond, and all silos have stopped waiting for it\n");
     party_.kill();
   }
 

@@ -1,7 +1,7 @@
 // A run of silos as a job: rank 0 is the coordinator, without rows, rank i is silo i.
 //
-// Sums to the coordinator go masked (silos/masked_sum.hpp); broadcasts and numbers are public values. Whatever would
-// bring the values of single silos together is not offered, and calling it is a bug of this program: gathering labels,
+// Sums to the coordinator go masked (silos/masked_sum.hpp); broadcasts and numbers are public values. Operations that
+// would reveal values of single silos are not offered, and calling them is a bug of this program: gathering labels,
 // owners beside the coordinator, sums of doubles.
 #pragma once
 
@@ -30,7 +30,7 @@ class SiloJob final : public Job {
   SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker = {});
 
   const SiloTerms& terms() const { return terms_; }
-  /// Whom the parties know, and what rows look like; nothing in a simulation without --roster.
+  /// The roster: the parties, and the shape of rows; nullopt in a simulation without --roster.
   const std::optional<Roster>& roster() const { return roster_; }
   /// Returns whether parties may be on one machine, and know each other there (file_claims.hpp).
   bool may_share_machine() const { return !over_network_; }
@@ -42,7 +42,7 @@ class SiloJob final : public Job {
   void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
   /// At a silo: SiloSession::refuse.
   void refuse(ExitCode code) { silo_->refuse(code); }
-  /// Agrees, before any sum, on the noise plan: every party that stays has made the plan of that digest itself.
+  /// Agrees on the noise plan before any sum: every remaining party has computed the plan of that digest itself.
   /// Collective. Throws AggregationAborted as the sessions do.
   void agree_on_plan(const PublicKey& plan);
   /// Session of the coordinator; null elsewhere.

@@ -65,7 +65,7 @@ void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<cons
 // A run that has ended with a failure is not gone on with.
 template <typename Step>
 void CoordinatorSession::lead(const Step& step) {
-  if (is_over_) throw AggregationAborted("the run has ended before: its silos are asked nothing more");
+  if (is_over_) throw AggregationAborted("the run has already ended: its silos accept no more requests");
   is_over_ = true;  // where `step` throws
   step();
   is_over_ = false;
@@ -93,17 +93,17 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
     ++cost.messages;
     cost.bytes += message.bytes.size();
     if (kind == FrameKind::kHello) {
-      if (!is_awaited) throw AggregationAborted("it says hello twice");
+      if (!is_awaited) throw AggregationAborted("it sends hello twice");
       PayloadReader whole(message.bytes);
       if (take(silo, whole)) not_awaited();
       return;
     }
     const OpenedMessage opened = channels_.at(silo).open(round_, message.bytes);
-    if (opened.kind == FrameKind::kRefusal) throw AggregationAborted("it refuses to take part, by terms of its own");
+    if (opened.kind == FrameKind::kRefusal) throw AggregationAborted("it refuses to take part, by its own [consent]");
     if (opened.kind != kind || !is_awaited) {
       // Pieces of an attempt that was given up may still be on their way.
       if (opened.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return take_stale(silo);
-      throw AggregationAborted(fmt::format("it sends \"{}\" where \"{}\" is due", to_string(opened.kind),
+      throw AggregationAborted(fmt::format("it sends \"{}\", but \"{}\" is expected", to_string(opened.kind),
                                            is_awaited ? to_string(kind) : "nothing"));
     }
     PayloadReader payload(opened.payload);
@@ -143,9 +143,9 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
   std::string names;
   for (const std::uint32_t silo : awaited) names += (names.empty() ? "" : ", ") + name_of(silo);
   throw AggregationAborted(
-      fmt::format("{}: alive, but no \"{}\" came within --silo-timeout {} s. The run ends for all: how long a silo "
-                  "takes may tell of a single person, so none is left out for being late. Raise --silo-timeout: it "
-                  "must cover a pass over the rows of the slowest silo",
+      fmt::format("{}: alive, but no \"{}\" came within --silo-timeout {} s. The run ends for all: the time that a "
+                  "silo takes may depend on a single person, so no silo is dropped for being late. Raise "
+                  "--silo-timeout: it must cover a pass over the rows of the slowest silo",
                   names, to_string(kind), seconds_of(entry_.timeout)));
 }
 
@@ -163,16 +163,16 @@ void CoordinatorSession::spend_patience(std::uint32_t silo, WireClock::duration 
   WireClock::duration& whole = waited_for_[silo];
   whole += waited;
   if (!entry_.patience || whole < *entry_.patience) return;
-  throw AggregationAborted(fmt::format(
-      "{}: {} others have waited for it for {:.1f} s in all, --silo-patience is {:g} s. The run ends for all; "
-      "raise it where this silo computes as fast as it can",
-      name_of(silo), entry_.terms.threshold, seconds_of(whole), seconds_of(*entry_.patience)));
+  throw AggregationAborted(
+      fmt::format("{}: {} others have waited for it for {:.1f} s in all, --silo-patience is {:g} s. The run ends for "
+                  "all; raise it if this silo cannot compute faster",
+                  name_of(silo), entry_.terms.threshold, seconds_of(whole), seconds_of(*entry_.patience)));
 }
 
 // Throws where it cannot be of an attempt that was given up.
 void CoordinatorSession::take_stale(std::uint32_t silo) {
   std::size_t& left = stale_pieces_[silo];
-  if (left == 0) throw AggregationAborted("it sends pieces of no attempt at this sum");
+  if (left == 0) throw AggregationAborted("it sends pieces that belong to no attempt at this sum");
   --left;
 }
 
@@ -310,7 +310,7 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   gather_all(FrameKind::kReveal, revealing, &MaskingCoordinator::take_reveal);
   require_enough(left_.size());
   if (!masking.can_unmask()) {
-    throw AggregationAborted("too few neighbors of a silo are left to take its mask off; start the run again");
+    throw AggregationAborted("too few neighbors of a silo are left to remove its mask; start the run again");
   }
   masking.add_sum_to(values);
   last_summed_ = summed;

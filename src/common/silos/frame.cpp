@@ -61,16 +61,16 @@ std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected)
   }
   if (claimed.receiver != expected.receiver) return fmt::format("it was sent to party {}", claimed.receiver);
   if (claimed.sequence < expected.sequence) {
-    return fmt::format("a replay: number {} where {} comes next", claimed.sequence, expected.sequence);
+    return fmt::format("a replay: number {}, but {} is expected", claimed.sequence, expected.sequence);
   }
   if (claimed.sequence > expected.sequence) {
-    return fmt::format("out of order: number {} where {} comes next", claimed.sequence, expected.sequence);
+    return fmt::format("out of order: number {}, but {} is expected", claimed.sequence, expected.sequence);
   }
   if (claimed.round < expected.round) {
-    return fmt::format("stale: of round {} where round {} is on", claimed.round, expected.round);
+    return fmt::format("stale: of round {}, but the current round is {}", claimed.round, expected.round);
   }
   if (claimed.round > expected.round) {
-    return fmt::format("of round {}, where round {} is on", claimed.round, expected.round);
+    return fmt::format("of round {}, but the current round is {}", claimed.round, expected.round);
   }
   return {};
 }
@@ -79,7 +79,7 @@ std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, Frame
                                   std::span<const std::byte> frame) {
   const std::optional<FrameHeader> claimed = claimed_header(frame);
   if (!claimed)
-    refuse(expected, fmt::format("{} bytes that are no frame: truncated, or of another version", frame.size()));
+    refuse(expected, fmt::format("{} bytes that are not a frame: truncated, or of another version", frame.size()));
   const std::string fault = claim_fault(*claimed, expected);
   if (!fault.empty()) refuse(expected, fault);
   std::vector<std::byte> payload(frame.size() - kHeaderBytes - kTagBytes);

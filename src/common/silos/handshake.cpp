@@ -44,14 +44,14 @@ std::span<const std::byte> payload_of(FrameKind kind, std::uint32_t from, std::u
   const std::optional<FrameHeader> claimed = claimed_header(frame);
   if (!claimed || *claimed != FrameHeader{kind, from, to, 0, 0}) {
     throw AggregationAborted(
-        fmt::format("{} bytes that are no \"{}\" from party {} to {}", frame.size(), to_string(kind), from, to));
+        fmt::format("{} bytes that are not a \"{}\" from party {} to {}", frame.size(), to_string(kind), from, to));
   }
   return frame.subspan(kHeaderBytes, frame.size() - kHeaderBytes - kTagBytes);
 }
 
 void require_identity(const PublicKey& identity, const std::optional<Roster>& roster, std::uint32_t party) {
   if (roster && roster->members.at(party).key != identity) {
-    throw AggregationAborted(fmt::format("identity {}... is not that of \"{}\" in --roster: a foreign key",
+    throw AggregationAborted(fmt::format("identity {}... does not belong to \"{}\" in --roster: a foreign key",
                                          to_hex(identity).substr(0, 16), roster->members[party].name));
   }
 }
@@ -64,27 +64,26 @@ std::string text_of(const VersionField& version) {
 // Throws AggregationAborted unless the offer and what this silo was started with are the same in all that both state.
 void require_own(const Offer& offer, const SiloTerms& terms, const std::optional<Roster>& roster) {
   if (offer.version != own_version()) {
-    throw AggregationAborted(fmt::format(
-        "the coordinator runs dpreduce {}, and this silo dpreduce {}: other versions make other noise; start "
-        "the same version at all parties",
-        text_of(offer.version), version()));
+    throw AggregationAborted(
+        fmt::format("the coordinator runs dpreduce {}, and this silo dpreduce {}: versions may differ in their noise; "
+                    "start the same version at all parties",
+                    text_of(offer.version), version()));
   }
   if (offer.roster_digest != digest_of(roster)) {
     throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
   }
   if (offer.terms.silos != terms.silos || offer.terms.threshold != terms.threshold ||
       offer.terms.colluding != terms.colluding) {
-    throw AggregationAborted(
-        fmt::format("the coordinator offers {} silos, threshold {}, {} colluding; this silo was told {}, {} and {}",
-                    offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
-                    terms.colluding));
+    throw AggregationAborted(fmt::format(
+        "the coordinator offers {} silos, threshold {}, {} colluding; this silo was started with {}, {} and {}",
+        offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
+        terms.colluding));
   }
   if (offer.terms.options != terms.options) {
-    throw AggregationAborted(
-        fmt::format("the coordinator was started with other options than this silo (digest {} there, {} here; each "
-                    "party's --log lists its own); all but a party's own files must be the same for all, e.g. in one "
-                    "--config",
-                    short_hex(offer.terms.options), short_hex(terms.options)));
+    throw AggregationAborted(fmt::format(
+        "the coordinator was started with other options than this silo (digest {} there, {} here; each "
+        "party's --log lists its own); all options except a party's own files must be the same, e.g. in one --config",
+        short_hex(offer.terms.options), short_hex(terms.options)));
   }
 }
 
@@ -184,7 +183,7 @@ std::vector<std::byte> take_signed_plan(PayloadReader& reader, const PublicKey& 
   }
   if (signed_plan != plan) {
     throw AggregationAborted(fmt::format(
-        "{} makes other noise than this party (noise plan {} there, {} here, of dpreduce {}); start one build "
+        "{} adds different noise than this party (noise plan {} there, {} here, of dpreduce {}); start one build "
         "of the program, with the same options, at all parties",
         name, short_hex(signed_plan), short_hex(plan), version()));
   }

@@ -36,7 +36,7 @@ SaltedShare read_share(PayloadReader& reader, std::uint32_t holder) {
   SaltedShare share{{holder, {}}, {}};
   for (std::uint64_t& value : share.share.values) {
     value = reader.u64();
-    if (value >= FieldElement::kPrime) throw AggregationAborted("a share is no element of its field");
+    if (value >= FieldElement::kPrime) throw AggregationAborted("a share is not an element of its field");
   }
   share.salt = reader.array<32>();
   return share;
@@ -97,7 +97,8 @@ std::string_view subject_of(ListStage stage) {
 
 void read_stage(PayloadReader& reader, ListStage stage) {
   if (reader.u32() != static_cast<std::uint32_t>(stage)) {
-    throw AggregationAborted(fmt::format("a signature on {} is due, and one on another list came", subject_of(stage)));
+    throw AggregationAborted(
+        fmt::format("a signature on {} was expected, but one on another list came", subject_of(stage)));
   }
 }
 
@@ -131,7 +132,7 @@ Signature open_consent(PayloadReader& consent, const Roster& roster, std::uint32
   const Signature signature = consent.array<64>();
   consent.end();
   if (!signs(roster, silo, signed_part(attempt, stage, lists), signature)) {
-    throw AggregationAborted(fmt::format("it has not signed the list that it was told of {}", subject_of(stage)));
+    throw AggregationAborted(fmt::format("it has not signed the list that it received of {}", subject_of(stage)));
   }
   return signature;
 }
@@ -153,17 +154,17 @@ void require_quorum(PayloadReader& quorum, const Roster& roster, const SumAttemp
     const std::uint32_t silo = quorum.u32();
     const Signature signature = quorum.array<64>();
     if (!signers.empty() && silo <= signers.back()) {
-      refuse(stage, fmt::format("the signature of {} is there twice, or out of order", roster.party_text(silo)));
+      refuse(stage, fmt::format("the signature of {} appears twice, or out of order", roster.party_text(silo)));
     }
     if (!std::binary_search(listed.begin(), listed.end(), silo) || !signs(roster, silo, text, signature)) {
-      refuse(stage, fmt::format("the signature of {} does not fit the list that this silo was told: the coordinator "
-                                "tells silos different lists or values, or relays a false signature",
+      refuse(stage, fmt::format("the signature of {} does not match the list that this silo received: the coordinator "
+                                "sends silos different lists or values, or relays a false signature",
                                 roster.party_text(silo)));
     }
     signers.push_back(silo);
   }
   if (signers.size() < attempt.threshold) {
-    refuse(stage, fmt::format("{} silos have signed the list that this silo was told, where {} must", signers.size(),
+    refuse(stage, fmt::format("{} silos have signed the list that this silo received, but {} must", signers.size(),
                               attempt.threshold));
   }
 }

@@ -19,7 +19,7 @@ std::vector<std::uint32_t> keys_of(const Map& map) {
 }
 
 void require_turn(bool is_its_turn) {
-  if (!is_its_turn) throw AggregationAborted("a phase comes before its turn, or twice");
+  if (!is_its_turn) throw AggregationAborted("a phase comes too early, or twice");
 }
 
 bool has(const std::vector<std::uint32_t>& parties, std::uint32_t party) {
@@ -114,12 +114,12 @@ std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) cons
 void MaskingCoordinator::add_piece(std::uint32_t silo, PayloadReader& piece) {
   require_turn(has(sharing_, silo) && summed_.empty());
   std::uint64_t& come = words_of_[silo];
-  if (piece.u64() != come) throw AggregationAborted("a piece of its statistic is missing, or there twice");
+  if (piece.u64() != come) throw AggregationAborted("a piece of its statistic is missing, or appears twice");
   const auto bytes = piece.rest();
   const std::size_t words = bytes.size() / sizeof(std::uint64_t);
   const std::uint64_t due = std::min<std::uint64_t>(kWordsPerPiece, attempt_.words - come);
   if (bytes.size() % sizeof(std::uint64_t) != 0 || words == 0 || words != due) {
-    throw AggregationAborted("its statistic has another number of words, or is cut otherwise");
+    throw AggregationAborted("its statistic has a different number of words, or different pieces");
   }
   const std::span<std::uint64_t> part = std::span(sum_).subspan(come, words);
   const std::byte* from = bytes.data();
@@ -166,12 +166,11 @@ void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) 
     if (!has(sharing_, of)) continue;
     const SecretKind asked_for = is_summed(of) ? SecretKind::kSelfMask : SecretKind::kMaskKey;
     if (reveal.u32() != of || reveal.u32() != static_cast<std::uint32_t>(asked_for)) {
-      throw AggregationAborted("it reveals other secrets than those that were asked for");
+      throw AggregationAborted("it reveals other secrets than those requested");
     }
     const SaltedShare revealed = read_share(reveal, silo);
     if (share_commitment(attempt_, asked_for, of, revealed) != commitments_.at(of).at(silo).of(asked_for)) {
-      throw AggregationAborted(
-          fmt::format("it reveals another share of a secret of silo {} than the one that it was given", of));
+      throw AggregationAborted(fmt::format("it reveals a different share of a secret of silo {} than it received", of));
     }
     shares.emplace(of, revealed.share);
   }
@@ -197,7 +196,7 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
                                            advertised.mask_key);
   if (!fits) {
     throw AggregationAborted(
-        fmt::format("{} has shared out another secret than it advertised: its mask cannot be taken off; start the run "
+        fmt::format("{} has shared a different secret than it advertised, so its mask cannot be removed; start the run "
                     "again without it",
                     roster_.party_text(silo)));
   }

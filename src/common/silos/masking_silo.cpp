@@ -50,7 +50,7 @@ ShareCommitments MaskingSilo::commitments_to(std::uint32_t of, const HeldShares&
 }
 
 void MaskingSilo::begin_phase(State due) {
-  if (state_ != due) refuse("a phase comes before its turn, or twice");
+  if (state_ != due) refuse("a phase comes too early, or twice");
   state_ = State::kRefused;
 }
 
@@ -66,7 +66,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
   begin_phase(State::kAdvertised);
   const std::vector<std::uint32_t> participants = keys.numbers();
   if (!is_rising(participants) || participants.size() < attempt_.threshold || participants.size() < 2) {
-    refuse(fmt::format("{} silos take part, where {} must", participants.size(), attempt_.threshold));
+    refuse(fmt::format("{} silos take part, but {} must", participants.size(), attempt_.threshold));
   }
   graph_.emplace(participants, attempt_.threshold, attempt_.colluding);
   if (!graph_->contains(self_.number)) refuse("this silo has no part in the sum");
@@ -118,8 +118,8 @@ void MaskingSilo::require_list(ListStage stage, const std::vector<std::uint32_t>
                       : "the silos that are summed are not those that shared their secrets");
   }
   if (list.size() < attempt_.threshold) {
-    refuse(fmt::format("{} silos {}, where {} must", list.size(),
-                       is_sharing ? "have shared their secrets" : "are summed", attempt_.threshold));
+    refuse(fmt::format("{} silos {}, but {} must", list.size(), is_sharing ? "have shared their secrets" : "are summed",
+                       attempt_.threshold));
   }
   DPREDUCE_ASSERT(graph_->neighbors_in(self_.number, list) >= graph_->least_neighbors());
 }
@@ -148,8 +148,7 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
     const HeldShares held{of_self_mask, of_mask_key};
     const ShareCommitments own = commitments_to(neighbor, held);
     if (own.self_mask != commitments.self_mask || own.mask_key != commitments.mask_key) {
-      throw AggregationAborted(
-          fmt::format("silo {} gives this silo other shares than those that it has committed itself to", neighbor));
+      throw AggregationAborted(fmt::format("silo {} gives this silo other shares than it has committed to", neighbor));
     }
     held_.emplace(neighbor, held);
     add_pair_mask(masks_, attempt_, self_.number, neighbor, mask_key_, neighbor_keys_.at(neighbor));
@@ -205,9 +204,9 @@ SiloSum::Due SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
   const std::uint64_t words = body.u64();
   body.end();
   if (attempt <= attempt_.attempt || is_opened_) {
-    throw AggregationAborted("the coordinator asks for a sum again that this silo has helped to open");
+    throw AggregationAborted("the coordinator requests again a sum that this silo has helped to open");
   }
-  if (attempts_left_ == 0) throw AggregationAborted("the coordinator tries a sum more often than there are silos");
+  if (attempts_left_ == 0) throw AggregationAborted("the coordinator attempts a sum more often than there are silos");
   --attempts_left_;
   if (words != attempt_.words) throw AggregationAborted("the coordinator sums another statistic than this silo");
   attempt_.attempt = attempt;
@@ -225,7 +224,7 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
     case FrameKind::kKeys: {
       std::vector<std::byte> shares = masking_->take_keys(body);
       if (!is_subset(masking_->lists().participants, present_)) {
-        throw AggregationAborted("the coordinator names a silo that is not of this run, or no more");
+        throw AggregationAborted("the coordinator names a silo that is not, or no longer, part of this run");
       }
       present_ = masking_->lists().participants;
       return {Step::kAnswer, FrameKind::kShares, std::move(shares)};
@@ -249,7 +248,7 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
       return {Step::kMask, FrameKind::kMasked, {}};
     }
     case FrameKind::kDone:
-      if (!has_revealed_) throw AggregationAborted("the coordinator ends a sum before it can be made");
+      if (!has_revealed_) throw AggregationAborted("the coordinator ends a sum too early");
       body.end();
       return {};
     default:

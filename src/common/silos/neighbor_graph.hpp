@@ -6,7 +6,7 @@
 //
 // Requirements on the graph, for at least t of the n staying and c of the n colluding with the coordinator:
 //     live      the holders that stay can reconstruct:        m + 1 - (n - t) >= t'
-//     refusing  both secrets of one silo never come together, whatever single holders are told, since each honest one
+// refusing  both secrets of one silo never come together, whatever single holders receive, since each honest one
 //               gives one share of one of them:                2 t' > m + 1 + c
 //     connected masks of those who stay and are honest do not fall into parts whose sums would show:
 //                                                              n - t + c < m

@@ -31,10 +31,10 @@ std::string short_hex(const PublicKey& digest) {
 
 Identity Identity::load(const std::filesystem::path& path, std::string_view option) {
   const auto text = read_private_file(path, option, kLargestIdentity);
-  if (!text) refuse(option, path, "cannot be opened: there is no such file; dpreduce keygen makes one");
-  if (text->size() > kLargestIdentity) refuse(option, path, "is no identity: larger than 4 KiB");
+  if (!text) refuse(option, path, "cannot be opened: no such file; dpreduce keygen makes one");
+  if (text->size() > kLargestIdentity) refuse(option, path, "is not an identity: larger than 4 KiB");
   std::optional<SigningKey> key = SigningKey::from_pem(*text);
-  if (!key) refuse(option, path, "is no identity: must hold an Ed25519 private key (dpreduce keygen makes one)");
+  if (!key) refuse(option, path, "is not an identity: must hold an Ed25519 private key (dpreduce keygen makes one)");
   return Identity(std::move(*key));
 }
 
@@ -112,7 +112,7 @@ void add_item(StatedRoster& stated, const TomlItem& item, const std::string& pat
   } else if (item.section.size() == 2 && item.section[0] == "silo") {
     const std::size_t number = number_of(item.section[1], kMostSilos, "[silo.N] with N", path);
     if (!stated.silos[number].fields.emplace(item.key, value).second) {
-      refuse(path, fmt::format("line {}: [silo.{}]: '{}' is there twice", item.line, number, item.key));
+      refuse(path, fmt::format("line {}: [silo.{}]: '{}' appears twice", item.line, number, item.key));
     }
   } else {
     refuse(path, fmt::format("line {}: '{}{}{}' is unknown", item.line, fmt::join(item.section, "."),
@@ -124,8 +124,8 @@ void require_distinct(const std::vector<Member>& members, const std::string& pat
   std::set<std::string> names;
   std::set<PublicKey> keys;
   for (const Member& member : members) {
-    if (!names.insert(member.name).second) refuse(path, fmt::format("name \"{}\" is there twice", member.name));
-    if (!keys.insert(member.key).second) refuse(path, fmt::format("key of \"{}\" is there twice", member.name));
+    if (!names.insert(member.name).second) refuse(path, fmt::format("name \"{}\" appears twice", member.name));
+    if (!keys.insert(member.key).second) refuse(path, fmt::format("key of \"{}\" appears twice", member.name));
   }
 }
 
@@ -153,7 +153,7 @@ Roster parse_roster(const std::string& text, const std::string& path) {
   StatedRoster stated;
   for (const TomlItem& item : items) add_item(stated, item, path);
   Roster roster = std::move(stated.roster);
-  if (roster.dim == 0) refuse(path, "'dim' is missing: how many features a row has");
+  if (roster.dim == 0) refuse(path, "'dim' is missing: the number of features of a row");
   if (roster.classes == 0) refuse(path, "'classes' is missing");
   roster.members.push_back(member_of(stated.coordinator, "coordinator", path));
   for (const auto& [number, silo] : stated.silos) {

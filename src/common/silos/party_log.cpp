@@ -60,7 +60,7 @@ PartyLog::PartyLog(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode)) return;
   if (status.st_size > 0 && !begins_as_log(file_->get())) {
-    refuse("is there already and is no log of dpreduce; give another name");
+    refuse("already exists and is not a log of dpreduce; give another name");
   }
   if (const std::string fault = forced_mode(file_->get()); !fault.empty()) refuse(fault);
 }

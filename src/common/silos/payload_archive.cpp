@@ -47,13 +47,12 @@ std::span<const std::byte> value_in(std::string_view message, std::string_view k
   if (digest != digest_of(kind, made_by, value)) throw AggregationAborted("a message is damaged");
   if (made_by == version()) return value;
   throw UsageError(
-      fmt::format("these bytes are of a {} that dpreduce {} has made, and this is dpreduce {}; run the same "
-                  "version everywhere",
-                  kind, shown_text(made_by, sizeof(VersionField)), version()));
+      fmt::format("these bytes are a {} of dpreduce {}, but this is dpreduce {}; run the same version everywhere", kind,
+                  shown_text(made_by, sizeof(VersionField)), version()));
 }
 
 void refuse_message(std::string_view kind) {
-  throw BadInput(fmt::format("these bytes are no {}, or a damaged one; make it again", kind));
+  throw BadInput(fmt::format("these bytes are not a {}, or are damaged; make it again", kind));
 }
 
 }  // namespace dpreduce

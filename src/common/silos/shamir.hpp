@@ -1,4 +1,4 @@
-// Shares of a secret: any t of them give it back, t - 1 tell nothing [shamir1979].
+// Shares of a secret: any t of them reconstruct it, t - 1 reveal nothing [shamir1979].
 //
 //     limb l of the secret, 56 bits, is f_l(0); share of holder h: f_l(h), l = 0..4
 //     f_l a polynomial of degree t - 1 over the field of 2^61 - 1, its other coefficients uniform

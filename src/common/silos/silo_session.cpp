@@ -34,7 +34,7 @@ template <typename Step>
 void SiloSession::take_part(const Step& step) {
   if (ended_) {
     throw AggregationAborted(
-        fmt::format("silo {} has ended with exit code {} before, and takes no further part in this run", self_.number,
+        fmt::format("silo {} has already ended with exit code {}, and takes no further part in this run", self_.number,
                     static_cast<int>(code_of(*ended_))));
   }
   try {
@@ -84,7 +84,7 @@ void SiloSession::begin_run() {
   const std::vector<std::uint32_t> present = reader.numbers();
   if (opened.kind != FrameKind::kMembers || !is_rising(present) || present.empty() ||
       present.back() > entry_.terms.silos || present.size() < entry_.terms.threshold) {
-    throw AggregationAborted("the coordinator names members that this run cannot have");
+    throw AggregationAborted("the coordinator names impossible members of this run");
   }
   roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
   roster_.members[0].key = offer.identity;
@@ -155,7 +155,7 @@ void SiloSession::check() {
     if (!message) return;
     if (message->is_farewell) throw_gone();
     refuse_run_end(channel_->open(round_ + 1, message->bytes));  // the next round is that of `agree`
-    throw AggregationAborted("the coordinator goes ahead of this silo");
+    throw AggregationAborted("the coordinator is ahead of this silo");
   });
 }
 
@@ -228,7 +228,7 @@ void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
       const std::size_t length = std::min(kBroadcastPiece, due.size());
       const OpenedMessage opened = wait(until);
       if (opened.kind != FrameKind::kBroadcast || opened.payload.size() != length) {
-        throw AggregationAborted("the coordinator broadcasts something else than this silo waits for");
+        throw AggregationAborted("the coordinator broadcasts something else than this silo expects");
       }
       std::copy(opened.payload.begin(), opened.payload.end(), due.begin());
       due = due.subspan(length);

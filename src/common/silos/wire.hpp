@@ -50,9 +50,7 @@ class Wire {
   /// Sends and receives all messages, from here on, over such a line, in either direction. Throws UsageError if the
   /// wire simulates none.
   virtual void set_line(const LineTerms&) {
-    throw UsageError(
-        "this wire is no simulation, and takes the time that it takes: leave --round-trip, --bandwidth and "
-        "--packet-loss out");
+    throw UsageError("this network is real, not simulated: leave --round-trip, --bandwidth and --packet-loss out");
   }
 };
 

@@ -45,7 +45,7 @@ TEST(CsvWriter, ARowThatIsNotWholeIsABug) {
 TEST(CsvWriter, AFileThatIsThereIsKept) {
   const TemporaryFolder folder;
   write_bytes(folder / "t.csv", "old");
-  expect_bad_input([&] { CsvWriter(folder / "t.csv", Columns{"x"}); }, {"t.csv", "is there already"});
+  expect_bad_input([&] { CsvWriter(folder / "t.csv", Columns{"x"}); }, {"t.csv", "already exists"});
   CsvWriter writer(folder / "t.csv", Columns{"x"}, Existing::kReplace);
   EXPECT_EQ(read_bytes(folder / "t.csv"), "old");
   writer.commit();

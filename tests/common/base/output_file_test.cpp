@@ -83,7 +83,7 @@ TEST(AtomicFile, AFileThatIsToBeKeptIsRefusedAtOnceUnderWhateverName) {
   write_bytes(folder / "model", "old");
   std::filesystem::create_symlink("model", folder / "link");
   for (const char* name : {"model", "link"}) {
-    expect_bad_input([&] { AtomicFile(folder / name); }, {name, "is there already", "--overwrite"});
+    expect_bad_input([&] { AtomicFile(folder / name); }, {name, "already exists", "--overwrite"});
   }
   EXPECT_EQ(read_bytes(folder / "model"), "old");
   EXPECT_EQ(folder.names(), (Names{"link", "model"}));
@@ -94,7 +94,7 @@ TEST(AtomicFile, AFileThatHasComeToBeThereSinceIsKept) {
   AtomicFile file(folder / "model");
   file.write("new");
   write_bytes(folder / "model", "another run's");
-  expect_bad_input([&] { file.commit(); }, {"model", "is there already"});
+  expect_bad_input([&] { file.commit(); }, {"model", "already exists"});
   EXPECT_EQ(read_bytes(folder / "model"), "another run's");
 }
 
@@ -143,7 +143,7 @@ TEST(AtomicFile, ANameIsOneWritersUntilTheFileIsThere) {
     AtomicFile other(folder / "model2");
     first.write("first");
     first.commit();
-    expect_bad_input([&] { AtomicFile(folder / "model"); }, {"is there already"});
+    expect_bad_input([&] { AtomicFile(folder / "model"); }, {"already exists"});
     AtomicFile next(folder / "model", Existing::kReplace);
     expect_claimed("link");
   }

@@ -105,8 +105,8 @@ TEST(Paths, AFileNamedTwiceIsRefusedUnderWhateverName) {
   const TemporaryFolder folder;
   write_bytes(folder / "x.npy", "x");
   std::filesystem::create_symlink(folder / "x.npy", folder / "link.npy");
-  expect_bad_input([&] { expand_paths({folder / "x.npy", folder / "x.npy"}, 0); }, {"x.npy", "named twice"});
-  expect_bad_input([&] { expand_paths({folder / "*.npy"}, 0); }, {"named twice"});
+  expect_bad_input([&] { expand_paths({folder / "x.npy", folder / "x.npy"}, 0); }, {"x.npy", "given twice"});
+  expect_bad_input([&] { expand_paths({folder / "*.npy"}, 0); }, {"given twice"});
   EXPECT_EQ(expand_paths({folder / "x.npy:/a", folder / "x.npy:/b"}, 0).size(), 2u);  // two datasets of one file
 }
 

@@ -18,7 +18,7 @@ TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNames) {
 TEST(ClassNames, EveryFlawIsTold) {
   EXPECT_EQ(class_name_fault(""), "is empty");
   EXPECT_EQ(class_name_fault(std::string(1001, 'x')), "is longer than 1000 bytes");
-  EXPECT_EQ(class_name_fault("caf\xe9"), "is no UTF-8 text");
+  EXPECT_EQ(class_name_fault("caf\xe9"), "is not UTF-8 text");
   for (const std::string name : {" a", "a ", " "}) {
     EXPECT_EQ(class_name_fault(name), "begins or ends with a space");
   }
@@ -34,7 +34,7 @@ TEST(ClassNames, AListOfNamesHasOneForEachClass) {
   EXPECT_EQ(refusal_of({}, 3), "");
   EXPECT_EQ(refusal_of({"a", "b", "c"}, 3), "");
   EXPECT_THAT(refusal_of({"a", "b"}, 3), HasSubstr("there are 2 for 3 classes"));
-  EXPECT_THAT(refusal_of({"a", "b", "a"}, 3), HasSubstr("\"a\" is that of class 0 and of class 2"));
+  EXPECT_THAT(refusal_of({"a", "b", "a"}, 3), HasSubstr("\"a\" names both class 0 and class 2"));
   EXPECT_THAT(refusal_of({"a", "b\t"}, 2), HasSubstr("that of class 1, holds a tab"));
 }
 

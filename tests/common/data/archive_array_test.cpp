@@ -53,7 +53,7 @@ TEST(ArchiveArray, AnArrayIsReadWhereItLiesButForOneThatIsPacked) {
 TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
   const std::pair<const char*, const char*> kRefused[] = {
       {"two.npz", "has several arrays; it has \"features\", \"labels\": name one, as in"},
-      {"two.npz:x", "there is no array \"x\"; it has \"features\", \"labels\""},
+      {"two.npz:x", "has no array \"x\"; it has \"features\", \"labels\""},
       {"tensor.pt", "tensor.pt', map_location='cpu', weights_only=True).numpy())"},
       {"several.pt:features", "several.pt', map_location='cpu', weights_only=True)['features'].numpy())"},
       {"cut.npz", "damaged zip file"},
@@ -93,7 +93,7 @@ TEST(ArchiveArray, FilesOfOtherFormatsAreNamedWithTheWayToConvertThem) {
       {"x.db", std::string("SQLite format 3\0", 16), "is an SQLite database; export a table as .csv"},
       {"x.xls", "\xd0\xcf\x11\xe0\xa1", "save the sheet as .csv"},
       {"x.tsv", "1\t2\n", "numbers as .csv, and HDF5"},
-      {"y.csv", "a;b\n1;2\n", "cells are apart by commas"},
+      {"y.csv", "a;b\n1;2\n", "separate cells by commas"},
       {"x.json", "[[1, 2]]", "numbers as .csv, and HDF5"},
       {"x.safetensors", "{}", "too few for a safetensors file"}};
   for (const Kind& kind : kKinds) {
@@ -102,7 +102,7 @@ TEST(ArchiveArray, FilesOfOtherFormatsAreNamedWithTheWayToConvertThem) {
                              {folder / kind.name, kind.message});
   }
   write_bytes(folder / "x.pt", "\x80\x02....");
-  expect_refusal<BadInput>([&] { open_array((folder / "x.pt") + ":x"); }, {"is no zip file"});
+  expect_refusal<BadInput>([&] { open_array((folder / "x.pt") + ":x"); }, {"is not a zip file"});
   ASSERT_EQ(::mkfifo((folder / "x.fifo").c_str(), 0600), 0);
   expect_refusal<BadInput>([&] { open_array(folder / "x.fifo"); }, {"is not a regular file"});
   write_bytes(folder / "empty", "");

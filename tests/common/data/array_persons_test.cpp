@@ -46,9 +46,8 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfText) {
     const auto array = open_array(folder / "p.npy");
     expect_bad_input([&] { visit_all(*array); }, {"p.npy: row 2 has ", "for the data's owner only"});
     if (!word.empty()) {
-      expect_bad_input(
-          [&] { visit_all(*array); },
-          {"stands for a missing one", "give the row its person, or rename a person who is really called so"});
+      expect_bad_input([&] { visit_all(*array); },
+                       {"means a missing one", "give the row its person, or rename a person with that name"});
     }
     MemoryArray in_memory({.first = reinterpret_cast<const std::byte*>(bytes.data()),
                            .dtype = DType::kBytes,

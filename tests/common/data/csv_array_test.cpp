@@ -117,9 +117,9 @@ TEST_F(CsvArray, IdentifiersAreIntegersOrStrings) {
 TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
   using enum ArrayRole;
   refused("1,2\n3\n", kFeatures, "line 2 has 1 cells where the first line has 2");
-  refused("1,2\n3,x\n", kFeatures, "line 2 has the cell \"x\", which is no number");
-  refused("1,NA\n3,4\n", kFeatures, "line 1 has the cell \"NA\", which is no number");
-  refused("1;2\n3;4\n", kFeatures, "line 2 has the cell \"3;4\", which is no number; cells are apart by commas");
+  refused("1,2\n3,x\n", kFeatures, "line 2 has the cell \"x\", which is not a number");
+  refused("1,NA\n3,4\n", kFeatures, "line 1 has the cell \"NA\", which is not a number");
+  refused("1;2\n3;4\n", kFeatures, "line 2 has the cell \"3;4\", which is not a number; separate cells by commas");
   refused("1,2\n\n3,4\n", kFeatures, "line 2 is empty; leave it out");
   refused(",f0\n0,1\n", kFeatures, "index=False");
   refused("a,b\n", kFeatures, "has no row");
@@ -134,7 +134,7 @@ TEST_F(CsvArray, ANumberWithADecimalCommaIsRefusedByNameAndNeverReadAsTwo) {
     refused("price\n10,744\n", role, "line 2 " + unquoted);
     refused("price\n9.5\n10,744\n", role, "line 3 " + unquoted);
     refused("7\n10,744\n", role, "line 2 " + unquoted);
-    refused("price\n\"10,744\"\n", role, "line 2 has the cell \"10,744\", which is no number");
+    refused("price\n\"10,744\"\n", role, "line 2 has the cell \"10,744\", which is not a number");
   }
   for (const ArrayRole role : {kTargets, kWeights}) refused("-3,25\n10,744\n", role, "line 2 " + unquoted);
   EXPECT_EQ(opened("a,b\n10,744\n", kTargets)->columns(), 2U);

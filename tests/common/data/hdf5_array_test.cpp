@@ -63,7 +63,7 @@ TEST(Hdf5Array, AFileThatIsBeingWrittenIsRefused) {
   const FileDescriptor writer(::open((folder / "x.h5").c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(::flock(writer.get(), LOCK_EX), 0);
   expect_refusal<BadInput>([&] { open_array((folder / "x.h5") + ":x"); },
-                           {"x.h5: is open in a program that writes it"});
+                           {"x.h5: is open for writing in another program"});
 }
 
 TEST(Hdf5Array, FeaturesOfEachStoredTypeAreRead) {

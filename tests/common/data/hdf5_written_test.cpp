@@ -131,7 +131,7 @@ TEST_F(Hdf5WrittenTest, AVirtualDatasetOfWholeSourcesIsRead) {
   for (hsize_t row = 0; row < kRows; ++row) EXPECT_EQ(values[row * kDim + 1], static_cast<float>(row));
 
   std::filesystem::remove(folder_ / "3.h5");
-  expect_missing("virtual.h5", {"source 3.h5:x", "is not there"});
+  expect_missing("virtual.h5", {"source 3.h5:x", "is missing"});
   write_vector("3.h5", {1.0F});
   expect_missing("virtual.h5", {"source 3.h5:x", "has another size"});
   std::filesystem::remove(folder_ / "3.h5");
@@ -154,11 +154,11 @@ TEST_F(Hdf5WrittenTest, AMissingSourceIsRefusedByItsName) {
   map(how, 0, 4, "a.h5", 4);
   map(how, 4, 4, "gone.h5", 4);
   write("virtual.h5", kRows, 0, 0, how);
-  expect_missing("virtual.h5", {"gone.h5:x", "is not there"});
+  expect_missing("virtual.h5", {"gone.h5:x", "is missing"});
   const Hdf5Handle nested = creation();
   map(nested, 0, 8, "virtual.h5", 8);
   write("nested.h5", kRows, 0, 0, nested);
-  expect_missing("nested.h5", {"in the source virtual.h5:x", "gone.h5:x", "is not there"});
+  expect_missing("nested.h5", {"in the source virtual.h5:x", "gone.h5:x", "is missing"});
 }
 
 TEST_F(Hdf5WrittenTest, AMissingDatasetOfASourceIsRefused) {
@@ -166,7 +166,7 @@ TEST_F(Hdf5WrittenTest, AMissingDatasetOfASourceIsRefused) {
   const Hdf5Handle how = creation();
   map(how, 0, 8, "a.h5", 8, "other");
   write("virtual.h5", kRows, 0, 0, how);
-  expect_missing("virtual.h5", {"a.h5:other", "is not there"});
+  expect_missing("virtual.h5", {"a.h5:other", "is missing"});
 }
 
 TEST_F(Hdf5WrittenTest, ASourceThatIsTooSmallIsRefused) {
@@ -325,7 +325,7 @@ TEST_F(Hdf5WrittenTest, AFileThatIsOpenInAWriterIsRefusedAsThat) {
       read(name);
       ADD_FAILURE() << "is read";
     } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr(path + ": is open in a program that writes it; close it there"));
+      EXPECT_THAT(error.what(), HasSubstr(path + ": is open for writing in another program; close it there"));
       EXPECT_THAT(error.what(), Not(HasSubstr("write it again")));
       EXPECT_THAT(error.what(), Not(HasSubstr("write the file again")));
     }
@@ -351,7 +351,7 @@ TEST_F(Hdf5WrittenTest, AFileThatIsOpenInAWriterIsRefusedAsThat) {
 
 TEST_F(Hdf5WrittenTest, ADatasetInWhichNothingWasStoredIsRefused) {
   write("none.h5", 8, 0, 0);
-  expect_missing("none.h5", {"nothing stored in it"});
+  expect_missing("none.h5", {"nothing was written to it"});
   write("no_rows.h5", 0, 0, 0);
   EXPECT_TRUE(read("no_rows.h5").empty());
 }

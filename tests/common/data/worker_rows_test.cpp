@@ -154,7 +154,7 @@ TEST(WorkerRows, AHeadingAboveLabelsThatAreNamesIsNamed) {
       [&] {
         WorkerRows::open({folder / "x.npy"}, {folder / "y.csv"}, 0, 1, named_classes({"flu", "cold"}));
       },
-      {"give one label a row, and leave the heading of labels that are names out"});
+      {"give one label a row, and remove the heading of a file of class names"});
 }
 
 }  // namespace dpreduce::worker_rows_test

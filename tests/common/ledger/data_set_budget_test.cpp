@@ -145,7 +145,7 @@ TEST(DataSetBudget, TotalsAreUnderTheStrictestRelationOfTheLines) {
   EXPECT_EQ(strictest_adjacency(LedgerState::of(open.text(), "l")), Adjacency::kReplaceOne);
   // 0.6 of the first, and 0.4; one more of 0.1 under add-remove is 0.2.
   EXPECT_THAT(balance_text(both, Adjacency::kAddRemove, std::nullopt, kDelta),
-              fmt::format("epsilon {} at delta 1e-06 (replace-one) is spent in all, no budget is set",
+              fmt::format("epsilon {} at delta 1e-06 (replace-one) is spent in total, no budget is set",
                           upper_figure(gdp_epsilon(std::sqrt(0.52), kDelta))));
   const auto needs = [&](double mu) {
     require_room(both, reservation_for(gaussian("run-9/a", mu)), {gdp_epsilon(std::sqrt(0.56), kDelta), kDelta}, "l");
@@ -179,7 +179,7 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
   const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
   expect_refusal<BudgetRefused>(
       [&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
-      {"ledger.jsonl: the runs on file have epsilon 0.835", ", with this one's 0.", " it would be 0.9",
+      {"ledger.jsonl: recorded runs have spent epsilon 0.835", "; with this run's 0.", " the total would be 0.9",
        "above the data set's budget of epsilon 0.834 at delta 1e-06; ask for less"});
   Reservation free = fifth;
   free.terms.is_private = false;
@@ -195,7 +195,7 @@ TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
   const LedgerState state = charged({choice("run-1/c", 0.4), choice("run-2/c", 0.4)});
   expect_refusal<BudgetRefused>(
       [&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
-      {"ledger.jsonl: the runs on file have epsilon 0.8, with this one's 0.21",
+      {"ledger.jsonl: recorded runs have spent epsilon 0.8; with this run's 0.21",
        "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
   require_room(state, reservation_for(choice("run-3/c", 0.2)), limit, "ledger.jsonl");
 }
@@ -220,8 +220,8 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
   expect_refusal<BudgetRefused>(
       [&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
-      {"the runs on file have epsilon 1.07", ", those that have not ended may still charge 1.07",
-       " (dpreduce ledger show), with this one's 1.93", "it would be 2.55", "where that run is not alive any more",
+      {"recorded runs have spent epsilon 1.07", ", open runs may still charge 1.07",
+       " (dpreduce ledger show); with this run's 1.93", "the total would be 2.55", "if that run is no longer running",
        "--resume", "`dpreduce ledger release run-1 --ledger ledger.jsonl`"});
   // Its own reservation, and the one that it replaces, do not count.
   require_room(state, sample_reservation("run-1", 3), limit, "ledger.jsonl");
@@ -235,21 +235,21 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
 TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
   EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0 at delta 1e-05 is spent in all, no budget is set");
+            "epsilon 0 at delta 1e-05 is spent in total, no budget is set");
   const LedgerState state = charged({gaussian("run-1/a", 0.3)});
-  EXPECT_EQ(
-      balance_text(state, Adjacency::kAddRemove, std::nullopt, 1e-6),
-      fmt::format("epsilon {} at delta 1e-06 is spent in all, no budget is set", upper_figure(gdp_epsilon(0.3, 1e-6))));
+  EXPECT_EQ(balance_text(state, Adjacency::kAddRemove, std::nullopt, 1e-6),
+            fmt::format("epsilon {} at delta 1e-06 is spent in total, no budget is set",
+                        upper_figure(gdp_epsilon(0.3, 1e-6))));
   EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
-              testing::AllOf(HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 2.25; "),
+              testing::AllOf(HasSubstr("at delta 1e-06 is spent in total, of the data set's budget of epsilon 2.25; "),
                              HasSubstr("a run of epsilon 1.7")));
-  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room"));
+  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("room for a run of epsilon 0"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
   EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0.497 at delta 1e-05 is spent in all, no budget is set");
+            "epsilon 0.497 at delta 1e-05 is spent in total, no budget is set");
   EXPECT_THAT(
       balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
-      testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in all, of the data set's budget of epsilon 2")));
+      testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in total, of the data set's budget of epsilon 2")));
 }
 
 // A plan that takes all of a budget has room in it, whatever the number of its rounds: also when half of it is charged

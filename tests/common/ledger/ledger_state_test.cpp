@@ -136,7 +136,7 @@ TEST(LedgerState, AConsistentEditOfTheLastLineIsFound) {
   const std::string cheaper = replaced(replaced(intact.substr(last), "\"mu\":0.25", "\"mu\":0.025"), "\"rho\":0.03125",
                                        "\"rho\":0.00031250000000000006");
   expect_corrupt_state(intact.substr(0, last) + replaced(cheaper, "122241.5", "1222415.0"),
-                       "ledger.jsonl:7: the signature is not of this line");
+                       "ledger.jsonl:7: the signature does not match this line");
 }
 
 TEST(LedgerState, LinesOfAnotherKeyAreFound) {
@@ -145,13 +145,13 @@ TEST(LedgerState, LinesOfAnotherKeyAreFound) {
   const SampleText ledger = sample_text();
   const LedgerRecord record = SampleText::record_of(sample_entry("run-2/means/2"), ledger.text());
   const std::string forged = sign_line(print_unsigned(record), SigningKey::generate()) + "\n";
-  expect_corrupt_state(ledger.text() + forged, "ledger.jsonl:8: the signature is not of this line");
+  expect_corrupt_state(ledger.text() + forged, "ledger.jsonl:8: the signature does not match this line");
 }
 
 TEST(LedgerState, ASignedLineBeforeTheKeyIsRefused) {
   const SigningKey key = SigningKey::generate();
   const LedgerRecord record = SampleText::record_of(sample_reservation("run-1"), {});
-  expect_corrupt_state(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a line stands before");
+  expect_corrupt_state(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a line precedes");
 }
 
 TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {

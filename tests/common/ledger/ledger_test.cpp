@@ -144,7 +144,7 @@ TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
   EXPECT_EQ(content(), before);
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
   expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); },
-                                 {"run run-1 is on file; a run reserves once"});
+                                 {"run run-1 is already recorded; a run reserves once"});
 }
 
 TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
@@ -178,7 +178,7 @@ TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
   anew.releases[0].mu = 0.26;
   anew.instead_of = "run-1";
   expect_refusal<BudgetRefused>([&] { ledger.reserve(anew, limit); },
-                                {"the runs on file have epsilon 1.07", ", with this one's 1.11"});
+                                {"recorded runs have spent epsilon 1.07", "; with this run's 1.11"});
   EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
   anew.releases[0].mu = 0.25;
   ledger.reserve(anew, limit);
@@ -290,7 +290,7 @@ TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
   ledger.append(sample_entry("run-1/means/1"));
   expect_refusal<BudgetRefused>(
       [&] { ledger.reserve(sample_reservation("run-2"), limit); },
-      {path_.string() + ": the runs on file have epsilon 1.07", ", those that have not ended may still charge 1.07"});
+      {path_.string() + ": recorded runs have spent epsilon 1.07", ", open runs may still charge 1.07"});
   ledger.end("run-1", RunOutcome::kStopped);
   ledger.reserve(sample_reservation("run-2"), limit);
 }
@@ -301,7 +301,7 @@ TEST_F(LedgerFile, AnEditedLedgerIsNeitherReadNorExtended) {
   std::string edited = content();
   edited.replace(edited.rfind("122241.5"), 8, "122241.6");
   set_content(edited);
-  const std::vector<std::string> messages{path_.string() + ":5", "the signature is not of this line"};
+  const std::vector<std::string> messages{path_.string() + ":5", "the signature does not match this line"};
   expect_refusal<LedgerCorrupt>([&] { ledger.append(sample_entry("run-2/means/2")); }, messages);
   expect_refusal<LedgerCorrupt>([&] { ledger.reserve(sample_reservation("run-3")); }, messages);
   expect_refusal<LedgerCorrupt>([&] { ledger.end("run-1", RunOutcome::kFinished); }, messages);
@@ -336,7 +336,7 @@ TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
                                 {path_.string() + ": has 2 lines, and had 3", "cut off"});
   EXPECT_EQ(content(), before);
   Ledger(path_).append(sample_entry("run-1/means/2"));
-  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"line 3 is not the one that it was"});
+  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"line 3 has changed"});
   fs::remove(path_);
   expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"is not signed, and was signed with"});
   set_content(intact);
@@ -349,9 +349,9 @@ TEST_F(LedgerFile, WithoutItsSigningKeyItIsReadAndNotExtended) {
   fs::remove(signing_key_path(path_));
   Ledger ledger(path_);
   expect_refusal<BadInput>([&] { charge(ledger, "run-2"); },
-                           {path_.string() + ": its signing key " + path_.string() + ".signing-key is not there",
-                            "put the key back, or start a new ledger"});
-  expect_refusal<BadInput>([&] { ledger.end("run-1", RunOutcome::kFinished); }, {"is not there"});
+                           {path_.string() + ": its signing key " + path_.string() + ".signing-key is missing",
+                            "restore the key, or start a new ledger"});
+  expect_refusal<BadInput>([&] { ledger.end("run-1", RunOutcome::kFinished); }, {"is missing"});
   EXPECT_FALSE(fs::exists(signing_key_path(path_)));
   EXPECT_EQ(content(), before);
   EXPECT_EQ(lines(), 3U);
@@ -379,8 +379,8 @@ TEST_F(LedgerFile, OfAnotherSchemaIsNeitherReadNorExtended) {
   set_content(other);
   expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-2"); },
                                 {path_.string() + ":1",
-                                 "its schema is not 2, which this version reads; start a new "
-                                 "ledger, and count what this one has charged"});
+                                 "its schema is not 2, the one that this version reads; start a new ledger, and keep "
+                                 "counting the charges of this one"});
   EXPECT_EQ(content(), other);
 }
 

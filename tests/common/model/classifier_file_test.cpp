@@ -214,10 +214,10 @@ TEST(ClassifierFile, BrokenNamesOfClassesAreRefused) {
     return refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
   };
   for (const std::string names : {"a, b", "[]", "[1, 2]", "{\"a\": 1}"}) {
-    EXPECT_THAT(complaint(names), HasSubstr("class_names is no JSON list of names")) << names;
+    EXPECT_THAT(complaint(names), HasSubstr("class_names is not a JSON list of names")) << names;
   }
   EXPECT_THAT(complaint(R"(["a"])"), HasSubstr("there are 1 for 2 classes"));
-  EXPECT_THAT(complaint(R"(["a", "a"])"), HasSubstr("\"a\" is that of class 0 and of class 1"));
+  EXPECT_THAT(complaint(R"(["a", "a"])"), HasSubstr("\"a\" names both class 0 and class 1"));
   EXPECT_THAT(complaint(R"(["a", "b\tc"])"), HasSubstr("control character"));
 }
 
@@ -353,7 +353,7 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
       {[](SafetensorsFile& file) { file.metadata.clear(); }, "'format' is missing"},
       {metadata("format", "pt"), "its format is \"pt\""},
       {metadata("format_version", "0"), "format version 0 is unknown"},
-      {metadata("format_version", "one"), "no number in range"},
+      {metadata("format_version", "one"), "not a number in range"},
       {metadata("format_version", "99999999999999999999"), "no number"},
       {without("method"), "'method' is missing"},
       {metadata("method", "L S"), "method"},
@@ -362,8 +362,8 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
                tensor("prototypes", {1, 2, 3}, {1, 3})}),
        "classes: 1"},
       {metadata("classes", "3"), "[2, 3] instead of [3, 3]"},
-      {metadata("classes", "-2"), "no number in range"},
-      {metadata("classes", "2 "), "no number in range"},
+      {metadata("classes", "-2"), "not a number in range"},
+      {metadata("classes", "2 "), "not a number in range"},
       {without("input_dim"), "'input_dim' is missing"},
       {metadata("input_dim", "9"), "[3] instead of [5]"},
       {metadata("input_dim", "18446744073709551615"), "input_dim"},
@@ -374,7 +374,7 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
       {metadata("normalize", "L2"), "'normalize' is \"L2\", which is unknown"},
       {without("clip_norm"), "'clip_norm' is missing"},
       {metadata("clip_norm", "nan"), "clip"},
-      {metadata("clip_norm", ""), "no number in range"},
+      {metadata("clip_norm", ""), "not a number in range"},
       {without("privacy"), "'privacy' is missing"},
       {metadata("privacy", "{"), "'privacy' must be an object"},
       {metadata("privacy", "true"), "'privacy' must be an object"},
@@ -386,7 +386,7 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
       {statement(R"(,"mu":1,"adjacency":"add-remove","unit":"house")"),
        "'privacy.unit' is \"house\", which is unknown"},
       {statement(R"(,"mu":1,"adjacency":"add-remove","unit":1)"), "'privacy.unit' must be a text"},
-      {statement(R"(,"mu":1,"adjacency":"add-remove","rows_per_person":2)"), "goes with the unit person"},
+      {statement(R"(,"mu":1,"adjacency":"add-remove","rows_per_person":2)"), "needs the unit person"},
       {person(""), "'privacy.rows_per_person' is missing"},
       {person(R"(,"rows_per_person":0)"), "'privacy.rows_per_person' must be a whole number above 0"},
       {person(R"(,"rows_per_person":1,"silos_per_person":-1)"), "'privacy.silos_per_person' must be a whole number"},

@@ -136,7 +136,7 @@ TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
   expect_refusal<UsageError>(make(budget, Accountant::kGdp, add_remove, sampled), {"use pld or rdp"});
   expect_refusal<UsageError>(make(budget, Accountant::kZcdp, add_remove, sampled), {"use pld or rdp"});
   expect_refusal<UsageError>(make(budget, Accountant::kRdp, Adjacency::kReplaceOne, sampled),
-                             {"no useful bound of an exchange", "use pld"});
+                             {"no useful bound for a replaced record", "use pld"});
   expect_refusal<UsageError>(make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}),
                              {"needs exactly one"});
   expect_refusal<UsageError>(

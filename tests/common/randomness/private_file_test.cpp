@@ -95,7 +95,7 @@ TEST_F(PrivateFile, EveryOtherPermissionIsRefused) {
 TEST_F(PrivateFile, AnotherUsersIsRefused) {
   make("secret");
   if (::chown(path_.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root gives files away";
-  expect_refusal([&] { content(); }, "belongs to another user (number 65534");
+  expect_refusal([&] { content(); }, "belongs to another user (uid 65534");
   expect_refusal([&] { destroy_private_file(path_, "the secret"); }, "belongs to another user");
 }
 

@@ -49,7 +49,7 @@ TEST_F(ChannelTest, EveryMisuseIsRefusedByName) {
   Channel fresh = coordinator();
   EXPECT_THAT(refusal(fresh, 1, second), HasSubstr("out of order"));
   EXPECT_THAT(refusal(fresh, 2, first), HasSubstr("stale"));
-  EXPECT_THAT(refusal(fresh, 0, first), HasSubstr("of round 1, where round 0 is on"));
+  EXPECT_THAT(refusal(fresh, 0, first), HasSubstr("of round 1, but the current round is 0"));
   EXPECT_EQ(refusal(fresh, 1, first), "");
   EXPECT_THAT(refusal(fresh, 1, first), HasSubstr("a replay"));
   EXPECT_THAT(refusal(fresh, 1, fresh.seal(FrameKind::kShares, 1, text_)), HasSubstr("a reflection"));

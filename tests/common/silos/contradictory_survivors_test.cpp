@@ -42,7 +42,7 @@ TEST_P(ContradictorySurvivorsTest, AreRefusedBeforeThatSiloMasks) {
   LiedToSum sum(parties_, GetParam().threshold, {}, Protocol::kOurs);
   sum.play(stories());
   EXPECT_FALSE(sum.masked().contains(1));
-  EXPECT_THAT(sum.refusals().at(1), HasSubstr("1 silos have signed the list that this silo was told, where"));
+  EXPECT_THAT(sum.refusals().at(1), HasSubstr("1 silos have signed the list that this silo received, but"));
   EXPECT_TRUE(sum.revealed().empty());
   EXPECT_FALSE(sum.opened(1).has_value());
   EXPECT_EQ(sum.known().size(), 0U);

@@ -246,7 +246,7 @@ TEST_F(CoordinatorSessionTest, AStatisticOfAnotherAttemptIsNotSummed) {
   run({"of another attempt", FrameKind::kMasked, 1, of_another_attempt, ""});
   EXPECT_EQ(refusal_, "");
   ASSERT_EQ(lost_.size(), 1U);
-  EXPECT_THAT(lost_[0].reason, HasSubstr("pieces of no attempt"));
+  EXPECT_THAT(lost_[0].reason, HasSubstr("belong to no attempt"));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
 }
 

@@ -158,11 +158,11 @@ TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
     EXPECT_EQ(result.summed[1].size(), 4U);
     ASSERT_EQ(result.lost.size(), 1U);
     EXPECT_EQ(result.lost[0].silo, liar);
-    EXPECT_THAT(result.lost[0].reason, HasSubstr("it reveals another share of a secret of silo 1"));
+    EXPECT_THAT(result.lost[0].reason, HasSubstr("it reveals a different share of a secret of silo 1"));
   }
   SiloRunPlan all{.terms = {3, 3, 0}};
   all.fault = Fault{2, FaultKind::kLie, FrameKind::kReveal, 1};
-  EXPECT_THAT(run_silos(all).refusal, HasSubstr("lost: silo 2 (reveal: it reveals another share"));
+  EXPECT_THAT(run_silos(all).refusal, HasSubstr("lost: silo 2 (reveal: it reveals a different share"));
 }
 
 // Every silo is told another list, or one another value in the broadcast before: all find out from the others'
@@ -184,7 +184,7 @@ TEST(Faults, ACoordinatorThatTellsContradictoryStoriesIsRefusedByEverySilo) {
       EXPECT_TRUE(sums_are_right(result, plan));
       EXPECT_EQ(result.silo_refusals.size(), terms.silos);
       for (const auto& [silo, reason] : result.silo_refusals) {
-        EXPECT_THAT(reason, AnyOf(HasSubstr("the silos do not agree on who"), HasSubstr("where 4 must"))) << silo;
+        EXPECT_THAT(reason, AnyOf(HasSubstr("the silos do not agree on who"), HasSubstr("but 4 must"))) << silo;
       }
       EXPECT_EQ(seen[FrameKind::kReveal], terms.silos);
       EXPECT_EQ(seen[FrameKind::kMasked], (at == FrameKind::kUnmask ? 2 : 1) * terms.silos);

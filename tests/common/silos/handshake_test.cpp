@@ -52,7 +52,7 @@ TEST_F(HandshakeTest, WhatDiffersIsNamed) {
                                            HasSubstr(short_hex(terms_.options))));
   other = offer();
   other.terms.colluding = 1;
-  EXPECT_THAT(refusal(frame(other)), HasSubstr("1 colluding; this silo was told 3, 2 and 0"));
+  EXPECT_THAT(refusal(frame(other)), HasSubstr("1 colluding; this silo was started with 3, 2 and 0"));
   other = offer();
   other.roster_digest[0] = std::byte{1};
   EXPECT_THAT(refusal(frame(other)), HasSubstr("another --roster"));

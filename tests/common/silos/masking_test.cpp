@@ -119,7 +119,7 @@ TEST_F(MaskingTest, OneSecretOfEachIsRevealedAndNeverTheOther) {
       const auto due = static_cast<std::uint32_t>(of == 4 ? SecretKind::kMaskKey : SecretKind::kSelfMask);
       EXPECT_EQ(which, std::vector<std::uint32_t>{due});
     }
-    EXPECT_THAT(refuses_unmask(silo, {1, 2, 3, 4}), HasSubstr("before its turn, or twice"));
+    EXPECT_THAT(refuses_unmask(silo, {1, 2, 3, 4}), HasSubstr("too early, or twice"));
   }
 }
 
@@ -138,7 +138,7 @@ TEST_F(MaskingTest, TheSumIsOverThoseThatStayed) {
 
 TEST_F(MaskingTest, ASiloRefusesStoriesThatCannotBe) {
   up_to_masked({1, 2, 3, 4});
-  EXPECT_THAT(refuses_unmask(1, {1, 2}), HasSubstr("2 silos are summed, where 3 must"));
+  EXPECT_THAT(refuses_unmask(1, {1, 2}), HasSubstr("2 silos are summed, but 3 must"));
   EXPECT_THAT(refuses_unmask(2, {1, 3, 4}), HasSubstr("not those that shared"));
   EXPECT_THAT(refuses_unmask(3, {1, 2, 3, 9}), HasSubstr("not those that shared"));
   EXPECT_THAT(refuses_unmask(4, {4, 3, 2}), HasSubstr("not those that shared"));
@@ -209,7 +209,7 @@ TEST_F(MaskingTest, FewerThanTheThresholdDoNotShareTheirSecrets) {
   const Bytes two = PayloadWriter().numbers(std::vector<std::uint32_t>{1, 2}).take();
   silos_.at(1).advertise();
   EXPECT_THAT(refusal(two, [&](PayloadReader& reader) { silos_.at(1).take_keys(reader); }),
-              HasSubstr("2 silos take part, where 3 must"));
+              HasSubstr("2 silos take part, but 3 must"));
 }
 
 TEST_F(MaskingTest, SharesThatWereChangedOnTheWayAreRefused) {
@@ -292,7 +292,7 @@ TEST_F(MaskingTest, SharesThatAreNotThoseCommittedToAreRefusedByTheirHolder) {
   SealingKey(derive_key(parties_.self(3).pair_secrets.at(1), attempt_.context("shares", 3, 1)))
       .seal(0, bound, other_shares, std::span(delivery).subspan(at + kShareCommitmentsBytes, kSealedSharesBytes));
   EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
-              HasSubstr("silo 3 gives this silo other shares than those that it has committed itself to"));
+              HasSubstr("silo 3 gives this silo other shares than it has committed to"));
 }
 
 TEST_F(MaskingTest, EveryShareHasACommitmentOfItsOwn) {
@@ -321,10 +321,10 @@ TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
                    [&](PayloadReader& reader) { coordinator_->add_piece(1, reader); });
   };
   const std::size_t whole = kWordsPerPiece;
-  EXPECT_THAT(piece(0, 60), HasSubstr("or is cut otherwise")) << "pieces are as large as they may be";
+  EXPECT_THAT(piece(0, 60), HasSubstr("or different pieces")) << "pieces are as large as they may be";
   EXPECT_EQ(piece(0, whole), "");
   EXPECT_TRUE(coordinator_->is_partial(1));
-  EXPECT_THAT(piece(0, 40), HasSubstr("missing, or there twice"));
+  EXPECT_THAT(piece(0, 40), HasSubstr("missing, or appears twice"));
   EXPECT_THAT(piece(whole, 41), HasSubstr("another number of words"));
   EXPECT_THAT(piece(whole, 0), HasSubstr("another number of words"));
   EXPECT_EQ(piece(whole, 40), "");
@@ -342,17 +342,17 @@ TEST_F(MaskingTest, ASiloMasksOnlyWhatEnoughSilosHaveSigned) {
     return refusal(quorum, [&](PayloadReader& reader) { silos_.at(silo).take_sharing_quorum(reader); });
   };
   const Bytes fewer(good.begin(), good.end() - kEntry);
-  EXPECT_THAT(refusal_of(1, fewer), HasSubstr("2 silos have signed the list that this silo was told, where 3 must"));
+  EXPECT_THAT(refusal_of(1, fewer), HasSubstr("2 silos have signed the list that this silo received, but 3 must"));
   Bytes false_one = good;
   false_one[4 + kEntry + 9] ^= std::byte{1};  // of silo 2
-  EXPECT_THAT(refusal_of(2, false_one), HasSubstr("the signature of silo 2 does not fit the list"));
+  EXPECT_THAT(refusal_of(2, false_one), HasSubstr("the signature of silo 2 does not match the list"));
   Bytes twice = good;
   std::copy_n(twice.begin() + 4, kEntry, twice.begin() + 4 + kEntry);
-  EXPECT_THAT(refusal_of(3, twice), HasSubstr("the signature of silo 1 is there twice, or out of order"));
+  EXPECT_THAT(refusal_of(3, twice), HasSubstr("the signature of silo 1 appears twice, or out of order"));
   // A refusal is for good: the right signatures come too late.
-  EXPECT_THAT(refusal_of(3, good), HasSubstr("before its turn, or twice"));
+  EXPECT_THAT(refusal_of(3, good), HasSubstr("too early, or twice"));
   EXPECT_EQ(refusal_of(4, good), "");
-  EXPECT_THAT(refusal_of(4, good), HasSubstr("before its turn, or twice"));
+  EXPECT_THAT(refusal_of(4, good), HasSubstr("too early, or twice"));
 }
 
 TEST_F(MaskingTest, ASiloRevealsOnlyWhatEnoughSilosHaveSigned) {
@@ -365,9 +365,9 @@ TEST_F(MaskingTest, ASiloRevealsOnlyWhatEnoughSilosHaveSigned) {
   EXPECT_THAT(refusal_of(1, of_sharing), HasSubstr("a signature on who is summed is due"));
   Bytes other_stage = of_sharing;
   other_stage[0] = std::byte{2};
-  EXPECT_THAT(refusal_of(2, other_stage), HasSubstr("the signature of silo 1 does not fit the list"));
+  EXPECT_THAT(refusal_of(2, other_stage), HasSubstr("the signature of silo 1 does not match the list"));
   EXPECT_EQ(refusal_of(3, coordinator_->quorum(ListStage::kSummed)), "");
-  EXPECT_THAT(refusal_of(3, coordinator_->quorum(ListStage::kSummed)), HasSubstr("before its turn, or twice"));
+  EXPECT_THAT(refusal_of(3, coordinator_->quorum(ListStage::kSummed)), HasSubstr("too early, or twice"));
 }
 
 TEST_F(MaskingTest, AListIsSignedOnce) {
@@ -375,12 +375,12 @@ TEST_F(MaskingTest, AListIsSignedOnce) {
   sign_sharing(1, silos_.at(1));
   EXPECT_THAT(
       refusal(coordinator_->delivery_for(1), [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
-      HasSubstr("before its turn, or twice"));
+      HasSubstr("too early, or twice"));
   for (const std::uint32_t silo : {2U, 3U, 4U}) sign_sharing(silo, silos_.at(silo));
   may_mask(silos_.at(2));
   const Bytes all = PayloadWriter().numbers(std::vector<std::uint32_t>{1, 2, 3, 4}).take();
   give(all, [&](PayloadReader& reader) { silos_.at(2).take_unmask(reader); });
-  EXPECT_THAT(refuses_unmask(2, {1, 2, 3}), HasSubstr("before its turn, or twice"));
+  EXPECT_THAT(refuses_unmask(2, {1, 2, 3}), HasSubstr("too early, or twice"));
 }
 
 // A signature is of one run, round, attempt, stage and pair of lists.
@@ -405,7 +405,7 @@ TEST_F(MaskingTest, ASiloThatSignsAnotherListThanItWasToldIsKnown) {
   up_to_shared();
   const Bytes other = make_consent(parties_.identity(2), attempt_, ListStage::kSharing, {{1, 2, 3, 4}, {1, 2, 3}, {}});
   const auto take = [&](PayloadReader& reader) { coordinator_->take_consent(2, ListStage::kSharing, reader); };
-  EXPECT_THAT(refusal(other, take), HasSubstr("it has not signed the list that it was told"));
+  EXPECT_THAT(refusal(other, take), HasSubstr("it has not signed the list that it received"));
   EXPECT_TRUE(coordinator_->consenting(ListStage::kSharing).empty());
 }
 
@@ -437,7 +437,7 @@ TEST_F(MaskingTest, ACoordinatorTakesEachMessageOnceAndInItsTurn) {
     EXPECT_NE(refusal(longer, [&](PayloadReader& reader) { (*coordinator_.*take)(silo, reader); }), "");
     return refusal(message, [&](PayloadReader& reader) { (*coordinator_.*take)(silo, reader); });
   };
-  const auto is_untimely = HasSubstr("before its turn, or twice");
+  const auto is_untimely = HasSubstr("too early, or twice");
   std::map<std::uint32_t, Bytes> advertised;
   for (const std::uint32_t silo : {1U, 2U, 3U}) {
     advertised[silo] = silos_.at(silo).advertise();
@@ -534,7 +534,7 @@ TEST_F(MaskingTest, ASiloRefusesMessagesOfAnotherLengthForGood) {
         return refusal(bytes, [&](PayloadReader& reader) { take(silos_.at(1), reader); });
       };
       EXPECT_NE(refusal_of(takes[phase], changed), "");
-      EXPECT_THAT(refusal_of(takes[phase], message), HasSubstr("before its turn, or twice"));
+      EXPECT_THAT(refusal_of(takes[phase], message), HasSubstr("too early, or twice"));
       EXPECT_NE(refusal_of(unmask, message), "");
     }
   }

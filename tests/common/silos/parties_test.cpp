@@ -100,8 +100,8 @@ TEST(Roster, FaultsAreNamed) {
   EXPECT_THAT(refusal(kHead + member("silo.1", "a", '1') + member("silo.2", "b", '2')), HasSubstr("[coordinator]"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.4", "d", '4')), HasSubstr("[silo.3] is missing"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.0", "d", '4')), HasSubstr("= 0"));
-  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "north", '4')), HasSubstr("\"north\" is there twice"));
-  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '1')), HasSubstr("key of \"d\" is there twice"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "north", '4')), HasSubstr("\"north\" appears twice"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '1')), HasSubstr("key of \"d\" appears twice"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "a b", '4')), HasSubstr("a name is"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", 'X')), HasSubstr("64 hex digits"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '4') + "mail = \"x\"\n"),

@@ -49,7 +49,7 @@ TEST_F(PartyLogTest, IsItsOwnersAloneAlsoWhereItWasThere) {
 TEST_F(PartyLogTest, AFileThatIsNoLogIsRefusedAndStaysAsItIs) {
   for (const std::string text : {"rows", "rows that are longer than the time of a line\n"}) {
     std::ofstream(path_, std::ios::trunc) << text;
-    EXPECT_THAT(refusal<BadInput>([&] { PartyLog log(path_); }), HasSubstr("is there already and is no log"));
+    EXPECT_THAT(refusal<BadInput>([&] { PartyLog log(path_); }), HasSubstr("already exists and is not a log"));
     EXPECT_EQ(lines().at(0) + (text.back() == '\n' ? "\n" : ""), text);
   }
 }

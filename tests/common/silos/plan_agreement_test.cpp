@@ -36,10 +36,10 @@ TEST(PlanAgreement, ASiloWithAnotherPlanIsLostAndMasksNothing) {
   ASSERT_EQ(run.result.lost.size(), 1U);
   EXPECT_EQ(run.result.lost[0].silo, 2U);
   EXPECT_EQ(run.result.lost[0].phase, "plan");
-  EXPECT_THAT(run.result.lost[0].reason, AllOf(HasSubstr("it makes other noise"), HasSubstr(short_hex(kOther))));
+  EXPECT_THAT(run.result.lost[0].reason, AllOf(HasSubstr("it adds different noise"), HasSubstr(short_hex(kOther))));
   ASSERT_EQ(run.result.silo_refusals.size(), 1U);
   EXPECT_THAT(run.result.silo_refusals.at(2),
-              AllOf(HasSubstr("the run goes on without silo 2"), HasSubstr("makes other noise")));
+              AllOf(HasSubstr("the run goes on without silo 2"), HasSubstr("adds different noise")));
 }
 
 TEST(PlanAgreement, WithTooFewThatHaveThePlanNothingIsSummed) {
@@ -68,7 +68,7 @@ TEST(PlanAgreement, ASignatureIsOfOneRunPartyAndPlan) {
   };
   const PublicKey own = identity.public_key();
   EXPECT_EQ(refusal(own, run, 2, kOther), "");
-  EXPECT_THAT(refusal(own, run, 2, sha256("this plan")), HasSubstr("makes other noise than this party"));
+  EXPECT_THAT(refusal(own, run, 2, sha256("this plan")), HasSubstr("adds different noise than this party"));
   EXPECT_THAT(refusal(Identity::generate().public_key(), run, 2, kOther), HasSubstr("not signed by it"));
   EXPECT_THAT(refusal(own, sha256("another run"), 2, kOther), HasSubstr("not signed by it"));
   EXPECT_THAT(refusal(own, run, 3, kOther), HasSubstr("not signed by it"));
@@ -154,15 +154,16 @@ class LiedToSilo {
 TEST(PlanAgreement, ASiloComparesAllThatItIsShownItself) {
   const PublicKey same{};
   EXPECT_EQ(LiedToSilo(2).refusal(same, {{2, same}, {3, same}}), "the coordinator is gone");  // it would have summed
-  EXPECT_THAT(LiedToSilo(2).refusal(kOther, {{2, same}, {3, same}}), HasSubstr("the coordinator makes other noise"));
-  EXPECT_THAT(LiedToSilo(2).refusal(same, {{2, same}, {3, kOther}}), HasSubstr("silo 3 makes other noise"));
+  EXPECT_THAT(LiedToSilo(2).refusal(kOther, {{2, same}, {3, same}}), HasSubstr("the coordinator adds different noise"));
+  EXPECT_THAT(LiedToSilo(2).refusal(same, {{2, same}, {3, kOther}}), HasSubstr("silo 3 adds different noise"));
   EXPECT_THAT(LiedToSilo(3).refusal(same, {{2, same}}), HasSubstr("does not show the noise plans of silos"));
   EXPECT_THAT(LiedToSilo(2).refusal(same, {{3, same}, {2, same}}), HasSubstr("does not show the noise plans of silos"));
 }
 
 // A silo that has not shown its plan has no part in later sums: its share of the noise may be none.
 TEST(PlanAgreement, WhoHasNotShownItsPlanIsNotSummed) {
-  EXPECT_THAT(LiedToSilo(2).refusal({}, {{2, {}}}), HasSubstr("names a silo that is not of this run, or no more"));
+  EXPECT_THAT(LiedToSilo(2).refusal({}, {{2, {}}}),
+              HasSubstr("names a silo that is not, or no longer, part of this run"));
 }
 
 }  // namespace dpreduce::plan_agreement_test

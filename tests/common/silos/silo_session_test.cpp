@@ -180,7 +180,7 @@ TEST_F(SiloSessionTest, NoStatisticIsSummedTwice) {
   open_a_sum();
   send(1, FrameKind::kBegin, 2, words(kWords));
   send(2, FrameKind::kDone, 1);
-  EXPECT_THAT(refusal(1), HasSubstr("asks for a sum again that this silo has helped to open"));
+  EXPECT_THAT(refusal(1), HasSubstr("requests again a sum that this silo has helped to open"));
   EXPECT_EQ(refusal(2), "");
 }
 
@@ -219,7 +219,7 @@ TEST_F(SiloSessionTest, WhoRefusesTheRunSaysThatAndNothingMore) {
       PayloadWriter().u64(static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())).take();
   wire_.send(1, channels_.at(1).seal(FrameKind::kVerdict, round_, all_well));
   send(1, FrameKind::kBegin, attempt_, words(kWords));
-  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has ended with exit code 4 before, and takes no further part"));
+  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has already ended with exit code 4, and takes no further part"));
   EXPECT_FALSE(wire_.receive(WireClock::now() + std::chrono::milliseconds(20)).has_value());
 }
 
@@ -228,7 +228,7 @@ TEST_F(SiloSessionTest, ARefusalStandsThoughNobodyIsLeftToBeTold) {
   loses_its_line_ = 1;
   refuses_the_run_ = 1;
   connect();
-  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has ended with exit code 4 before, and takes no further part"));
+  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has already ended with exit code 4, and takes no further part"));
 }
 
 TEST_F(SiloSessionTest, ASumAfterOneBroadcastToAllIsOpened) {
@@ -254,7 +254,7 @@ TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
     signatures[silo] = reader.array<64>();
   });
   send_both(FrameKind::kQuorum, [&](std::uint32_t) { return make_quorum(ListStage::kSharing, signatures); });
-  EXPECT_THAT(refusal(1), HasSubstr("the signature of silo 2 does not fit the list that this silo was told"));
+  EXPECT_THAT(refusal(1), HasSubstr("the signature of silo 2 does not match the list that this silo received"));
   EXPECT_THAT(refusal(2), HasSubstr("tells silos different lists or values"));
   for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 0);
 }
@@ -406,7 +406,7 @@ TEST(SiloSessionMembersTest, MembersThatCannotBeAreRefused) {
        {std::vector<std::uint32_t>{}, {1}, {0, 1, 2}, {1, 2, 4}, {1, 1, 2}, {1, 3, 2}}) {
     OneHonestSilo run;
     run.name_members(run.begin(), nullptr, present);
-    EXPECT_THAT(run.refusal(), HasSubstr("names members that this run cannot have"))
+    EXPECT_THAT(run.refusal(), HasSubstr("names impossible members of this run"))
         << fmt::format("{}", fmt::join(present, " "));
   }
 }
@@ -419,7 +419,7 @@ TEST(SiloSessionMembersTest, LostSilosDoNotComeBack) {
   silo.sum_with(2, {2});
   EXPECT_EQ(silo.answer(), FrameKind::kShares);
   silo.sum_with(3, {2, 3});
-  EXPECT_THAT(silo.refusal(), HasSubstr("names a silo that is not of this run, or no more"));
+  EXPECT_THAT(silo.refusal(), HasSubstr("names a silo that is not, or no longer, part of this run"));
 }
 
 // What has been signed in one run fits no other, even where a coordinator makes the very same offer again: everybody's

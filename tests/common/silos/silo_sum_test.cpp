@@ -92,7 +92,7 @@ TEST_F(SiloSumTest, AnAttemptMayBeGivenUpForALaterOne) {
   up_to_masked(4);
   EXPECT_NE(masked_, first);  // under new keys
   EXPECT_EQ(silo(1).attempt(), 4U);
-  EXPECT_THAT(refusal(1, FrameKind::kBegin, 4, words(1)), HasSubstr("asks for a sum again"));
+  EXPECT_THAT(refusal(1, FrameKind::kBegin, 4, words(1)), HasSubstr("requests again a sum"));
   EXPECT_THAT(refusal(2, FrameKind::kUnmask, 1), HasSubstr("mixes up attempts"));
 }
 
@@ -112,7 +112,7 @@ TEST_F(SiloSumTest, WhoHasSignedWhoIsSummedTakesPartInNoOtherAttempt) {
 TEST_F(SiloSumTest, DoesNotEndBeforeItHasRevealed) {
   EXPECT_THAT(refusal(1, FrameKind::kDone, 1), HasSubstr("mixes up attempts"));
   up_to_masked(1);
-  EXPECT_THAT(refusal(1, FrameKind::kDone, 1), HasSubstr("ends a sum before it can be made"));
+  EXPECT_THAT(refusal(1, FrameKind::kDone, 1), HasSubstr("ends a sum too early"));
 }
 
 TEST_F(SiloSumTest, RefusesOtherWordsSilosAndMessages) {
