@@ -340,7 +340,7 @@ void add_audit_rules(OptionTable& table, FitOptions& fit) {
                   fmt::join(names_where([](const MethodEntry& method) { return method.chooses_public_rows; }), "|"));
   table.excludes("--one-run", without_sums, "it releases no class sums; leave --one-run out");
   table.together("--train-x", "--train-y");
-  table.needs("--train-x", "--one-run", "only an audit by one run takes rows");
+  table.needs("--train-x", "--one-run", "only an audit by one run reads rows");
   table.needs("--silos-per-person", "--rows-per-person");
   for (const char* own : {"--one-run", "--batch"}) {
     table.excludes("--silos-per-person", own, "it goes with whole runs on all rows; leave one out");
@@ -355,50 +355,53 @@ CommandEntry audit_command() {
   OptionTable& table = command.options;
   declare_method(table, options->fit.method);
   table.flag("--targets", options->fit.data.train.has_targets,
-             "audit what is released of numbers as targets, in the place of classes");
+             "audit the releases for numeric targets, instead of classes");
   declare_rows(table, options->fit.rows);
   declare_budget(table, options->fit.privacy.budget);
-  table.choice("--adjacency", options->fit.privacy.adjacency, "which data sets are neighbors").in_group("Privacy");
+  table.choice("--adjacency", options->fit.privacy.adjacency, "relation of neighboring data sets").in_group("Privacy");
   table
       .count("--rows-per-person", options->fit.data.rows_per_person,
-             "the claim is about a person, whose rows count for so many together: canaries are whole persons with more "
-             "rows than that, on several ranks")
+             "audits a claim about persons, whose rows are clipped to B rows together: each canary is a person with "
+             "more rows, on several ranks")
       .from(1, kMostRowsOfCanary)
       .typed("B");
   table
-      .count("--silos-per-person", options->fit.silos.silos_per_person,
-             "the claim is about silos, each of which holds a person to B over so many: canaries have rows in three")
+      .count(
+          "--silos-per-person", options->fit.silos.silos_per_person,
+          "audits a claim about silos, each of which clips a person to B / S rows: each canary has rows in three silos")
       .from(kSilosOfCanary, kMostSilosOfPerson)
       .typed("S");
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this")
       .from(0.5, kLargestConfidence);
   table
       .count("--trials", options->trials,
-             "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes where "
+             "complete runs of the method, on small data sets; default: enough to prove most of mu 1 (some minutes if "
              "rows are whitened)")
       .from(kFewestTrials, kMostTrials);
   table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);
-  table.count("--canaries", options->canaries, "each in or out by a fair coin; they hide each other beyond K times d")
+  table
+      .count("--canaries", options->canaries,
+             "canaries, each in or out by a fair coin; more than K times d of them hide each other")
       .from(kFewestCanaries, kMostCanaries)
       .in_group(kOneRun);
-  table.files("--train-x", options->fit.data.train.x, "rows that the canaries go among; default: synthetic ones")
+  table.files("--train-x", options->fit.data.train.x, "rows to which the canaries are added; default: synthetic rows")
       .in_group(kOneRun);
   table.files("--train-y", options->fit.data.train.y, "their labels").in_group(kOneRun);
   table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options->fit.output.format);
   declare_config(table);
   add_audit_rules(table, options->fit);
-  table.put_first("--method", "whose claim: mean, ls, fc, gd, ...; or evaluate");
-  table.put_first("--epsilon", "the claim, with --delta");
-  table.put_first("--delta", "goes with --epsilon");
-  table.put_first("--mu", "or the claim in Gaussian DP");
-  table.put_first("--adjacency", "neighbors: a record is there or not, or another one");
-  table.put_first("--confidence", "a true claim is refuted more rarely than 1 minus this");
-  table.put_first("--trials", "runs in all; by default as many as take minutes");
+  table.put_first("--method", "method to audit: mean, ls, fc, gd, ...; or evaluate");
+  table.put_first("--epsilon", "claimed epsilon, with --delta");
+  table.put_first("--delta", "claimed delta, with --epsilon");
+  table.put_first("--mu", "or the claimed mu of Gaussian DP");
+  table.put_first("--adjacency", "neighbors: a record is added or removed, or replaced");
+  table.put_first("--confidence", "1 minus the probability of refuting a true claim");
+  table.put_first("--trials", "number of runs; default: enough for some minutes");
   table.put_first("--one-run", "one run with many canaries, instead of many runs");
-  table.put_first("--train-x", "with --one-run: rows that the canaries go among");
+  table.put_first("--train-x", "with --one-run: rows to which canaries are added");
   table.put_first("--train-y", "their labels");
   table.put_first("--classes", "their number of classes");
   table.put_first("--format", "text, or json");

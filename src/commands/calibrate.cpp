@@ -87,7 +87,7 @@ std::string calibration_text(const CalibrateOptions& options, const nlohmann::js
        {"mu", "", Written::kAtMost, "Gaussian DP"},
        {"rho", "", Written::kAtMost, "zero-concentrated DP"},
        {"epsilon", "", Written::kAtMost, is_exact ? "exact for Gaussian noise" : "an upper bound by " + accountant},
-       {"delta", "", Written::kAtMost, "that epsilon is told at"}});
+       {"delta", "", Written::kAtMost, "at which epsilon is reported"}});
   if (!is_gaussian) {
     facts.push_back({"mu, rho", fmt::format("none: the loss of a step on a Poisson sample (rate {:g}) is not Gaussian",
                                             options.sampling_rate)});
@@ -99,18 +99,18 @@ std::string calibration_text(const CalibrateOptions& options, const nlohmann::js
 
 CommandEntry calibrate_command() {
   const auto options = std::make_shared<CalibrateOptions>();
-  CommandEntry command{.name = "calibrate", .help = "the noise that a budget needs, rounded up: never too small"};
+  CommandEntry command{.name = "calibrate",
+                       .help = "noise that a budget needs, rounded up so that it is never too small"};
   OptionTable& table = command.options;
   declare_budget(table, options->budget);
   declare_sensitivity(table, options->sensitivity);
-  table.choice(
-      "--adjacency", options->adjacency,
-      "replace-one counts as two records; where a sum's exchange moves less, state --sensitivity for that, and "
-      "add-remove here");
+  table.choice("--adjacency", options->adjacency,
+               "replace-one counts as two records; if replacing a record moves the sum by less than that, give this "
+               "distance as --sensitivity, and add-remove here");
   table.count("--steps", options->steps, "T: releases that share the budget, all with the same noise").at_least(1);
   table
       .number("--sampling-rate", options->sampling_rate,
-              "q: every step takes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp")
+              "q: each step includes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp")
       .from(kSmallestSamplingRate, 1);
   choose_accountant(table, options->budget, options->sampling_rate);
   add_rules_of_samples(table, "--sampling-rate");

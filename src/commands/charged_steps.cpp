@@ -31,7 +31,7 @@ void require_consent(const FitOptions& options, Communicator& ranks) {
   if (silos == nullptr || ranks.is_coordinator() || options.silos.roster.empty()) return;
   PartyLog* const log = silos->log();
   if (!options.silos.consent) {
-    if (log != nullptr) log->line("no [consent] in --silo-config: this silo takes part in whatever it is asked");
+    if (log != nullptr) log->line("no [consent] in --silo-config: this silo accepts every run");
     return;
   }
   try {
@@ -49,7 +49,7 @@ void require_on_roster(const FitOptions& options) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
   if (roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: says {} classes; {} {}", options.silos.roster, roster.classes,
+    throw BadInput(fmt::format("--roster {}: declares {} classes, but {} {}", options.silos.roster, roster.classes,
                                options.data.has_targets() ? "targets of a row are" : "--classes is",
                                options.data.classes));
   }
@@ -90,7 +90,7 @@ void require_report_of(const RunFile& file, const std::string& path) {
   const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(stream), {}});
   if (report.is_object() && file.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
   throw BadInput(fmt::format(
-      "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
+      "{}: already exists, and is not a report of the resumed run; give another name, or --overwrite", path));
 }
 
 }  // namespace

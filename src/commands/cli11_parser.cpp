@@ -67,7 +67,7 @@ void declare_options(CLI::App& app, const OptionTable& table, NamedLists& lists)
 // Declares both helps, which every command takes. Only where --help leaves options out does help name --help-all.
 void declare_help(CLI::App& app, const OptionTable& table) {
   if (table.has_first()) {
-    app.set_help_flag("-h,--help", "print the options that most users need");
+    app.set_help_flag("-h,--help", "print the most used options");
     app.set_help_all_flag("--help-all", "print this help: all options");
   } else {
     app.set_help_flag("-h,--help", "print this help");

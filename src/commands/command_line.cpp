@@ -118,7 +118,7 @@ void require_outputs_apart(const OptionTable& options, const ConfiguredArguments
   const std::vector<NamedPath> outputs = outputs_of(options);
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.ends_with(kSigningKeyEnding)) {
-      throw UsageError(fmt::format("{} {}: names that end so are those of ledgers' keys; name another file",
+      throw UsageError(fmt::format("{} {}: this ending is reserved for keys of ledgers; give another name",
                                    output->option, output->path));
     }
     for (const std::string& input : inputs) {
@@ -221,7 +221,7 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments)
 AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
   if (name_command_alone(root, arguments)) return {};
   if (arguments.empty()) return {.doubt = "no command is named"};
-  // --config may stand in front of the command, but for that of a party over a network, which is refused.
+  // --config may precede the command, except for a party over a network, where it is refused.
   const auto is_for_parties = [&](const std::string& word) {
     const CommandEntry* const named = root.command(word);
     return named != nullptr && named->options.find("--secure-aggregation") != nullptr;
@@ -264,8 +264,8 @@ std::string unheard_words(const CommandEntry& root, const std::vector<std::strin
   if (all == of_rank_0) return {};
   const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());
   return fmt::format(
-      "was started with {} where rank 0 was started with {}; start all ranks with the same words and the same "
-      "--config, or with the command's name alone: what only one of them is told nobody would hear",
+      "was started with {}, but rank 0 with {}; start all ranks with the same options and the same --config, or with "
+      "the command's name alone",
       shown_word(all, here - all.begin()), shown_word(of_rank_0, there - of_rank_0.begin()));
 }
 
@@ -276,7 +276,7 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
   const bool is_party = party || named_command(root, configured.arguments).command->role != PartyRole::kNone;
   if (!is_party && has_option(configured.arguments, {"--silo-config"})) {
     throw UsageError(
-        "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
+        "--silo-config: is for runs among silos; start the parties with mpirun -n, and give --secure-aggregation");
   }
   if (configured.rows_are_own) let_rows_be_own(root);
   try {

@@ -12,15 +12,15 @@
 
 namespace dpreduce {
 
-/// Words that a rank was given, those of its `--config` among them in front of the others, and the lists in the files
-/// that options of the command name. Whoever has this needs none of those files.
+/// Words that a rank was given, with those of its `--config` before the others, and the content of list files that
+/// options name. A reader of this needs none of those files.
 struct SaidWords {
   std::vector<std::string> words;
   NamedLists lists;
 };
 
-/// Returns the words with `help` and `version`, where they are in place of a command, as the options that they mean:
-/// "help ledger show" is "ledger show --help".
+/// Returns the words with the commands `help` and `version` replaced by options: "help ledger show" becomes "ledger
+/// show --help".
 std::vector<std::string> with_help_as_option(std::vector<std::string> arguments);
 
 /// Returns the command that `arguments` (without the program's name) request, one of `root`'s. They are read into its
@@ -36,14 +36,14 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
 /// Returns the command of words that another rank has parsed: no file is opened. Throws as parse_command_line.
 RunnableCommand command_of(CommandEntry root, SaidWords said);
 
-/// Kind of job that the words of one rank ask for, as far as it is known before a party's own options are read.
+/// Kind of job that the words of one rank request, as far as known before a party's own options are read.
 struct AskedJob {
   /// A fit with an option that only parties of a run among silos have (--secure-aggregation, --silo-config, --roster,
   /// --identity), among the words or in a `--config` that can be read here.
   bool is_of_silos = false;
   bool is_preview = false;  ///< such a fit with --dry-run
-  /// Reason why this rank must do nothing: its words are none of this program's, and so may be meant for anything, or
-  /// its `--config` is wrong here. Empty where there is no doubt, and where the words name a command and nothing else.
+  /// Reason why this rank must do nothing: its words are not of this program, or its `--config` is wrong here. Empty if
+  /// there is no doubt, or if the words are just the name of a command.
   std::string doubt{};
 };
 
@@ -54,9 +54,9 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
 /// Returns all words of a rank, those of its `--config` among them. Throws UsageError as with_config_files.
 std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments);
 
-/// Reason why a rank that was started with the words `own` must not do what rank 0 was started for, whose said_words
-/// are `of_rank_0`: it was given other words, which nobody would see. Empty where its words are the same, or where they
-/// are the name of that command alone. Throws as said_words.
+/// Reason why a rank with the words `own` must not run the command of rank 0, whose said_words are `of_rank_0`: its own
+/// words differ, and would be ignored. Empty if the words are the same, or just the name of that command. Throws as
+/// said_words.
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0);
 

@@ -23,8 +23,8 @@ CommandEntry dpreduce_command() {
   CommandEntry dpreduce{
       .name = "dpreduce",
       .help =
-          "dpreduce: differentially private classifiers and regressions from features that lie in many places, by one "
-          "exact, noised sum",
+          "dpreduce: differentially private classifiers and regressions from features that stay where they are, by "
+          "exact sums with Gaussian noise",
       .footer =
           fmt::format("Each command has its own --help with examples: `dpreduce help ledger show` is `dpreduce ledger "
                       "show --help`. Exit codes: {}.",

@@ -1,4 +1,4 @@
-// dpreduce privacy compose: what several mechanisms on the same data cost together.
+// dpreduce privacy compose: total privacy loss of several mechanisms on the same data.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -49,7 +49,7 @@ constexpr MechanismOption kMechanisms[] = {
     {"subsampled", "Z:Q", "Z the noise multiplier, Q the sampling rate", "the same on Poisson samples of rate Q",
      of_rate},
     {"exponential", "E", "E the epsilon",
-     "exponential mechanism with a monotone utility: log probabilities within a range of E",
+     "exponential mechanism with a monotone utility: log probabilities change by a range of at most E",
      of_one<ExponentialMechanism>}};
 
 // A mechanism of the run, with the option that named it.
@@ -104,9 +104,9 @@ ComposeOptions validated(ComposeOptions options) {
 }
 
 constexpr char kWhy[] =
-    "each is a true upper bound but epsilon_pld_lower, and epsilon is the least; pld composes the whole privacy loss, "
-    "up to its grid; gdp is exact and exists for Gaussian noise only; rdp and zcdp keep only the Renyi divergences, "
-    "which say less about the tail";
+    "all figures but epsilon_pld_lower are upper bounds, and epsilon is the smallest; pld composes the whole privacy "
+    "loss distribution, up to its grid; gdp is exact, for Gaussian noise only; rdp and zcdp use only Renyi "
+    "divergences, which bound the tail less tightly";
 
 std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
   std::vector<RepeatedMechanism> run;
@@ -173,17 +173,17 @@ std::string composition_text(const ComposeOptions& options, const nlohmann::json
 
 CommandEntry compose_command() {
   const auto options = std::make_shared<ComposeOptions>();
-  CommandEntry command{.name = "compose", .help = "what several mechanisms on the same data cost together"};
+  CommandEntry command{.name = "compose", .help = "total privacy loss of several mechanisms on the same data"};
   OptionTable& table = command.options;
   for (const MechanismOption& mechanism : kMechanisms) declare_mechanism(table, mechanism, options->run);
-  table.number("--delta", options->delta, "where epsilon is told; at most 1 / (10 n) for a public n")
+  table.number("--delta", options->delta, "at which epsilon is reported; at most 1 / (10 n) for a public n")
       .required()
       .defaults_to("")
       .in_group("Privacy");
   table
       .choice("--adjacency", options->adjacency,
-              "replace-one counts as two records; where a sum's exchange moves less, state Z against that, and "
-              "add-remove here")
+              "replace-one counts as two records; if replacing a record moves the sum by less than that, give Z "
+              "relative to this distance, and add-remove here")
       .in_group("Privacy");
   table.count("--group", options->group, "r: records that differ, such as one person's")
       .at_least(1)

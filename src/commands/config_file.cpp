@@ -76,14 +76,13 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
     if (named_command(root, item.section).names != item.section) {
       throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
     }
-    // Whoever takes part in a fit over a network is told what the parties under a launcher are.
+    // Advice for parties of a fit over a network: what differs from parties under a launcher.
     const bool is_of_fit = named.command->role != PartyRole::kNone && item.section == Arguments{"fit"};
     if (!item.section.empty() && item.section != named.names && !is_of_fit) continue;
     const std::string place = place_of(item, file);
     const Option& option = option_of(named.command->options, named.command->name, item, place);
     if (option.is_named(kCommon)) {
-      throw UsageError(
-          fmt::format("{}: '{}' cannot stand in a file: name one file on the command line", place, item.key));
+      throw UsageError(fmt::format("{}: '{}' cannot be set in a file; give it on the command line", place, item.key));
     }
     const auto [earlier, is_first] = lines.emplace(&option, item.line);
     if (!is_first) {
@@ -118,12 +117,12 @@ void require_own_item(const CommandEntry& command, const TomlItem& item, const s
   const SaidBy said_by = option_of(options, command.name, item, place).said_by;
   if (said_by == SaidBy::kParty || (is_coordinator && said_by == SaidBy::kCoordinator)) return;
   if (said_by == SaidBy::kCoordinator) {
-    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone{}; take it out", place, item.key,
+    throw BadInput(fmt::format("{}: '{}' is an option of the coordinator alone{}; remove it", place, item.key,
                                command.role == PartyRole::kNone ? ", rank 0" : ""));
   }
   throw BadInput(
-      fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
-                  "--config; here may stand {}",
+      fmt::format("{}: '{}' must be the same for all parties; set it on the command line or in --config. This file of "
+                  "one silo may set {}",
                   place, item.key, fmt::join(names_of_party(options), ", ")));
 }
 
@@ -135,12 +134,12 @@ void require_owner(std::vector<TomlItem>& items, const std::string& pattern, con
                                        [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
   if (says_whose == items.end()) {
     if (has_rank(pattern)) return;
-    throw BadInput(
-        fmt::format("{}: must say whose it is, with {{rank}} in its name or with the line 'silo = {}'", file, rank));
+    throw BadInput(fmt::format(
+        "{}: does not name its silo; put {{rank}} into its file name, or add the line 'silo = {}'", file, rank));
   }
   const std::string owner = says_whose->values.empty() ? "" : says_whose->values.front();
   if (owner != std::to_string(rank)) {
-    throw BadInput(fmt::format("{}: is that of silo {}, but this is rank {}", file, owner, rank));
+    throw BadInput(fmt::format("{}: belongs to silo {}, but this is rank {}", file, owner, rank));
   }
   items.erase(says_whose);
 }
@@ -152,7 +151,7 @@ std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std:
   });
   if (of_consent == items.end()) return std::nullopt;
   if (is_coordinator) {
-    throw BadInput(fmt::format("{}: [{}] is of a silo, and this is the coordinator; take it out",
+    throw BadInput(fmt::format("{}: [{}] is for silos, but this is the coordinator; remove it",
                                place_of(*of_consent, file), kConsentTable));
   }
   const SiloConsent consent = consent_of(std::span(of_consent, items.end()), file);
@@ -210,8 +209,8 @@ ConfiguredArguments with_files_of_network_party(const CommandEntry& root, const 
       const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
       if (silo == items.end()) return;
       throw BadInput(
-          fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network the identity says whose "
-                      "this file is, so take it out",
+          fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network --identity names the party, so "
+                      "remove this line",
                       place_of(*silo, own_file)));
     };
     OwnFile file_of_party = read_own_file(root, command, own, command.role == PartyRole::kCoordinator, require_own);
@@ -245,7 +244,7 @@ std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string>
     if (!item.section.empty() || item.key != "silo" || item.values.size() != 1) continue;
     return read_count("silo", item.values.front(), std::numeric_limits<int>::max());
   }
-  throw UsageError(fmt::format("{} {}: must say which silo it is, with the line 'silo = 1'", kOwn, path));
+  throw UsageError(fmt::format("{} {}: does not name its silo; add a line such as 'silo = 1'", kOwn, path));
 }
 
 std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
@@ -262,12 +261,11 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   if (named.role != PartyRole::kNone) return with_files_of_network_party(root, named, std::move(arguments));
   const std::string path = take_path(arguments, kCommon);
   if (const CommandEntry& behind = *named_command(root, arguments).command; behind.role != PartyRole::kNone) {
-    throw UsageError(
-        fmt::format("--config {0}: stands in front of {1}; write dpreduce {1} --config {0}", path, behind.name));
+    throw UsageError(fmt::format("--config {0}: is before {1}; write dpreduce {1} --config {0}", path, behind.name));
   }
   if (has_rank(path)) {
-    throw UsageError(
-        fmt::format("--config {}: is the same file for all ranks; what is a silo's own goes into --silo-config", path));
+    throw UsageError(fmt::format(
+        "--config {}: must be the same file for all ranks; put a silo's own options into --silo-config", path));
   }
   std::vector<TomlItem> common;
   if (!path.empty()) common = read_items(path, kCommon);

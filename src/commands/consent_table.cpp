@@ -23,8 +23,8 @@ void require_method(const std::string& name) {
   }
   for (const MethodEntry* method : {&evaluate_method(), &release_method()}) names.emplace_back(method->name);
   if (std::ranges::find(names, name) != names.end()) return;
-  throw UsageError(fmt::format("methods: '{}' is no method that a plan names{}; there are {}", name,
-                               did_you_mean(name, names), fmt::join(names, ", ")));
+  throw UsageError(fmt::format("methods: '{}' is not a method{}; methods are {}", name, did_you_mean(name, names),
+                               fmt::join(names, ", ")));
 }
 
 void require_digest(const std::string& digest) {
@@ -45,36 +45,36 @@ void declare_consent(OptionTable& table, SiloConsent& consent) {
   const auto list = [&](const char* key, const char* help, const char* type, auto read) {
     table.add({.names = key, .help = help, .type = type, .values = OptionValues::kMany, .read = read});
   };
-  list("methods", "what may be done: methods that train, evaluate, release", "NAME",
+  list("methods", "allowed actions: training methods, evaluate, release", "NAME",
        [&consent](const std::vector<std::string>& names) {
          std::ranges::for_each(names, require_method);
          consent.methods = names;
        });
-  list("models", "which models may be evaluated: SHA-256 of each file", "DIGEST",
+  list("models", "models that may be evaluated: SHA-256 of each file", "DIGEST",
        [&consent](const std::vector<std::string>& digests) {
          std::ranges::for_each(digests, require_digest);
          consent.models = digests;
        });
-  table.count("least-silos", consent.least_silos, "k, the silos of the run");
-  table.count("least-threshold", consent.least_threshold, "t, the silos that must stay to the end");
-  table.count("least-colluding", consent.least_colluding, "c, the silos that may show the coordinator what they know");
-  table.count("most-colluding", consent.most_colluding, "c: noise grows with it");
-  table.choice("adjacency", consent.adjacency, "which data sets are neighbors");
-  table.choice("unit", consent.unit, "whose presence is hidden");
-  table.count("rows-per-person", consent.rows_per_person, "B, what a person's rows count for: exactly");
-  table.count("least-silos-per-person", consent.least_silos_per_person, "s, the silos that may have rows of a person");
+  table.count("least-silos", consent.least_silos, "k, silos of the run");
+  table.count("least-threshold", consent.least_threshold, "t, silos that must stay to the end");
+  table.count("least-colluding", consent.least_colluding, "c, silos that may collude with the coordinator");
+  table.count("most-colluding", consent.most_colluding, "c: the noise grows with c");
+  table.choice("adjacency", consent.adjacency, "relation of neighboring data sets");
+  table.choice("unit", consent.unit, "unit that is protected: a row or a person");
+  table.count("rows-per-person", consent.rows_per_person, "B, rows that a person counts for: exactly this number");
+  table.count("least-silos-per-person", consent.least_silos_per_person, "s, silos that may have rows of one person");
   table.number("most-clip-norm", consent.most_clip_norm, "C").positive();
-  list("losses", "what training rounds may descend on", "softmax|sigmoid|square",
+  list("losses", "losses that training rounds may use", "softmax|sigmoid|square",
        [&consent](const std::vector<std::string>& names) {
          consent.losses.clear();
          for (const std::string& name : names) consent.losses.push_back(read_choice<Loss>("losses", name));
        });
-  table.count("most-rounds", consent.most_rounds, "of any one release");
+  table.count("most-rounds", consent.most_rounds, "rounds of one release");
   table.choice("noise", consent.noise, "distributed: central noise is refused; central: either is allowed");
-  table.number("most-mu", consent.most_mu, "of one run, in Gaussian DP").positive();
-  table.number("most-mu-in-all", consent.most_mu_in_all, "of all runs on the silo's ledger, this one included")
+  table.number("most-mu", consent.most_mu, "mu of one run, in Gaussian DP").positive();
+  table.number("most-mu-in-all", consent.most_mu_in_all, "mu of all runs on the silo's ledger, including this one")
       .positive();
-  table.text("least-version", consent.least_version, "of dpreduce, at every party");
+  table.text("least-version", consent.least_version, "version of dpreduce at every party");
 }
 
 SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file) {
@@ -88,7 +88,7 @@ SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file)
       throw UsageError(fmt::format("{}: {} has no table '{}'", place, name, item.section[1]));
     }
     Option& option = *table.find(option_of(table, name, item, place).long_name());
-    if (option.is_given()) throw UsageError(fmt::format("{}: '{}' is there twice", place, item.key));
+    if (option.is_given()) throw UsageError(fmt::format("{}: '{}' appears twice", place, item.key));
     option.given = arguments_of(option, item, place).arguments;
     if (option.given.empty()) throw UsageError(fmt::format("{}: '{}' is an empty list", place, item.key));
     try {

@@ -40,11 +40,11 @@ ConvertOptions validated(ConvertOptions options) {
 }
 
 constexpr char kWhyPure[] =
-    "epsilon_gdp is the exact epsilon of Gaussian noise and epsilon_pld the same up to its grid; rdp and zcdp keep "
-    "only the Renyi divergences, which say less about the tail, and zcdp_simple takes no best order";
+    "epsilon_gdp is the exact epsilon of Gaussian noise and epsilon_pld the same up to its grid; rdp and zcdp use only "
+    "Renyi divergences, which bound the tail less tightly, and zcdp_simple does not optimize the order";
 constexpr char kWhyOfRho[] =
-    "; a bare rho may be of any zCDP mechanism: epsilon_zcdp_* hold for all of them, epsilon_gdp and epsilon_pld for "
-    "Gaussian noise only";
+    "; a rho alone may be that of any zCDP mechanism: epsilon_zcdp_* hold for all of them, epsilon_gdp and epsilon_pld "
+    "for Gaussian noise only";
 
 // Mu of the declared Gaussian release, rounded up: its cost must not be understated.
 double stated_mu(const ConvertOptions& options) {
@@ -113,7 +113,7 @@ CommandEntry convert_command() {
   const auto options = std::make_shared<ConvertOptions>();
   CommandEntry command{
       .name = "convert",
-      .help = "one budget, or one sigma, as every accountant states it (epsilon_gdp holds for Gaussian noise only)"};
+      .help = "convert one budget, or one sigma, by every accountant (epsilon_gdp holds for Gaussian noise only)"};
   OptionTable& table = command.options;
   declare_stated_budget(table, options->budget);
   table.number("--sigma", options->sigma, "standard deviation of the Gaussian noise, instead of a budget")
@@ -124,9 +124,8 @@ CommandEntry convert_command() {
   declare_format(table, options->format);
   declare_config(table);
   command.footer =
-      "A bare --rho may be that of any zCDP mechanism: epsilon_zcdp_* then hold, epsilon_gdp and epsilon_pld only "
-      "where\n"
-      "the noise is Gaussian. Without --delta, epsilon is told at 1e-5.\n"
+      "A --rho alone may be that of any zCDP mechanism: epsilon_zcdp_* then hold, epsilon_gdp and epsilon_pld only "
+      "if\nthe noise is Gaussian. Without --delta, epsilon is reported at 1e-5.\n"
       "Examples:\n"
       "  dpreduce privacy convert --epsilon 1 --delta 1e-6\n"
       "  dpreduce privacy convert --rho 0.1 --delta 1e-6 --format json\n"

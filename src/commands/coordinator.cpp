@@ -6,7 +6,7 @@ namespace dpreduce {
 
 CommandEntry coordinator_command() {
   CommandEntry command = network_command(PartyRole::kCoordinator);
-  command.help = "lead a run among silos over a network";
+  command.help = "coordinate a run among silos over a network";
   command.footer =
       "Examples:\n"
       "  dpreduce coordinator --listen 0.0.0.0:7000 --config common.toml --roster roster.toml --identity hub.key \\\n"

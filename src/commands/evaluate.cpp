@@ -106,7 +106,7 @@ std::string figures_text(const nlohmann::json& json) {
   if (const std::size_t left_out = report.numbers("classes_without_positives").size(); left_out > 0) {
     facts.push_back({"left out", fmt::format("{} classes without a test row, of the means over classes", left_out)});
   }
-  if (report.has("per_target_r2")) facts.push_back({"targets", "figures of each are in the JSON report"});
+  if (report.has("per_target_r2")) facts.push_back({"targets", "the JSON report has all of them"});
   const Table classes = class_figures(report, class_names, true, kMostClassesToList);
   std::string text = text_of(facts) + text_of(classes);
   if (!report.has("confusion_matrix")) return text;
@@ -129,7 +129,7 @@ nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& 
   report["note"] = "figures about the test rows: outside the privacy guarantee";
   if (!shares.empty()) {
     report["minority_note"] =
-        "which classes are a minority is told by the exact sizes of the training classes: for the data's owner only";
+        "minority classes follow from the exact sizes of the training classes: for the data's owner only";
   }
   return report;
 }
@@ -216,7 +216,7 @@ CommandEntry evaluate_command() {
   run_options.data.train.role = "test";
   OutputOptions& output = run_options.output;
   RowFiles& rows = run_options.data.train;
-  table.files("--model", run_options.evaluation.files, "written by fit; with --private two, to tell which is better")
+  table.files("--model", run_options.evaluation.files, "model written by fit; with --private, two models are compared")
       .required()
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
@@ -229,27 +229,26 @@ CommandEntry evaluate_command() {
       .of_command_alone(SaidBy::kParty);
   table
       .files("--train-y", options->train_y,
-             "training labels, to tell the smallest 25 % of classes (private: for the owner)")
+             "training labels, for the accuracy on the smallest 25 % of classes (private: for the owner)")
       .of_command_alone();
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
-  table.number(
-      "--threshold", options->threshold,
-      "n x K labels: F1 of classes from this score on; default: the model's threshold. With --secure-aggregation: "
-      "silos that must stay to the end; default: more than two thirds");
+  table.number("--threshold", options->threshold,
+               "n x K labels: threshold of the score for F1; default: the model's. With --secure-aggregation: silos "
+               "that must stay to the end; default: more than two thirds");
   table.flag("--private", options->is_private,
-             "figures with noise, each with an interval, charged on --ledger; default: exact figures, for the owner");
+             "metrics with noise and intervals, charged on --ledger; default: exact metrics, for the owner");
   declare_evaluation(table, run_options, "--metrics");
   declare_private_evaluation(table, run_options);
-  table.file("--report", output.report, "JSON report, up to 1024 classes with the confusion matrix")
+  table.file("--report", output.report, "JSON report, with the confusion matrix for up to 1024 classes")
       .written()
       .of_command_alone(SaidBy::kCoordinator);
   table
       .file("--html", output.html,
-            "with --private, a page to look at: each figure with its interval, what it promises, and the ledger")
+            "with --private, HTML page: each metric with its interval, the guarantee, and the ledger")
       .written()
       .of_command_alone(SaidBy::kCoordinator);
-  table.flag("--overwrite", output.overwrite, "replace a report or page that is there already")
+  table.flag("--overwrite", output.overwrite, "replace an existing report or page")
       .of_command_alone(SaidBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);
@@ -257,7 +256,7 @@ CommandEntry evaluate_command() {
   table.needs("--threshold", "--max-labels", "it is about rows of several classes")
       .only_where("--private")
       .but_not_where("--secure-aggregation");
-  table.excludes("--threshold", "--score-threshold", "both say from which score on a class is predicted; keep one")
+  table.excludes("--threshold", "--score-threshold", "both set the threshold of the score; keep one")
       .but_not_where("--secure-aggregation");
   command.footer =
       "Examples:\n"

@@ -154,7 +154,7 @@ void require_targets_of_model(const WorkerRows& test, std::size_t count) {
 
 void warn_of_training_rows(const std::string& found, bool are_private) {
   if (found.empty()) return;
-  fmt::print(stderr, "dpreduce: warning: {}: test figures {}say little of other rows\n", found,
+  fmt::print(stderr, "dpreduce: warning: {}: test figures {}do not measure the model on new rows\n", found,
              are_private ? "" : "are exact figures about training rows; do not publish them, and they ");
 }
 

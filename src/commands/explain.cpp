@@ -32,13 +32,13 @@ void run(const ExplainOptions& options) {
 
 CommandEntry explain_command() {
   const auto options = std::make_shared<ExplainOptions>();
-  CommandEntry command{.name = "explain",
-                       .help = "what a report, a model or a ledger promises, to whom, and what it does not"};
+  CommandEntry command{
+      .name = "explain",
+      .help = "explain the guarantee of a report, model or ledger: against whom it holds, and what it does not cover"};
   command.options
-      .file("--report,report", options->report,
-            "written by fit or evaluate --private with --report; or a model, which says less; or a ledger, of all its "
-            "runs "
-            "together")
+      .file(
+          "--report,report", options->report,
+          "report of fit or evaluate --private; or a model, which records less; or a ledger, for all its runs together")
       .required();
   declare_format(command.options, options->format);
   command.footer =

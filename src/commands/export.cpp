@@ -46,16 +46,16 @@ void run(const ExportOptions& options) {
 
 CommandEntry export_command() {
   const auto options = std::make_shared<ExportOptions>();
-  CommandEntry command{.name = "export", .help = "the model card of a model"};
+  CommandEntry command{.name = "export", .help = "write the model card of a model"};
   OptionTable& table = command.options;
   table.file("--model,model", options->model, "written by fit").required();
   table.file("--card", options->card, "the card: Markdown with YAML front matter").required().written();
   table.file("--report", options->report,
-             "of the fit that made the model: the card then says what is promised in words, what was released, how "
-             "releases add up, and the test figures");
+             "report of the fit of this model: the card then explains the guarantee, lists releases and how they add "
+             "up, and has the test metrics");
   table.file("--evaluation", options->evaluation,
-             "a report of evaluate --private: its figures, with intervals, in the place of exact ones");
-  table.flag("--overwrite", options->overwrite, "replace a file that is there already");
+             "report of evaluate --private: its metrics with intervals replace exact ones");
+  table.flag("--overwrite", options->overwrite, "replace an existing file");
   command.footer =
       "An ONNX graph of a model is written by python3 -m dpreduce onnx MODEL OUT.\n\n"
       "Examples:\n"

@@ -80,15 +80,14 @@ bool makes_model(const FitOptions& options) {
 
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
-  // Throws BadInput where a model that is to be kept has come of another run: one that goes on makes its own again,
-  // byte for byte.
+  // Throws BadInput if an existing model is of another run: a resumed run makes its own again, byte for byte.
   void write_model(const FitOptions& options, std::span<const std::byte> bytes, bool goes_on) {
     if (!model) return;  // of a private evaluation
     const bool is_foreign =
         goes_on && !options.output.overwrite && is_file(options.output.out) && !holds_bytes(options.output.out, bytes);
     if (is_foreign) {
       throw BadInput(
-          fmt::format("{}: is there already, and is the model of another run; give another name, or --overwrite",
+          fmt::format("{}: already exists, and is the model of another run; give another name, or --overwrite",
                       options.output.out));
     }
     model->write(bytes);
@@ -370,19 +369,19 @@ class FitSteps {
 // A first fit needs these options, and no more: --help shows them.
 void put_first(OptionTable& table) {
   table.put_first("--train-x", "features: .npy, .npz, .csv, file.h5:/dataset, or a pattern");
-  table.put_first("--train-y", "labels: one integer from 0 to K-1 a row");
-  table.put_first("--classes", "K, how many classes there are: public");
-  table.put_first("--class-names", "names of classes, one a line, for labels that are names");
-  table.put_first("--test-x", "features that the accuracy is told of");
+  table.put_first("--train-y", "labels: one integer from 0 to K-1 per row");
+  table.put_first("--classes", "K, the number of classes: public");
+  table.put_first("--class-names", "names of classes, one per line, for labels that are names");
+  table.put_first("--test-x", "test features, on which accuracy is reported");
   table.put_first("--test-y", "their labels");
-  table.put_first("--method", "how to train: auto suits most data");
+  table.put_first("--method", "training method: auto suits most data");
   table.put_first("--center", "center rows: none, public or dp, by a released mean");
-  table.put_first("--epsilon", "the budget: what may be learned of one record");
-  table.put_first("--delta", "goes with it: at most 1 / (10 n), n public");
-  table.put_first("--ledger", "where all that is spent is recorded");
+  table.put_first("--epsilon", "privacy budget for each record");
+  table.put_first("--delta", "with --epsilon: at most 1 / (10 n), for a public n");
+  table.put_first("--ledger", "file that records all spending");
   table.put_first("--out", "the model");
-  table.put_first("--report", "what was done and promised, as JSON");
-  table.put_first("--dry-run", "tell noise, expected error and cost; spend nothing");
+  table.put_first("--report", "JSON report of the run and its guarantee");
+  table.put_first("--dry-run", "print noise, expected error and cost; spend nothing");
 }
 
 std::string methods_footer() {

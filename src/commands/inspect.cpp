@@ -42,8 +42,7 @@ InspectOptions validated(InspectOptions options) {
   if (options.rows.has_targets) return options;
   if (!options.rows.y.empty() && options.classes == 0) {
     throw UsageError(
-        "--train-y needs --classes or --class-names: how many classes there are is public, and never taken from the "
-        "data");
+        "--train-y needs --classes or --class-names: the number of classes is public, and never taken from the data");
   }
   if (!options.rows.y.empty()) require_classes(options.classes);
   require_class_names(options.rows.class_names, options.classes);
@@ -353,10 +352,11 @@ CommandEntry inspect_command() {
   OptionTable& table = command.options;
   table.files("--train-x,--x", options->rows.x, "features").required();
   table.files("--train-y,--y", options->rows.y, "labels");
-  declare_targets(table, options->rows, "--targets", "or numbers: their ends, mean and deviation are told");
-  declare_classes(table, options->classes, options->rows.class_names, "K; needed with labels");
+  declare_targets(table, options->rows, "--targets",
+                  "or numbers: their range, mean and standard deviation are printed");
+  declare_classes(table, options->classes, options->rows.class_names, "K; required with labels");
   table.choice("--normalize", options->normalize, "as in fit, before the diagnostics");
-  table.number("--clip", options->clip_norm, "C: the share of longer rows is told").positive();
+  table.number("--clip", options->clip_norm, "C: the share of longer rows is printed").positive();
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

@@ -75,7 +75,7 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size) {
   Identity identity = roster ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
                              : Identity::generate();
   if (roster && identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
-    throw BadInput(fmt::format("--identity {}: is not that of \"{}\", rank {} of the roster",
+    throw BadInput(fmt::format("--identity {}: does not belong to \"{}\", rank {} of the roster",
                                with_rank(options.identity, static_cast<std::size_t>(rank)),
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
@@ -126,7 +126,7 @@ std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
 FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank) {
   const RunnableCommand command = parse_command_line(std::move(root), arguments, static_cast<std::size_t>(rank));
   const FitCommand* fit = command.target<FitCommand>();
-  if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
+  if (fit == nullptr) throw UsageError("--secure-aggregation: run --help without it, and without mpirun");
   if (!fit->options.silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
   FitCommand own = *fit;
   PrivacyOptions& privacy = own.options.privacy;
@@ -228,7 +228,7 @@ int run_job(const CommandEntry& root, const std::vector<std::string>& arguments,
 }
 
 std::string words_of(const PeerFailed& failure) {
-  return failure.rank == 0 ? std::string("the coordinator is gone, or has given the run up")
+  return failure.rank == 0 ? std::string("the coordinator has ended, or has given the run up")
                            : fmt::format("silo {} has ended the run; its own log says why", failure.rank);
 }
 
@@ -258,7 +258,7 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
     const FitCommand fit = command_of_party(dpreduce_command(), arguments, rank);
     if (fit.options.output.dry_run) {
       throw UsageError(
-          "--dry-run with --secure-aggregation: a silo's is started by itself, without mpirun, with its --silo-config");
+          "--dry-run with --secure-aggregation: start it for one silo, without mpirun, with its --silo-config");
     }
     log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
     run_logged(log, [&] {

@@ -60,7 +60,7 @@ inline std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(std::llround(1e3 * seconds));
 }
 
-/// Reason of the run's end, for a party whose own error it is not.
+/// Reason why the run ended, for a party that did not cause it.
 std::string words_of(const PeerFailed& failure);
 
 /// Runs `work`, and writes its result as the last line of the party's log. Throws what `work` throws.
@@ -70,13 +70,13 @@ void run_logged(PartyLog& log, const std::function<void()>& work);
 int report_error(const char* message, ExitCode code);
 
 /// Runs the command that the arguments of rank 0 name, one of `root`, on all ranks of a job whose ranks trust each
-/// other, and returns the exit code of this one. Collective. A failure is printed once, by the rank whose it is.
+/// other, and returns the exit code of this one. Collective. A failure is printed once, by the rank that failed.
 int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks);
 
-/// Runs a program with these commands: joins the ranks of the job that this process was started in, as one of them or
-/// as the parent of a party, runs the command that the arguments name, and returns the exit code. Each call of
-/// `commands` makes tables of its own; `maker` makes the sessions of its silos and coordinators. Call it before MPI,
-/// threads or files.
+/// Runs a program with these commands, and returns the exit code. Joins the job in which this process was started, as
+/// one of its ranks or as the parent of a party, and runs the command that the arguments name. Each call of `commands`
+/// creates its own tables; `maker` creates the sessions of silos and coordinators. Call it before MPI, threads or
+/// files.
 int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker = {});
 
 /// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a

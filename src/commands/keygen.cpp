@@ -34,10 +34,10 @@ void run(const KeygenOptions& options) {
 
 CommandEntry keygen_command() {
   const auto options = std::make_shared<KeygenOptions>();
-  CommandEntry command{.name = "keygen", .help = "make the identity of a silo or coordinator, for --roster"};
+  CommandEntry command{.name = "keygen", .help = "make an identity for a silo or coordinator"};
   OptionTable& table = command.options;
-  table.file("--out", options->out, "file for the private half, 0600; never overwritten").required().written();
-  table.text("--name", options->name, "for the roster");
+  table.file("--out", options->out, "file for the private key, mode 0600; never overwritten").required().written();
+  table.text("--name", options->name, "name in the roster");
   declare_format(table, options->format);
   declare_config(table);
   command.footer = "Examples:\n  dpreduce keygen --out north.key --name north";

@@ -37,7 +37,7 @@ std::string key_text(const std::string& path, const LedgerHead& head) {
   if (!key) return "signed with the key " + head.public_key;
   if (to_hex(key->public_key()) != head.public_key) {
     throw LedgerCorrupt(path + ": is signed with the key " + head.public_key + ", not with " + key_path.string() +
-                        ": the ledger, or its key, has been exchanged");
+                        ": the ledger or its key was replaced");
   }
   return "signed with its own key, " + head.public_key;
 }
@@ -46,7 +46,7 @@ LedgerHead reported_head(const std::string& report) {
   const std::optional<LedgerHead> head = read_report(report).ledger;
   if (head) return *head;
   throw BadInput("--report " + report +
-                 ": does not say where the ledger stood: its run charged nothing, or an earlier version made it");
+                 ": does not record the state of a ledger: its run charged nothing, or an earlier version wrote it");
 }
 
 // Each command has some of them.
@@ -72,13 +72,13 @@ void verify(const LedgerOptions& options) {
   const std::string key = key_text(options.ledger, state.head());
   if (!options.report.empty()) require_contains(state, reported_head(options.report), options.ledger);
   fmt::print("{}: {} lines, intact; {}; {}\n", options.ledger, state.head().lines, key,
-             options.report.empty() ? "lines cut off at the end show with --report alone"
+             options.report.empty() ? "lines cut off at the end are found only with --report"
                                     : "all lines of " + options.report + " are there");
 }
 
 void release(const LedgerOptions& options) {
   require_file(options.ledger);
-  // The lock of the run's file tells whether it is alive, and keeps others from going on with it meanwhile.
+  // The lock of the run's file shows whether it is alive, and keeps others from resuming it meanwhile.
   std::optional<RunFile> file = RunFile::of_run(options.ledger, options.run);
   Ledger ledger(options.ledger);
   bool was_open = false;
@@ -88,23 +88,24 @@ void release(const LedgerOptions& options) {
     if (!ledger.end(run, RunOutcome::kReleased)) continue;
     was_open = true;
     const std::string given_back =
-        fmt::format("{}: run {} is given up; what it had reserved and not charged is given back:", options.ledger, run);
+        fmt::format("{}: run {} is given up; its reservation that was not charged is released:", options.ledger, run);
     fmt::print("{}", text_of(remains_table(given_back, remains)));
   }
   if (!was_open && !file) {
     throw UsageError("ledger release " + options.run + ": " + options.ledger +
-                     " has no run of that name that has not ended (dpreduce ledger show names those)");
+                     " has no open run of that name (dpreduce ledger show lists open runs)");
   }
   if (!file) return;
   file->remove();
-  fmt::print("what it had released and saved is removed: no run can go on with it\n");
+  fmt::print("its saved releases are removed: it cannot be resumed\n");
 }
 
 }  // namespace
 
 CommandEntry ledger_command() {
   const auto options = std::make_shared<LedgerOptions>();
-  CommandEntry command{.name = "ledger", .help = "what has been released so far", .needs_command = true};
+  CommandEntry command{
+      .name = "ledger", .help = "list releases, verify a ledger, give up a run", .needs_command = true};
   command.commands.reserve(3);  // so that each stays where it is
   const auto add = [&](const char* name, const char* help, auto* run) -> CommandEntry& {
     CommandEntry& own = command.commands.emplace_back(CommandEntry{.name = name, .help = help});
@@ -115,12 +116,13 @@ CommandEntry ledger_command() {
     table.file("--ledger,ledger", options->ledger, "the ledger file");
   };
 
-  CommandEntry& shown = add("show", "every release of a ledger, their sum, and what open runs may still charge", show);
+  CommandEntry& shown =
+      add("show", "list all releases of a ledger, their total, and what open runs may still charge", show);
   declare_ledger(shown.options);
   shown.options.number("--delta", options->delta,
-                       "that epsilons are told at; default: that of the runs, the least of several");
+                       "at which epsilons are reported; default: that of the runs, the smallest of several");
   shown.options.choice("--adjacency", options->adjacency,
-                       "the neighbors that the sum is for; default: the strictest of the lines");
+                       "neighbors for the total; default: the strictest in the ledger");
   declare_format(shown.options, options->format);
   shown.footer =
       "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
@@ -132,18 +134,20 @@ CommandEntry ledger_command() {
     return by_coordinator(show, *options);
   };
 
-  CommandEntry& verified = add("verify", "find any edit, of the last line too (exit 6)", verify);
+  CommandEntry& verified = add("verify", "check a ledger for edits, of the last line too (exit 6)", verify);
   declare_ledger(verified.options);
-  verified.options.file("--report", options->report,
-                        "of a run on this ledger: find also lines that were cut off at the end, or another ledger");
+  verified.options.file(
+      "--report", options->report,
+      "report of a run on this ledger: finds also lines that were cut off at the end, and another ledger");
   verified.footer =
       "Examples:\n  dpreduce ledger verify ledger.jsonl\n  dpreduce ledger verify ledger.jsonl --report r.json";
 
-  CommandEntry& released = add("release", "give up a run that ended early, and what it had reserved", release);
-  released.options.text("run", options->run, "the run, as ledger show names it").required();
+  CommandEntry& released = add("release", "give up a run that ended early, and release its reservation", release);
+  released.options.text("run", options->run, "name of the run in ledger show").required();
   declare_ledger(released.options);
   released.footer =
-      "No run can then go on with it: what it has saved is removed. A run that is alive is refused.\n\nExamples:\n  "
+      "The run cannot be resumed afterwards: its saved releases are removed. A run that is still running is "
+      "refused.\n\nExamples:\n  "
       "dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
   return command;
 }

@@ -37,11 +37,11 @@ struct Refused {
 
 // Options of a fit that a party over a network must not have.
 constexpr std::array kRefusedOverNetwork{
-    Refused{"--seed", "whoever knows the seed can take the noise off"},
+    Refused{"--seed", "anyone who knows the seed can remove the noise"},
     Refused{"--non-private", "silos would send exact sums"},
-    Refused{"--round-trip", "the line is a real one"},
-    Refused{"--bandwidth", "the line is a real one"},
-    Refused{"--packet-loss", "the line is a real one"},
+    Refused{"--round-trip", "the network is real, not simulated"},
+    Refused{"--bandwidth", "the network is real, not simulated"},
+    Refused{"--packet-loss", "the network is real, not simulated"},
 };
 
 void require_fit_for_network(const OptionTable& options, const std::string& command) {
@@ -64,12 +64,12 @@ std::uint32_t number_of(const Identity& identity, const Roster& roster, const Ne
   const SiloOptions& silos = party.fit.silos;
   const auto member = std::ranges::find(roster.members, identity.public_key(), &Member::key);
   if (member == roster.members.end()) {
-    throw BadInput(fmt::format("--identity {}: its key {}... stands nowhere in --roster {}", silos.identity,
+    throw BadInput(fmt::format("--identity {}: its key {}... is not in --roster {}", silos.identity,
                                short_hex(identity.public_key()), silos.roster));
   }
   const auto number = static_cast<std::uint32_t>(member - roster.members.begin());
   if ((number == 0) != (party.role == PartyRole::kCoordinator)) {
-    throw BadInput(fmt::format("--identity {}: is that of {} in --roster {}; start it with dpreduce {}", silos.identity,
+    throw BadInput(fmt::format("--identity {}: belongs to {} in --roster {}; start it with dpreduce {}", silos.identity,
                                number == 0 ? "the coordinator" : fmt::format("silo \"{}\"", member->name), silos.roster,
                                number == 0 ? "coordinator" : "silo"));
   }
@@ -84,7 +84,7 @@ std::string who_is_here(const std::vector<PartyStatus>& silos) {
     names += (names.empty() ? "" : ", ") + silo.name;
   }
   const auto count = std::ranges::count(silos, LineState::kOpen, &PartyStatus::state);
-  return fmt::format("{} of {} silos are here{}{}{}{}", count, silos.size(), here.empty() ? "" : ": ", here,
+  return fmt::format("{} of {} silos are connected{}{}{}{}", count, silos.size(), here.empty() ? "" : ": ", here,
                      missing.empty() ? "" : "; not yet: ", missing);
 }
 
@@ -152,7 +152,8 @@ class NetworkRun {
     say("the run begins");
   }
 
-  // A silo's exit code would tell others of its budget, its consent or its rows: they learn what a launcher tells them.
+  // A silo's exit code would reveal its budget, its consent or its rows to others: they learn only what a launcher
+  // reports.
   void end(ExitCode code) {
     std::string why = "its process has ended";
     if (is_coordinator()) why = fmt::format("it has ended with exit code {}", static_cast<int>(code));
@@ -177,31 +178,31 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
     table.text(name, network.address, help).typed("HOST:PORT").required().said(SaidBy::kParty);
   };
   if (role == PartyRole::kCoordinator) {
-    declare_address("--listen", "address and port at which silos are waited for");
+    declare_address("--listen", "address and port to listen on for silos");
     table
         .number("--wait", network.wait_seconds,
-                "begin after so many seconds with the silos that are here, if they are at least --threshold; default: "
+                "start after this many seconds with the connected silos, if they are at least --threshold; default: "
                 "wait for the full roster")
         .from(0, kLongestWait)
         .typed("SECONDS")
         .said(SaidBy::kParty);
     table
         .number("--silo-patience", silos.patience_seconds,
-                "for so long in all a silo may keep --threshold others waiting; then the run ends for all; default: 20 "
-                "times --silo-timeout")
+                "longest total time for which a silo may keep --threshold others waiting, before the run ends for all; "
+                "default: 20 times --silo-timeout")
         .from(0.1, kLongestWait)
         .typed("SECONDS")
         .said(SaidBy::kParty);
   } else {
-    declare_address("--connect", "the coordinator's address and port; the silo dials nobody else");
+    declare_address("--connect", "the coordinator's address and port; the silo connects to no one else");
   }
   table
       .number("--run-timeout", network.run_timeout_seconds,
-              "the whole run, the wait for the others included, may take so long")
+              "longest time of the whole run, including the wait for the others")
       .from(1, kLongestWait)
       .typed("SECONDS")
       .said(SaidBy::kParty);
-  table.file("--health", network.health, "a small JSON file for supervisors, renewed every two seconds")
+  table.file("--health", network.health, "JSON status file for supervisors, updated every two seconds")
       .written()
       .said(SaidBy::kParty);
   table.begin_group("");
@@ -267,7 +268,7 @@ CommandEntry network_command(PartyRole role) {
   table.begin_group("Evaluation");
   table
       .files("--evaluate", read->fit.evaluation.files,
-             "a model that is evaluated with noise on the silos' rows, in the place of a fit")
+             "evaluate this model with noise on the silos' rows, instead of a fit")
       .said(SaidBy::kAllOfFiles);
   declare_evaluation(table, read->fit, "--evaluate-metrics");
   table.begin_group("");

@@ -51,13 +51,13 @@ PartitionOptions validated(PartitionOptions options) {
     }
     if (options.silos < (options.classes + held - 1) / held) {
       throw UsageError(
-          fmt::format("--classes-per-silo {}: {} silos hold {} of {} classes at most, and every row needs a silo; give "
+          fmt::format("--classes-per-silo {}: {} silos hold at most {} of {} classes, and every row needs a silo; give "
                       "more silos or classes",
                       held, options.silos, options.silos * held, options.classes));
     }
   }
   if (options.scheme == Partition::kFeatureShift && !options.rotation && !options.offset) {
-    throw UsageError("--scheme feature-shift: say with --rotation or --offset how large the shift is");
+    throw UsageError("--scheme feature-shift: give the size of the shift with --rotation or --offset");
   }
   return options;
 }
@@ -66,7 +66,7 @@ constexpr const char* kNoteOfSilos = "exact numbers of rows: for simulations on 
 
 WorkerRows open_data_set(const PartitionOptions& options) {
   if (paths_are_per_worker(options.x) || paths_are_per_worker(options.y)) {
-    throw UsageError("{rank} in --x or --y: the rows of one data set are cut into silos; name its files");
+    throw UsageError("{rank} in --x or --y: one data set is split into silos; give its files without {rank}");
   }
   return WorkerRows::open(options.x, options.y, 0, 1);
 }
@@ -110,8 +110,7 @@ void run(const PartitionOptions& options) {
 
 CommandEntry partition_command() {
   const auto options = std::make_shared<PartitionOptions>();
-  CommandEntry command{.name = "partition",
-                       .help = "one data set as the files of simulated silos: a tool for public data"};
+  CommandEntry command{.name = "partition", .help = "split a public data set into the files of simulated silos"};
   OptionTable& table = command.options;
   table.files("--x", options->x, "features").required();
   table.files("--y", options->y, "labels").required();
@@ -122,21 +121,19 @@ CommandEntry partition_command() {
   table.count("--silos", options->silos, "how many").from(1, kMostPartitions).required().defaults_to("");
   table
       .count("--first-silo", options->first_silo,
-             "number of the first: 1 as --secure-aggregation counts, 0 for plain ranks")
+             "number of the first silo: 1 for --secure-aggregation, 0 for plain ranks")
       .from(0, kMostPartitions);
-  table.choice("--scheme", options->scheme, "which rows are whose");
+  table.choice("--scheme", options->scheme, "rule that assigns rows to silos");
   table
       .number("--alpha", options->alpha,
               "dirichlet, quantity: shares are drawn from Dirichlet(alpha, ..., alpha); small: uneven")
       .positive();
-  table.count("--classes-per-silo", options->classes_per_silo, "classes: so many in each silo");
+  table.count("--classes-per-silo", options->classes_per_silo, "classes: number of classes in each silo");
   table
       .number("--rotation", options->rotation,
-              "feature-shift: angle that each silo turns every row by, its own way; degrees")
+              "feature-shift: angle in degrees by which each silo rotates its rows, in its own plane")
       .from(0, kHalfTurn);
-  table
-      .number("--offset", options->offset,
-              "feature-shift: added to or taken from each feature, by the silo's own signs")
+  table.number("--offset", options->offset, "feature-shift: shift of each feature, with the silo's own signs")
       .positive();
   for (const auto& [scheme, size] :
        {std::pair{"--scheme dirichlet|quantity", "--alpha"}, std::pair{"--scheme classes", "--classes-per-silo"}}) {

@@ -65,7 +65,7 @@ PredictOptions validated(PredictOptions options) {
   }
   if (int{has_bare_scores} + int{has_bare_probabilities} + int{options.sets} + int{options.top_k.has_value()} > 1) {
     throw UsageError(
-        "--scores, --probabilities, --sets and --top-k exclude each other in one file; give one, or --scores FILE and "
+        "--scores, --probabilities, --sets and --top-k cannot share one file; give one, or --scores FILE and "
         "--probabilities FILE");
   }
   for (const auto& [option, path] : prediction_files(options)) require_table_path(option, path);
@@ -368,11 +368,10 @@ CommandEntry predict_command() {
   table.files("--x,--test-x", options->x, "features").required();
   table
       .file("--out", options->out,
-            "labels, .npy (int64) or .csv (names where the model has them), or the numbers (float64) that the model "
-            "predicts; default: one a line on standard output, "
-            "where no other file is asked for")
+            "labels as .npy (int64) or .csv (names if the model has them), or predicted numbers (float64); default, "
+            "without other output files: one per line on standard output")
       .written();
-  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--overwrite", options->overwrite, "replace existing files");
   table
       .optional_text("--scores", options->scores,
                      "write the n x K scores, .npy (float32) or .csv; without FILE: to --out, instead of labels")
@@ -380,13 +379,14 @@ CommandEntry predict_command() {
       .written();
   table
       .optional_text("--probabilities", options->probabilities,
-                     "the same of n x K probabilities, where the model's loss is softmax or sigmoid")
+                     "write the n x K probabilities likewise; the model's loss must be softmax or sigmoid")
       .typed("FILE")
       .written();
   table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one");
-  table.flag("--sets", options->sets,
-             "write n x K zeros and ones to --out instead of labels: ones from the model's threshold on");
-  table.number("--threshold", options->threshold, "with --sets: from this score on, not the model's");
+  table.flag(
+      "--sets", options->sets,
+      "write n x K zeros and ones to --out instead of labels: ones for scores at or above the model's threshold");
+  table.number("--threshold", options->threshold, "with --sets: this threshold instead of the model's");
   table.needs("--threshold", "--sets");
   table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   declare_config(table);

@@ -94,24 +94,23 @@ void run(const RefitCommandOptions& options) {
 
 CommandEntry refit_command() {
   const auto options = std::make_shared<RefitCommandOptions>();
-  CommandEntry command{.name = "refit", .help = "models of kept statistics: no rows, no budget, in no time"};
+  CommandEntry command{.name = "refit", .help = "fit models from released statistics, without rows or further budget"};
   OptionTable& table = command.options;
   table.file("--statistics,statistics", options->statistics, "written by release").required();
   declare_refit(table, options->asked);
   table.file("--out", options->out, "the model").written();
   table
-      .file(
-          "--intervals", options->intervals,
-          "JSON: weights with intervals about the estimate without noise and, with class_sizes, about the population, "
-          "which assumes one variance (ls with a shared Gram matrix)")
+      .file("--intervals", options->intervals,
+            "JSON: weights with intervals for the estimate without noise and, with class_sizes, for the population, "
+            "assuming one variance (ls with a shared Gram matrix)")
       .written();
-  table.files("--intervals-x", options->intervals_x, "public rows whose scores get intervals as well");
-  table.number("--level", options->level, "probability with which each interval holds")
+  table.files("--intervals-x", options->intervals_x, "public rows, whose scores get intervals too");
+  table.number("--level", options->level, "coverage probability of each interval")
       .from(0.5, 0.999999)
       .typed("P")
       .defaults_to(fmt::format("{}", kUsualLevel));
   for (const char* own : {"--intervals-x", "--level"}) table.needs(own, "--intervals");
-  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--overwrite", options->overwrite, "replace existing files");
   declare_format(table, options->format);
   command.footer =
       "Examples:\n"

@@ -42,13 +42,13 @@ std::vector<std::size_t> indices_of(const char* option, const std::optional<std:
 
 void declare_refit(OptionTable& table, AskedRefit& asked) {
   RefitOptions& options = asked.options;
-  table.choice("--method", options.method, "what to make of the statistics");
+  table.choice("--method", options.method, "method that fits the model");
   table.flag("--shared-gram", options.shared_gram,
-             "ls: one Gram matrix for all classes, also where class_grams are there");
+             "ls: one Gram matrix for all classes, even if class_grams are present");
   table
       .text("--lambda", asked.lambda,
-            "ls: ridge, in feature units squared; auto: as fit takes it from the noise; path: a table of ridges, and "
-            "the one with the least estimated loss")
+            "ls: ridge, in feature units squared; auto: from the noise, as in fit; path: a table of ridges, of which "
+            "the one with the least estimated loss is used")
       .typed("L|auto|path");
   table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows beside a class's own");
   table.choice("--metric", options.metric, "mean: nearest direction, or nearest center (with class_sizes)");
@@ -58,11 +58,11 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
                .type = "LIST",
                .read = [&asked_for](const std::vector<std::string>& arguments) { asked_for = arguments.back(); }});
   };
-  list("--classes-kept", asked.classes, "a list of classes, indices or names, e.g. 0,3,7-9; default: all");
-  list("--features", asked.features,
-       "a list of features of prepared rows that weights may be of, indices or names; default: all");
-  table.numbers("--weights", options.class_weights,
-                "of kept classes: of their rows (ls --shared-gram with class_grams), or of their shares (fisher)");
+  list("--classes-kept", asked.classes, "a list of classes to keep, indices or names, e.g. 0,3,7-9; default: all");
+  list("--features", asked.features, "a list of features of prepared rows to use, indices or names; default: all");
+  table.numbers(
+      "--weights", options.class_weights,
+      "weights of kept classes: of their rows (ls --shared-gram with class_grams), or of their shares (fisher)");
   table.count("--select", options.select, "keep the m features in which class means are farthest apart")
       .defaults_to("");
   table.choice("--select-by", options.select_by,
@@ -70,7 +70,7 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
   table.count("--pca", options.components, "ls --shared-gram: weights within the first k principal components")
       .defaults_to("");
   for (const char* own : {"--lambda", "--alpha", "--shared-gram"}) table.needs(own, "--method ls");
-  table.excludes("--lambda path", "--weights", "ridges are compared for classes that count alike; leave one out");
+  table.excludes("--lambda path", "--weights", "ridges are compared for equally weighted classes; leave one out");
   table.needs("--metric euclidean", "--method mean");
   table.needs("--select-by", "--select");
   table.needs("--select-by t", "--method fisher");

@@ -19,7 +19,7 @@ std::vector<StatisticKind> kinds_of(const std::string& text) {
   for (std::string word; std::getline(list, word, ',');) {
     const auto kind = read_choice<StatisticKind>("--statistics", word);
     if (std::ranges::find(kinds, kind) != kinds.end()) {
-      throw UsageError(fmt::format("--statistics {}: {} is there twice", text, word));
+      throw UsageError(fmt::format("--statistics {}: {} appears twice", text, word));
     }
     kinds.push_back(kind);
   }
@@ -36,7 +36,8 @@ struct ReleaseOptions {
 
 CommandEntry release_command() {
   const auto options = std::make_shared<ReleaseOptions>();
-  CommandEntry command{.name = "release", .help = "noised statistics of rows, kept: models are made of them for ever"};
+  CommandEntry command{.name = "release",
+                       .help = "release noised statistics, from which refit makes any number of models"};
   OptionTable& table = command.options;
   table
       .text("--statistics", options->statistics,

@@ -45,15 +45,15 @@ void run(const ReportOptions& options) {
 
 CommandEntry report_command() {
   const auto options = std::make_shared<ReportOptions>();
-  CommandEntry command{.name = "report", .help = "one page to look at, of reports and ledgers"};
+  CommandEntry command{.name = "report", .help = "one HTML page of reports and ledgers"};
   command.options
       .files("--file,file", options->files,
-             "written by fit --report, evaluate --private --report or --ledger; told by contents")
+             "reports of fit or evaluate --private, and ledgers; recognized by their contents")
       .required();
-  command.options.file("--out", options->out, "the page: one HTML file that needs no other, and no network").written();
-  command.options.flag("--overwrite", options->overwrite, "replace a page that is there already");
+  command.options.file("--out", options->out, "the page: one self-contained HTML file").written();
+  command.options.flag("--overwrite", options->overwrite, "replace an existing page");
   command.options.flag("--public", options->for_public,
-                       "leave out exact test figures and all else that is for the data's owner");
+                       "leave out exact test metrics and everything else for the data's owner only");
   command.footer =
       "Examples:\n"
       "  dpreduce report report.json ledger.jsonl --out report.html";

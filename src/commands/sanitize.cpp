@@ -62,8 +62,8 @@ constexpr const char* kProtected =
     "each record by itself: its features may be exchanged for any others (local differential privacy)";
 std::string not_protected(const SanitizeOptions& options) {
   return fmt::format(
-      "labels (copied as they are), the number of records, and their order; every further run over the same rows is a "
-      "release of its own, and mu^2 adds up ({})",
+      "labels (copied unchanged), the number of records, and their order; each further run on the same rows is another "
+      "release, and mu^2 adds up ({})",
       options.ledger.empty() ? "no ledger is kept" : "on " + options.ledger);
 }
 
@@ -108,7 +108,8 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
                                     ChargedRun* account) {
   if (rows.has_label_sets()) {
     throw UsageError(
-        "--y: one class index a row is copied; leave n x K labels out and copy the file (labels are public)");
+        "--y: only one class index per row can be copied; leave n x K labels out, and copy their file (labels are "
+        "public)");
   }
   MadeFiles made;
   made.make_folder(options.out_dir);
@@ -179,7 +180,7 @@ void run(const SanitizeOptions& options) {
                       {"sigma", sigma},
                       {"files", files},
                       {"clip_norm", options.clip_norm}};
-  if (options.seed) told["note"] = "seeded noise can be computed by anyone: these rows are NOT private";
+  if (options.seed) told["note"] = "anyone can compute seeded noise: these rows are NOT private";
   print_told(options.format, told, [&] { return sanitized_text(told); });
 }
 
@@ -187,26 +188,29 @@ void run(const SanitizeOptions& options) {
 
 CommandEntry sanitize_command() {
   const auto options = std::make_shared<SanitizeOptions>();
-  CommandEntry command{.name = "sanitize", .help = "rows of yours with noise of their own, each record private"};
+  CommandEntry command{.name = "sanitize", .help = "add noise to each record by itself (local differential privacy)"};
   OptionTable& table = command.options;
   table.files("--x", options->x, "features").required();
-  table.files("--y", options->y, "labels: public here, copied as they are");
+  table.files("--y", options->y, "labels: public here, copied unchanged");
   table.text("--out", options->out_dir, "folder for x.npy and y.npy").required().typed("DIR");
-  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--overwrite", options->overwrite, "replace existing files");
   table.choice("--normalize", options->normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", options->clip_norm, "C: the clip norm, public").positive();
   table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
   declare_budget(table, options->budget);
   table.count("--seed", options->seed, "repeatable noise; the rows are then NOT private").in_group("Privacy");
-  table.file("--ledger", options->ledger, "charge the rows there, as a run, before any of them is made")
+  table.file("--ledger", options->ledger, "ledger on which the rows are charged, before any of them is written")
       .written()
       .in_group("Privacy");
-  table.number("--budget-epsilon", options->limit_epsilon, "refuse (exit 4) what all runs on this ledger would pass")
+  table
+      .number("--budget-epsilon", options->limit_epsilon,
+              "limit for all runs on this ledger together; beyond it a run is refused (exit 4)")
       .in_group("Privacy");
   table.number("--budget-delta", options->limit_delta, "goes with --budget-epsilon").in_group("Privacy");
   table.together("--budget-epsilon", "--budget-delta");
-  table.needs("--budget-epsilon", "--ledger", "it says what is spent");
-  table.excludes("--seed", "--budget-epsilon", "noise that anyone can compute is within no budget");
+  table.needs("--budget-epsilon", "--ledger", "the budget is checked against its charges");
+  table.excludes("--seed", "--budget-epsilon",
+                 "anyone can compute seeded noise, so the run has no finite epsilon; leave one out");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

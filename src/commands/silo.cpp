@@ -6,7 +6,7 @@ namespace dpreduce {
 
 CommandEntry silo_command() {
   CommandEntry command = network_command(PartyRole::kSilo);
-  command.help = "take part in a run among silos over a network, with rows of one's own";
+  command.help = "take part as a silo in a run over a network, with its own rows";
   command.footer =
       "Examples:\n"
       "  dpreduce silo --connect hub.example.org:7000 --config common.toml --roster roster.toml \\\n"

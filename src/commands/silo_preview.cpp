@@ -64,10 +64,9 @@ std::string sent_text(const FitOptions& options, const FitPlan& plan, const Silo
   }
   if (!shares) {
     return text +
-           "guarantee  for readers of what is published, NOT against the coordinator, which could look at exact sums\n";
+           "guarantee  against readers of what is published, NOT against the coordinator, which could see exact sums\n";
   }
-  return text +
-         fmt::format("guarantee  also against the coordinator and {} more silos that collude\n", silos.colluding);
+  return text + fmt::format("guarantee  also against the coordinator and {} colluding silos\n", silos.colluding);
 }
 
 std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
@@ -82,7 +81,7 @@ std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const
   };
   add("before it", before);
   if (!fit.plan().noise || !fit.plan().is_private)
-    return text + "ledger     this run is NOT private: no mu bounds it\n";
+    return text + "ledger     this run is NOT private: it has no finite mu\n";
   const Spending run = spending_of(reservation_at_silo(fit, silos), adjacency);
   add("this run", run);
   add("after it", composed(before, run));
@@ -90,10 +89,10 @@ std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const
 }
 
 std::string consent_text(const FitOptions& options, const std::vector<ConsentTerm>& terms) {
-  if (!options.silos.consent) return "consent    no [consent]: this silo takes part in whatever is asked\n";
+  if (!options.silos.consent) return "consent    no [consent]: this silo accepts every run\n";
   std::string text;
   for (const ConsentTerm& term : terms) {
-    text += fmt::format("consent    {:<7} {}: {} is asked, {} is allowed\n", term.is_met ? "passes" : "REFUSES",
+    text += fmt::format("consent    {:<7} {}: {} requested, {} allowed\n", term.is_met ? "passes" : "REFUSES",
                         term.name, term.asked, term.allowed);
   }
   return text;
@@ -123,7 +122,7 @@ void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
   if (options.data.has_targets()) options.data.classes = roster.classes;
   if (roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: says {} classes, and --classes is {}", options.silos.roster,
+    throw BadInput(fmt::format("--roster {}: declares {} classes, but --classes is {}", options.silos.roster,
                                roster.classes, options.data.classes));
   }
   std::uint64_t public_rows = 0;
@@ -145,20 +144,21 @@ SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const 
       fmt::format("method     {} on {} features, {} {}; {}, the unit is {}\n", fit.options().method.name, roster.dim,
                   roster.classes, options.data.has_targets() ? "numbers to predict" : "classes",
                   to_string(options.privacy.adjacency), name_of(options.data.unit()));
-  return {"dry run: nothing is sent, no row is read, nothing is spent\n" + parties_text(roster, silos, silo) + method +
-              sent_text(options, fit.plan(), silos) + ledger_text(options, fit, silos) + consent_text(options, terms) +
-              files_text(options, silo),
+  return {"dry run: nothing was sent, no rows were read, nothing was spent\n" + parties_text(roster, silos, silo) +
+              method + sent_text(options, fit.plan(), silos) + ledger_text(options, fit, silos) +
+              consent_text(options, terms) + files_text(options, silo),
           std::move(terms)};
 }
 
 void preview_silo(const FitOptions& options, std::uint32_t silo) {
   if (options.silos.roster.empty()) {
     throw UsageError(
-        "--dry-run of a silo: name the parties with --roster, which says what rows look like, and this one's "
+        "--dry-run of a silo: give --roster, which declares the parties and the shape of rows, and this party's "
         "--identity");
   }
   if (silo == 0) throw UsageError("--dry-run of a silo: the file of --silo-config is the coordinator's");
-  if (options.output.format != OutputFormat::kText) throw UsageError("--format json: a silo's --dry-run is text");
+  if (options.output.format != OutputFormat::kText)
+    throw UsageError("--format json: the --dry-run of a silo has text output only");
   const SiloEntry entry = entry_on_roster(options.silos, static_cast<int>(silo));
   const SiloPreview preview = silo_preview(options, *entry.roster, entry.terms, silo);
   fmt::print("{}", preview.text);

@@ -95,7 +95,7 @@ std::string split_text(const SplitOptions&, const nlohmann::json& result) {
 CommandEntry split_command() {
   const auto options = std::make_shared<SplitOptions>();
   CommandEntry command{.name = "split",
-                       .help = "the noise of several blocks under one budget, for the least weighted loss"};
+                       .help = "noise of several blocks under one budget, with the least weighted loss"};
   OptionTable& table = command.options;
   table
       .add({.names = "--block",

@@ -97,8 +97,7 @@ FitOptions fit_of(const SweepOptions& sweep, const nlohmann::json& run) {
       parse_command_line({.name = "dpreduce", .help = {}, .commands = {fit_command()}, .needs_command = true}, words);
   const FitCommand* fit = command.target<FitCommand>();
   const bool writes_nothing = fit != nullptr && fit->options.output == OutputOptions{.quiet = true};
-  if (!writes_nothing)
-    throw UsageError("--methods " + text.str() + ": only what says how to train may follow a method");
+  if (!writes_nothing) throw UsageError("--methods " + text.str() + ": only options of training may follow a method");
   return fit->options;
 }
 
@@ -190,7 +189,7 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
 CommandEntry sweep_command() {
   const auto options = std::make_shared<SweepOptions>();
   CommandEntry command{.name = "sweep",
-                       .help = "many fits on the same rows, into one table: an experiment, not private"};
+                       .help = "compare many fits on the same rows in one table: an experiment, not private"};
   OptionTable& table = command.options;
   const auto fit = std::make_shared<CommandEntry>(fit_command());  // what its options are read into
   for (const char* name : kOfFit) {
@@ -199,18 +198,18 @@ CommandEntry sweep_command() {
     option.is_of_command_alone = false;  // Python gives files, of memory
   }
   for (const char* name : {"--test-x", "--test-y"}) table.find(name)->required();
-  table.files("--methods", options->methods, "each what would follow --method of fit, with options of its own")
+  table.files("--methods", options->methods, "list of methods, each with its options, as after --method of fit")
       .typed("TEXT,...")
       .split_at(',')
       .required();
   table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").required();
-  table.flag("--non-private", options->non_private, "every method without noise too, to compare with");
-  table.number("--delta", options->delta, "of every budget; not spent by methods that are pure");
+  table.flag("--non-private", options->non_private, "also fit each method without noise, for comparison");
+  table.number("--delta", options->delta, "delta of each budget; not used by pure methods");
   table.numbers("--imbalance", options->ratios, "ratios of long tails, as --imbalance-ratio of fit; 1: all rows");
-  table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail")
+  table.count("--seeds", options->seeds, "repetitions of each run, with seeds 1, 2, ... for noise and long tail")
       .from(1, 1e6);
   table.file("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});
-  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--overwrite", options->overwrite, "replace existing files");
   table.flag("--quiet", options->quiet, "print no table; warnings and errors stay");
   declare_config(table);
   command.footer =

@@ -44,7 +44,7 @@ CommandEntry synth_command() {
       .text("--out", options->out_dir,
             "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy")
       .typed("DIR");
-  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--overwrite", options->overwrite, "replace existing files");
   table.choice("--kind", rows.means, "simplex frame with perturbations, or Gaussians around class means");
   table.count("--rows", rows.train_rows, "training rows");
   table.count("--test-rows", rows.test_rows, "test rows");
@@ -59,13 +59,13 @@ CommandEntry synth_command() {
   table.number("--adversarial", rows.adversarial, "sup-norm of a worst-case shift of test rows");
   table.number("--separation", rows.separation, "Gaussian mixture: norm of the class means");
   table.number("--spread", rows.spread, "Gaussian mixture: standard deviation a feature");
-  table.count(
-      "--max-labels", rows.max_labels,
-      "labels as n x K zeros and ones, 1 to k classes a row, features the sum of their means; default: a class index");
+  table.count("--max-labels", rows.max_labels,
+              "labels as n x K zeros and ones, 1 to k classes per row, with features about the sum of their means; "
+              "default: a class index");
   table
       .count("--rows-per-person", rows.rows_per_person,
-             "train_person.npy as well: whose each training row is, with so many rows a person on average, and a long "
-             "tail")
+             "also write train_person.npy, the person of each training row, with this many rows per person on average, "
+             "and a long tail")
       .typed("R");
   table.count("--seed", rows.seed, "same seed, same bytes");
   declare_config(table);

@@ -4,8 +4,8 @@
 //     W <- W - rate m' / sqrt(max(v' - s^2, 0) + (rate h)^2)      m' = m / (1 - b1^t), v' = v / (1 - b2^t)
 //
 // s^2 is the noise's variance in each entry of g, and so its share of v'; h the curvature of the noise
-// (gradient_rounds.hpp). The floor stands in place of Adam's epsilon: an entry that is noise alone moves by m' / h.
-// Source: [mehta2023], Algorithm 4; [kingma2015]; [tang2024] (DP-AdamBC) for v' - s^2. Sums, never means.
+// (gradient_rounds.hpp). The floor replaces Adam's epsilon: an entry that is noise alone moves by m' / h. Source:
+// [mehta2023], Algorithm 4; [kingma2015]; [tang2024] (DP-AdamBC) for v' - s^2. Sums, never means.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -87,8 +87,8 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
                                          std::pair{"--isotropy-share", options.method.isotropy_share.has_value()}}) {
     if (is_given && !chosen.takes_option(option)) {
       throw UsageError(
-          fmt::format("{}: --method auto is {} for rows of {} features, without a Gram matrix; name the method", option,
-                      chosen.name, rows.input_dim));
+          fmt::format("{}: --method auto is {} for rows of {} features, without a Gram matrix; give the method itself",
+                      option, chosen.name, rows.input_dim));
     }
   }
   if (rows.public_rows > 0 && whitens_by_public_rows(options) && !chosen.whitens_by_public_rows &&
@@ -120,7 +120,7 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
 
 const MethodEntry& auto_method() {
   static const MethodEntry entry{.name = "auto",
-                                 .help = "what is usually best, centered by a released mean",
+                                 .help = "the usually best method, centered by a released mean",
                                  .takes = {{"--objective"},
                                            {"--expected-rows"},
                                            {"--smallest-share"},

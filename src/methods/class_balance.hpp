@@ -22,9 +22,9 @@ inline constexpr double kSizesShare = 0.01;
 /// Returns whether the method that `options` (resolved) name is adjusted: --objective balanced, by rounds.
 bool adjusts_scores(const FitOptions& options);
 
-/// Returns whether public rows refine what adjusts_scores adjusts. They do under a method that allows it (not for rows
-/// of so many features that d x d matrices are too slow), with rows of `dim` features centered by `public_rows` public
-/// rows, where the noise exceeds sampling (prototype_choice.hpp).
+/// Returns whether public rows refine what adjusts_scores adjusts. They do if the method allows it, rows of `dim`
+/// features are centered by `public_rows` public rows, and the noise exceeds sampling (prototype_choice.hpp). A method
+/// does not allow it if d x d matrices are too slow.
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
 /// Trains `method` on the run and returns its scores, the same on every rank. Where adjusts_scores says so, they are

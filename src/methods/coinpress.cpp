@@ -113,7 +113,7 @@ class CoinPressMethod : public TrainingMethod {
 const MethodEntry& coinpress_method() {
   static const MethodEntry entry{
       .name = "coinpress",
-      .help = "class means in balls that shrink",
+      .help = "class means, clipped to shrinking balls",
       .takes = {{"--rounds", "2"}},
       .refuses = {{"--max-labels above 1", "a row is clipped about the center of one class"}},
       .make = make_of<CoinPressMethod>,

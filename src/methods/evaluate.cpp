@@ -58,8 +58,9 @@ class EvaluateMethod : public TrainingMethod {
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != asked_.input_dim) {
-      throw BadInput(fmt::format("test rows have {} features, but the model is for {}; give rows as it was trained on",
-                                 terms.dim, asked_.input_dim));
+      throw BadInput(
+          fmt::format("test rows have {} features, but the model is for {}; give rows like its training rows",
+                      terms.dim, asked_.input_dim));
     }
     if (asked_.terms.has_targets && terms.classes != asked_.terms.classes) {
       throw BadInput(fmt::format("test rows have {} targets, but the model predicts {}; give as many", terms.classes,

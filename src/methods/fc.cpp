@@ -18,7 +18,7 @@
 //
 // With --normalize none the length of a whitened row still says something, so rows are clipped to C instead of scaled
 // to it. M x alone would be as short as 1 / sqrt(n), beside an intercept and noise that are measured by C. So M is
-// scaled: whitening keeps the mean square of rows' lengths, as far as G tells. The intercept's e is a n C^2, which is
+// scaled: whitening keeps the mean square of rows' lengths, as far as G shows. The intercept's e is a n C^2, which is
 // more than a t there, and not known. It takes the larger of a t and
 //
 //     sqrt(sum_r |g_r|^2) step sqrt(a) C / 2        g_r: what gradient r holds at the intercept, beside its noise

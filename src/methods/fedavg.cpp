@@ -114,15 +114,14 @@ class FederatedAveragingMethod : public RoundsMethod {
 const MethodEntry& fedavg_method() {
   static const MethodEntry entry{
       .name = "fedavg",
-      .help = "federated averaging, each silo with noise of its own: a baseline",
+      .help = "federated averaging, each silo with its own noise: a baseline",
       .takes = {{"--rounds", "60"}, {"--local-steps", "5"}, {"--learning-rate"}, {"--loss"}, {"--iterate"}},
-      .refuses =
-          {{"--choose",
-            "each silo's gradients have noise of their own, and a choice would need exact counts of all silos' rows; "
-            "leave it out"},
-           {"--resume", "noised gradients stay with their silos, and nothing of them is saved; leave it out"},
-           {"--secure-aggregation",
-            "its silos noise gradients of their own, which nobody adds up; leave the option out"}},
+      .refuses = {{"--choose",
+                   "each silo adds its own noise to gradients, and a choice would need exact counts of all silos' "
+                   "rows; leave it out"},
+                  {"--resume", "noised gradients stay at their silos and are not saved; leave it out"},
+                  {"--secure-aggregation",
+                   "its silos add noise to their own gradients, which are not summed; leave the option out"}},
       .make = make_of<FederatedAveragingMethod>,
       .each_rank_is_a_silo = true};
   return entry;

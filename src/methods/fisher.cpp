@@ -39,7 +39,7 @@ const MethodEntry& fisher_method() {
       .help = "class means over variances, feature by feature",
       .takes = {{"--select-by t"}},
       .refuses = {{"--max-labels above 1", "variances within classes need rows of one class"},
-                  {"--select-share", "features are selected from what it releases, at no charge"}},
+                  {"--select-share", "features are selected from its own release, at no charge"}},
       .make = make_of<FisherMethod>,
       .reads_rows_once = [](const FitOptions&) { return true; },
       .selects_features = true};

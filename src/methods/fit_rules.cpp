@@ -16,20 +16,19 @@ void add_rules_of_rows(OptionTable& table, const std::string& persons) {
   table.together("--validation-x", "--validation-y");
   table.needs("--imbalance-seed", "--imbalance-ratio");
   table.excludes("--imbalance-ratio", "--max-labels", "shares are of rows of one class; leave one out");
-  table.needs("--rows-per-person", persons, "it says whose each row is");
-  table.needs(
-      "--train-weight", "--weight-bound",
-      "say how much a row weighs at most; noise is made for a row of weight W. W is public, and each weight may "
-      "depend on its own row alone; --objective balanced weighs classes");
-  table.needs("--weight-bound", "--train-weight", "it says what each row weighs");
-  table.excludes("--train-weight", persons,
-                 "a person's rows weigh by their number, and by nothing else; leave one out");
-  table.excludes("--feature-range", "--pool", "columns have one range each; leave one out");
+  table.needs("--rows-per-person", persons, "it identifies the person of each row");
+  table.needs("--train-weight", "--weight-bound",
+              "give the largest weight W of a row; the noise is sized for a row of weight W. W is public, and each "
+              "weight may depend on its own row alone. For equal weights of classes use --objective balanced");
+  table.needs("--weight-bound", "--train-weight", "it holds the weights of rows");
+  table.excludes("--train-weight", persons, "a person's rows are weighted by their number alone; leave one out");
+  table.excludes("--feature-range", "--pool",
+                 "pooling mixes columns, which then have no range of their own; leave one out");
   table.needs("--pca-share", "--pca");
   table.excludes("--pca-share", "--public-x", "components of public rows cost nothing; leave it out");
   table.needs("--select-share", "--select");
   table.needs("--select-by", "--select");
-  table.needs("--center public", "--public-x", "it names the public rows");
+  table.needs("--center public", "--public-x", "the center is the mean of these rows");
 }
 
 // Options about classes do not apply to numbers.
@@ -40,8 +39,10 @@ void add_rules_of_targets(OptionTable& table) {
   for (const char* own : {"--max-labels", "--imbalance-ratio", "--validation-x"}) {
     table.excludes("--targets", own, "it is about classes, and targets are numbers; leave it out");
   }
-  table.excludes("--targets", "--select", "features are told apart by classes; leave it out, or use --pca");
-  constexpr const char* kOneGram = "numbers have one Gram matrix, of rows and targets, and a square loss; leave it out";
+  table.excludes("--targets", "--select",
+                 "features are selected by classes, and targets are numbers; leave it out, or use --pca");
+  constexpr const char* kOneGram =
+      "regression uses one Gram matrix, of rows and targets, and the square loss; leave it out";
   for (const char* own :
        {"--shared-gram", "--alpha", "--lambda", "--choose", "--isotropy-share", "--expected-rows", "--smallest-share",
         "--iterate", "--warm-start", "--objective balanced", "--loss softmax|sigmoid", "--center moments"}) {
@@ -55,27 +56,26 @@ void add_rules_of_methods(OptionTable& table) {
   const auto choosing = names_where([](const MethodEntry& method) { return method.chooses_public_rows; });
   table.needs(fmt::format("--method {}", fmt::join(choosing, "|")), "--public-x",
               "prototypes are chosen among public rows");
-  table.excludes("--warm-start", "--loss sigmoid|square", "the residual loss is one of probabilities; use softmax");
-  table.excludes("--warm-start", "--max-labels above 1",
-                 "its loss is of the probability of one class a row; leave it out");
+  table.excludes("--warm-start", "--loss sigmoid|square", "the rounds fit residuals of probabilities; use softmax");
+  table.excludes("--warm-start", "--max-labels above 1", "its loss needs exactly one class per row; leave it out");
   table.needs("--warm-start-share", "--warm-start");
-  table.excludes("--loss softmax", "--max-labels above 1", "softmax chooses one class a row; use sigmoid or square");
+  table.excludes("--loss softmax", "--max-labels above 1", "softmax chooses one class per row; use sigmoid or square");
   table.excludes("--objective balanced", "--loss sigmoid|square", "scores must be log probabilities; use softmax");
   for (const char* own : {"--warm-start", "--choose"}) {
-    table.excludes("--objective balanced", own, "scores of one head and one candidate are adjusted; leave it out");
+    table.excludes("--objective balanced", own, "only the scores of a single model can be adjusted; leave it out");
   }
   table.excludes("--objective balanced", "--max-labels above 1",
-                 "scores are adjusted for one class a row; leave it out");
+                 "scores are adjusted for one class per row; leave it out");
   table.needs("--smallest-share", "--objective balanced").only_where("--method auto");
   table.excludes("--smallest-share", "--imbalance-ratio",
-                 "the ratio says how small the smallest class is; leave one out");
+                 "the ratio sets the share of the smallest class; leave one out");
   for (const char* own :
        {"--max-labels above 1", "--loss sigmoid|square", "--choose", "--warm-start", "--iterate average"}) {
-    table.excludes("--isotropy-share", own, "class means could not take the place of such rounds; leave one out");
+    table.excludes("--isotropy-share", own, "class means could not replace such rounds; leave one out");
   }
   table.excludes("--alpha", "--shared-gram",
-                 "alpha weighs the Gram matrix of all rows against those of classes, of which there are none; this is "
-                 "the limit of large alpha");
+                 "alpha weights the Gram matrix of all rows against those of classes, and a shared one is the limit of "
+                 "large alpha; leave it out");
   table.excludes("--lambda", "--shared-gram", "its ridge is tied to the noise");
 }
 
@@ -85,7 +85,9 @@ void add_rules_of_choices(OptionTable& table) {
   table.needs("--validation-x", "--choose");
   table.excludes("--iterate", "--choose", "the iterate is what is chosen; leave one out");
   table.excludes("--lambda", "--choose", "the ridge is what is chosen; leave one out");
-  table.excludes("--choose", "--batch", "rounds on samples leave no mu to share; choose by --validation-x")
+  table
+      .excludes("--choose", "--batch",
+                "rounds on samples have no mu of which a choice could take a share; choose by --validation-x")
       .but_not_where("--validation-x");
   table
       .excludes("--choose", "--secure-aggregation",
@@ -99,11 +101,13 @@ void add_rules_of_budgets(OptionTable& table) {
     table.excludes("--non-private", own, "without noise there is no budget; leave one out");
   }
   table.together("--budget-epsilon", "--budget-delta");
-  table.excludes("--non-private", "--secure-aggregation", "sums without noise are within no budget")
+  table.excludes("--non-private", "--secure-aggregation", "a run without noise has no finite epsilon; leave one out")
       .only_where("--budget-epsilon");
-  table.excludes("--seed", "--secure-aggregation", "noise that anyone can compute is within no budget")
+  table
+      .excludes("--seed", "--secure-aggregation",
+                "anyone can compute seeded noise, so the run has no finite epsilon; leave one out")
       .only_where("--budget-epsilon");
-  table.excludes("--metrics", "--non-private", "it tells norms of what is released, which without noise are exact");
+  table.excludes("--metrics", "--non-private", "it reports norms of released sums, which without noise are exact");
   add_rules_of_samples(table, "--batch", "--non-private");
 }
 
@@ -113,15 +117,15 @@ void add_rules_of_silos(OptionTable& table, const std::string& persons) {
     table.needs(own, "--secure-aggregation");
   }
   table.together("--roster", "--identity");
-  table.needs("--packet-loss above 0", "--round-trip above 0", "what is lost costs round trips");
-  table.excludes("--batch", "--secure-aggregation", "the coins of a sample would have to be known to every party");
-  table.excludes("--resume", "--secure-aggregation", "a run that has ended is begun anew, and charged anew");
+  table.needs("--packet-loss above 0", "--round-trip above 0", "a lost packet costs a round trip");
+  table.excludes("--batch", "--secure-aggregation", "every party would have to know the secret coins of a sample");
+  table.excludes("--resume", "--secure-aggregation",
+                 "a run among silos cannot be resumed; start a new run, which is charged again");
   table.excludes("--weight-bound", "--secure-aggregation",
                  "silos have no weights of rows; leave it out, or train without silos");
-  table
-      .needs(persons, "--rows-per-person", "all parties must say it, e.g. 1, so that they agree on persons as the unit")
+  table.needs(persons, "--rows-per-person", "all parties must set it, e.g. to 1, to agree that the unit is a person")
       .only_where("--secure-aggregation");
-  table.needs("--silos-per-person", persons, "it says whose each row is");
+  table.needs("--silos-per-person", persons, "it identifies the person of each row");
 }
 
 // Adds rules of metrics of test rows that share the budget: they need one release more, which is not made for every
@@ -129,25 +133,26 @@ void add_rules_of_silos(OptionTable& table, const std::string& persons) {
 void add_rules_of_shared_evaluations(OptionTable& table) {
   table.needs("--test-person", "--evaluate-share");
   table.needs("--test-person", "--train-person");
-  table.needs("--train-person", "--test-person", "name whose test rows are").only_where("--evaluate-share");
-  table.needs("--evaluate-share", "--test-x", "it names the rows that figures are about");
+  table.needs("--train-person", "--test-person", "give the person of each test row as well")
+      .only_where("--evaluate-share");
+  table.needs("--evaluate-share", "--test-x", "metrics are computed on these rows");
   table.excludes("--evaluate-share", "--non-private", "there is no budget to share; leave one out");
   for (const char* own : {"--batch", "--secure-aggregation", "--max-labels", "--targets", "--train-weight"}) {
-    table.excludes("--evaluate-share", own, "evaluate the model afterwards, by dpreduce evaluate --private");
+    table.excludes("--evaluate-share", own, "evaluate the model afterwards with dpreduce evaluate --private");
   }
 }
 
 }  // namespace
 
 void add_rules_of_samples(OptionTable& table, const std::string& rate, const std::string& unless) {
-  constexpr const char* kUsePld = "it has no useful bound of an exchange of two records on samples; use pld";
+  constexpr const char* kUsePld = "it has no useful bound for a replaced record on samples; use pld";
   constexpr const char* kNoGain =
-      "it knows no gain from sampling, as the loss of a sampled Gaussian is not Gaussian; use pld or rdp";
+      "it does not cover sampling, since the loss of a sampled Gaussian is not Gaussian; use pld or rdp";
   table.excludes(rate, "--accountant rdp", kUsePld).only_where("--adjacency replace-one").but_not_where(unless);
   for (const char* own : {"rho", "mu"}) {
     table
         .excludes(rate, fmt::format("--{}", own),
-                  fmt::format("samples have no {}; state the budget as --epsilon and --delta", own))
+                  fmt::format("rounds on samples have no {}; give the budget as --epsilon and --delta", own))
         .but_not_where(unless);
   }
   table.excludes(rate, "--accountant gdp|zcdp", kNoGain).but_not_where(unless);

@@ -46,14 +46,13 @@ void declare_data(OptionTable& table, FitOptions& options) {
   declare_training_rows(table, data);
   table
       .files("--train-weight", data.train.weight,
-             "what each row weighs: numbers from 0 to --weight-bound, one a row of the features; each may depend on "
-             "its own row alone")
+             "weights of rows: numbers from 0 to --weight-bound, one per row of the features; each may depend on its "
+             "own row alone")
       .of_command_alone(SaidBy::kParty);
   table
-      .number(
-          "--weight-bound", data.weight_bound,
-          "the largest weight of a row, public: noise is made for a row of this weight, and a row of weight w counts "
-          "for w / W of it")
+      .number("--weight-bound", data.weight_bound,
+              "the largest weight of a row, public: the noise is sized for a row of weight W, and a row of weight w "
+              "counts as w / W of it")
       .from(kLeastWeightBound, kMostWeightBound)
       .typed("W");
   table
@@ -67,13 +66,13 @@ void declare_data(OptionTable& table, FitOptions& options) {
   declare_target_range(table, data);
   table
       .number("--evaluate-share", options.evaluation.share,
-              "share of mu^2 for accuracy and recall on the test rows, told with noise and intervals in the place of "
+              "share of mu^2 for accuracy and recall on the test rows, reported with noise and intervals instead of "
               "exact figures: one budget covers training and test rows")
       .share()
       .of_command_alone();
-  table.files("--test-person", data.test.person, "with --evaluate-share and --train-person: whose each test row is")
+  table.files("--test-person", data.test.person, "person of each test row, with --evaluate-share and --train-person")
       .of_command_alone(SaidBy::kCoordinator);
-  table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
+  table.files("--validation-x", data.validation.x, "public features by which --choose decides, at no charge")
       .of_command_alone(SaidBy::kAllOfFiles);
   table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
   declare_public_rows(table, data,
@@ -81,40 +80,40 @@ void declare_data(OptionTable& table, FitOptions& options) {
                                   methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })));
   table
       .number("--imbalance-ratio", data.imbalance_ratio,
-              "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
-              "shares of classes are the experimenter's word, and public")
+              "for experiments: train on a long-tailed subset of the rows, with a share R^(-c / (K - 1)) of class c; "
+              "order and shares of classes are treated as public")
       .from(1, kLargestImbalance)
       .typed("R")
       .defaults_to("");
-  table.count("--imbalance-seed", data.imbalance_seed, "which rows that keeps; default: 1");
+  table.count("--imbalance-seed", data.imbalance_seed, "seed of that subset; default: 1");
   declare_labels(table, data);
 }
 
 // Declares what may be spent, and where that is recorded.
 void declare_account(OptionTable& table, PrivacyOptions& privacy) {
-  table.choice("--adjacency", privacy.adjacency, "which data sets are neighbors");
+  table.choice("--adjacency", privacy.adjacency, "relation of neighboring data sets");
   table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private");
   table
       .file("--ledger", privacy.ledger,
-            "where each release is recorded before it is made; each silo's own: {rank} is replaced, or silo 3 has "
-            "ledger-silo3.jsonl")
+            "file that records each release before it is made; each silo has its own: {rank} is replaced, or silo 3 "
+            "has ledger-silo3.jsonl")
       .written()
       .said(SaidBy::kParty);
   table
       .number("--budget-epsilon", privacy.limit_epsilon,
-              "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
+              "limit of the data set for all runs on this ledger together; beyond it a run is refused (exit 4); each "
+              "silo has its own")
       .said(SaidBy::kParty);
   table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
-  table.flag(
-      "--resume", privacy.resume,
-      "go on with a killed run of this ledger and these options: take what it has released, and pay for the rest; "
-      "where there is none, begin");
+  table.flag("--resume", privacy.resume,
+             "resume the killed run on this ledger with the same options: its releases are reused, and only the rest "
+             "is charged; without such a run, start a new one");
 }
 
 void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
   table.begin_group("Privacy");
   declare_budget(table, privacy.budget);
-  table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only");
+  table.flag("--non-private", privacy.budget.non_private, "no noise and no guarantee: for comparison only");
   declare_account(table, privacy);
   table.begin_group("");
 }
@@ -124,15 +123,14 @@ void declare_output(OptionTable& table, OutputOptions& output, bool has_model = 
   const std::size_t first = table.options().size();
   table.file("--out", output.out, has_model ? "the model" : "the statistics").written();
   table.file("--report", output.report, "JSON report").written();
-  table.file("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
-      .written();
+  table.file("--html", output.html, "HTML page: the report and the ledger in words, tables and charts").written();
   table
       .file("--metrics", output.metrics,
-            "JSON lines that grow with the run: phase, round, norm of what is released beside its noise, budget spent")
+            "JSON lines, appended during the run: phase, round, norms of each release and of its noise, budget spent")
       .written();
   table.file("--timings", output.timings, "JSON, readable by its owner alone: the seconds of each phase and rank")
       .written();
-  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page, metrics, timings");
+  table.flag("--overwrite", output.overwrite, "replace existing files: model, report, page, metrics, timings");
   table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay");
   for (std::size_t own = first; own < table.options().size(); ++own) {
     table.options()[own].of_command_alone(SaidBy::kCoordinator);
@@ -143,14 +141,14 @@ void declare_output(OptionTable& table, OutputOptions& output, bool has_model = 
 }
 
 void declare_machine(OptionTable& table, MachineOptions& machine) {
-  table.count("--threads", machine.threads, "a rank; default: all cores alone, 1 under mpirun")
+  table.count("--threads", machine.threads, "threads per rank; default: all cores, or 1 under mpirun")
       .from(0, kMostThreads)
       .defaults_to("")
       .said(SaidBy::kParty);
   table
       .count("--memory", machine.memory_mib,
-             "for the rows of a rank; default: 64; with rounds or class Gram matrices half of what is free, at most "
-             "4096 (with less: rows read again)")
+             "memory for the rows of a rank; default: 64; with rounds or class Gram matrices half of the free memory, "
+             "at most 4096 (with less, rows are read again)")
       .from(1, kMostMemoryMib)
       .typed("MIB")
       .said(SaidBy::kParty);
@@ -168,48 +166,50 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
   }
   table
       .choice("--noise", silos.noise,
-              "who adds it: the coordinator, which then could look at the exact sum, or every silo a share")
+              "party that adds noise: the coordinator, which could then see the exact sum, or each silo a share")
       .of_command_alone();
   table
       .count("--colluding", silos.colluding,
-             "silos that may show the coordinator what they know, without its learning more of the others")
+             "silos that may collude with the coordinator without revealing the others' sums")
       .of_command_alone();
   table
       .count("--silos-per-person", silos.silos_per_person,
-             "the most silos that have rows of one person, a promise that is public: each silo holds a person's rows "
-             "to B over so many; default: all silos")
+             "the most silos that have rows of one person, declared and public: each silo clips a person's rows to B / "
+             "S; default: all silos")
       .at_least(1)
       .typed("S");
   table
       .number("--silo-timeout", silos.timeout_seconds,
-              "no message of a silo may take longer; one that is alive and later ends the run for all")
+              "longest time for a message of a silo; a silo that is alive but later ends the run for all")
       .from(kShortestTimeout, kLongestTimeout)
       .typed("SECONDS")
       .of_command_alone();
   table.file("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
       .of_command_alone(SaidBy::kParty);
-  table.file("--identity", silos.identity, "this party's, from dpreduce keygen; {rank} is replaced")
+  table.file("--identity", silos.identity, "identity of this party, from dpreduce keygen; {rank} is replaced")
       .of_command_alone(SaidBy::kParty);
   table
       .file("--silo-config", silos.own_options,
             "TOML file of this party alone: paths of its rows, identity, log, ledger and budget; {rank} is replaced")
       .of_command_alone(SaidBy::kCommandLine);
-  table.file("--log", silos.log, "what this party did and saw, line by line, for its owner; {rank} is replaced")
+  table.file("--log", silos.log, "log of this party, for its owner; {rank} is replaced")
       .written()
       .of_command_alone(SaidBy::kParty);
   table
       .number("--round-trip", silos.round_trip_ms,
-              "in simulations: of a silo's line; its messages take half of it, either way; default: none")
+              "for simulations: round trip time of each silo's connection; default: none")
       .from(0, 1e3 * kLongestTimeout)
       .typed("MS")
       .of_command_alone(SaidBy::kParty);
-  table.number("--bandwidth", silos.bandwidth_mbit, "in simulations: of a silo's line; default: without bound")
+  table
+      .number("--bandwidth", silos.bandwidth_mbit,
+              "for simulations: bandwidth of each silo's connection; default: unlimited")
       .from(kLeastMegabits, kMostMegabits)
       .typed("MBIT")
       .of_command_alone(SaidBy::kParty);
   table
       .number("--packet-loss", silos.packet_loss_percent,
-              "in simulations: packets that a silo's line loses, which lowers what TCP makes of it; default: none")
+              "for simulations: share of packets lost, which lowers the throughput of TCP; default: none")
       .from(0, kMostPercentLost)
       .typed("PERCENT")
       .of_command_alone(SaidBy::kParty);
@@ -228,41 +228,43 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget) {
 
 void declare_budget(OptionTable& table, BudgetOptions& budget) {
   declare_stated_budget(table, budget);
-  table.choice("--accountant", budget.accountant, "what links epsilon and delta with the noise; gdp and pld are exact")
+  table
+      .choice("--accountant", budget.accountant,
+              "method of accounting between epsilon, delta and the noise; gdp and pld are exact")
       .in_group("Privacy");
 }
 
 void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics) {
   EvaluationTerms& terms = options.evaluation.terms;
   RowFiles& rows = options.data.train;
-  table.flag(
-      "--public-model", options.evaluation.models_are_public,
-      "of a private evaluation: the model is public, by your word, whatever it says of itself; else figures of a "
-      "model that is not private are not private");
-  table.files("--group", rows.group, "of a private evaluation, the group of each row, whose accuracy is told as well")
+  table.flag("--public-model", options.evaluation.models_are_public,
+             "for a private evaluation: declare that the model is public; without it, the metrics of a model that is "
+             "not private are not private");
+  table
+      .files("--group", rows.group,
+             "for a private evaluation: group of each row; the accuracy of each group is reported")
       .of_command_alone(SaidBy::kParty);
   table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
       .typed("G")
       .defaults_to("");
   table
       .add({.names = "--group-names",
-            .help = "the public list of groups, one name a line: gives --groups, and groups may be these names",
+            .help = "public list of groups, one name per line: sets --groups, and groups may be given by name",
             .type = "FILE",
             .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
             .list_in_file = [](const std::string& path) { return read_class_names(path, "--group-names"); }})
       .of_command_alone(SaidBy::kParty);
   table.add({.names = metrics,
-             .help =
-                 "of a private evaluation, a list of accuracy, recall (and balanced accuracy), precision, confusion, "
-                 "topk, logloss, brier, calibration, auc, roc, of label sets f1, and of numbers r2, rmse; default: "
-                 "accuracy,recall, with --max-labels f1, of numbers r2,rmse",
+             .help = "for a private evaluation: a list of accuracy, recall (and balanced accuracy), precision, "
+                     "confusion, topk, logloss, brier, calibration, auc, roc; for label sets f1; for numbers r2, rmse; "
+                     "default: accuracy,recall, with --max-labels f1, for numbers r2,rmse",
              .type = "LIST",
              .read = [&terms, metrics](const std::vector<std::string>& words) {
                terms.metrics = metrics_of(words.back(), metrics);
              }});
   table
       .add({.names = "--class-groups",
-            .help = "a group, from 0, for each class in order: confusion is told by these groups; public",
+            .help = "a group from 0 for each class, in order: the confusion matrix is reported by these groups; public",
             .type = "FILE",
             .read =
                 [&groups = terms.class_groups](const std::vector<std::string>& words) {
@@ -275,30 +277,30 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
       .of_command_alone(SaidBy::kParty);
   if (table.find("--max-labels") == nullptr) {
     table.count("--max-labels", options.data.max_labels,
-                "with --private, k: classes a row may have, where labels are n x K zeros and ones; public");
+                "with --private, k: largest number of classes of a row, for labels of n x K zeros and ones; public");
   }
   table
       .count("--max-predicted", terms.most_predicted,
-             "m: classes of a row that count as predicted, those of the largest scores from the model's threshold on; "
+             "m: largest number of predicted classes of a row, by score, among those above the model's threshold; "
              "default: k")
       .typed("M")
       .defaults_to("");
   table
       .number("--score-threshold", terms.threshold,
-              "of f1: the score from which on classes count; default: the model's")
+              "for f1: threshold of the score from which a class is predicted; default: the model's")
       .of_command_alone();
-  table.count("--positive", terms.positive, "the class against the rest of auc and roc; default: 1 of two")
+  table
+      .count("--positive", terms.positive,
+             "for auc and roc: the class that is compared with all others; default: 1 of two")
       .typed("CLASS");
   if (table.find("--expected-rows") == nullptr) {
     table
         .number("--expected-rows", options.method.expected_rows,
-                "about how many test rows there are, where that is public: auc and roc have finer bins above 10,000")
+                "approximate number of test rows, if it is public: above 10,000 auc and roc use finer bins")
         .from(1, kMostExpectedRows)
         .typed("N");
   }
-  table
-      .number("--level", options.evaluation.level,
-              "of a private evaluation: probability with which each interval holds")
+  table.number("--level", options.evaluation.level, "for a private evaluation: coverage probability of each interval")
       .from(0.5, 0.999999)
       .typed("P");
 }
@@ -331,7 +333,7 @@ void declare_release(OptionTable& table, FitOptions& options) {
   declare_public_rows(table, options.data, "");
   declare_labels(table, options.data);
   declare_rows(table, options.rows);
-  table.number("--gram-share", options.method.gram_share, "share of mu^2 for Gram matrices beside class sums")
+  table.number("--gram-share", options.method.gram_share, "share of mu^2 for Gram matrices, the rest is for class sums")
       .in_group(kMethodGroup);
   table.begin_group("Privacy");
   declare_budget(table, options.privacy.budget);

@@ -38,7 +38,7 @@ const MethodEntry& mean_method() {
       .name = "mean",
       .help = "class means: nearest direction, or nearest center",
       .takes = {{"--metric"}},
-      .refuses = {{"--select-share", "features are selected from what it releases, at no charge"}},
+      .refuses = {{"--select-share", "features are selected from its own release, at no charge"}},
       .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
         return std::make_unique<MeanMethod>(options.method.metric, options.rows.select);
       },

@@ -28,16 +28,16 @@ void name_takers(OptionTable& table, std::size_t first) {
 }
 
 void declare_prototypes(OptionTable& table, MethodOptions& options) {
-  table.number("--expected-rows", options.expected_rows, "about how many training rows there are, where that is public")
+  table.number("--expected-rows", options.expected_rows, "approximate number of training rows, if it is public")
       .from(1, kMostExpectedRows)
       .typed("N");
   table
       .number("--smallest-share", options.smallest_share,
-              "about which share of the training rows the smallest class has, where that is public; default: 1 / K")
+              "approximate share of the smallest class among training rows, if it is public; default: 1 / K")
       .typed("S");
   table.count("--top-k", options.top_k, "prototypes of a class, chosen among --public-x").at_least(1);
-  table.number("--d-min", options.d_min, "1 + cos of two rows is clipped from below here").from(0, 2);
-  table.number("--d-max", options.d_max, "and from above here").from(0, 2);
+  table.number("--d-min", options.d_min, "lower bound, to which 1 + cos of two rows is clipped").from(0, 2);
+  table.number("--d-max", options.d_max, "upper bound, to which 1 + cos of two rows is clipped").from(0, 2);
 }
 
 void declare_grams(OptionTable& table, MethodOptions& options) {
@@ -46,20 +46,19 @@ void declare_grams(OptionTable& table, MethodOptions& options) {
   table.number_or_auto("--lambda", options.lambda, "ridge in units of feature^2; auto: from the noise").positive();
   table
       .number("--gram-share", options.gram_share,
-              "share of mu^2 that the Gram matrix takes; by default with --targets 0.4, where rows are whitened about "
-              "--public-x 0.05")
+              "share of mu^2 for the Gram matrix; default with --targets 0.4, with rows whitened about --public-x 0.05")
       .share();
   table
       .number("--isotropy-share", options.isotropy_share,
-              "share of mu^2 for how evenly rows spread over directions: class means take the place of rounds where "
-              "that is even; default: not released")
+              "share of mu^2 for a measure of how evenly rows spread over directions: if evenly, class means replace "
+              "the rounds; default: not released")
       .share();
 }
 
 void declare_rounds(OptionTable& table, MethodOptions& options) {
   table
       .count("--rounds", options.rounds,
-             "steps, each of which releases a sum with a share of mu^2; on samples at most 400 by default, with "
+             "number of steps, each of which releases a sum with a share of mu^2; default on samples at most 400, with "
              "--targets 6")
       .from(1, kMostRounds);
   table.count("--local-steps", options.local_steps, "gradient steps of each silo (rank) on its own rows in a round")
@@ -70,17 +69,19 @@ void declare_rounds(OptionTable& table, MethodOptions& options) {
               "1, the default: all rows")
       .from(kSmallestBatch, 1, "the probability of a row to enter a round ")
       .typed("Q");
-  table.choice("--loss", options.loss, "what is descended on; default: softmax, or sigmoid with --max-labels above 1");
-  table.choice("--iterate", options.iterate, "the last weights, or the average of all rounds'; default: last");
+  table.choice("--loss", options.loss,
+               "loss that training minimizes; default: softmax, or sigmoid with --max-labels above 1");
+  table.choice("--iterate", options.iterate,
+               "returned weights: those of the last round, or the average of all rounds; default: last");
   table
-      .number("--learning-rate", options.learning_rate,
-              "W changes by so much of a summed gradient, or by so much an entry; default: chosen from noised values")
+      .number(
+          "--learning-rate", options.learning_rate,
+          "step length: factor of a summed gradient, or change of each entry of W; default: chosen from noised values")
       .positive();
-  table.number("--radius", options.radius, "W is kept within this Frobenius norm; default: not").positive();
+  table.number("--radius", options.radius, "largest Frobenius norm of W; default: unbounded").positive();
   table.flag("--warm-start", options.warm_start,
-             "release class means first; rounds then learn what their cosines leave open");
-  table.number("--warm-start-share", options.warm_start_share, "share of mu^2 that those means take; default: 0.2")
-      .share();
+             "release class means first; the rounds then fit the residuals of their predictions");
+  table.number("--warm-start-share", options.warm_start_share, "share of mu^2 for those means; default: 0.2").share();
 }
 
 // Checks what is neither a range nor about two options alone.
@@ -144,7 +145,7 @@ std::string takers_with_defaults(std::string_view option) {
 void declare_method(OptionTable& table, MethodOptions& options) {
   table
       .add({.names = "--method",
-            .help = "how to train",
+            .help = "training method",
             .type = all_method_names(),
             .usual = options.name,
             .read =
@@ -161,7 +162,7 @@ void declare_method(OptionTable& table, MethodOptions& options) {
                "accuracy over rows, or balanced over classes: scores adjusted by noised class sizes, or prototypes of "
                "--public-x where noise would hide the smallest classes");
   table.choice("--metric", options.metric, "nearest direction, or nearest center");
-  table.flag("--auto", options.adaptive, "the method's own choice, which it makes without it too");
+  table.flag("--auto", options.adaptive, "the method makes this choice itself");
   declare_prototypes(table, options);
   declare_grams(table, options);
   declare_rounds(table, options);
@@ -171,11 +172,9 @@ void declare_method(OptionTable& table, MethodOptions& options) {
 void declare_choice(OptionTable& table, MethodOptions& options) {
   const std::size_t first = table.options().size();
   table.flag("--choose", options.choose,
-             "try several ridges, alphas or iterates of the one release; the best on --validation-x is kept, or one "
-             "drawn by training rows, charged");
-  table
-      .number("--choose-share", options.choose_share,
-              "share of mu^2 that a choice by training rows takes; default: 0.02")
+             "try several ridges, alphas or iterates of one release; keep the best on --validation-x, or a private "
+             "choice by training rows, which is charged");
+  table.number("--choose-share", options.choose_share, "share of mu^2 for a choice by training rows; default: 0.02")
       .share();
   name_takers(table, first);
 }

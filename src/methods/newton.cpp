@@ -111,8 +111,8 @@ const MethodEntry& newton_method() {
                                            {"--choose"},
                                            {"--choose-share"}},
                                  .refuses = {{"--loss square",
-                                              "its Hessian is the same for all classes and rounds; use a method that "
-                                              "releases one Gram matrix"}},
+                                              "with this loss the Hessian is the same for all classes and rounds; use "
+                                              "a method that releases one Gram matrix"}},
                                  .make = make_of<NewtonMethod>};
   return entry;
 }

@@ -23,7 +23,7 @@ FitOptions resolve_prototypes(FitOptions options, const RowsAhead& rows) {
 const MethodEntry& prototypes_method() {
   static const MethodEntry entry{
       .name = "prototypes",
-      .help = "class means or public rows, whichever public knowledge speaks for",
+      .help = "class means or public rows, chosen by public knowledge",
       .takes = {{"--auto"}, {"--expected-rows"}, {"--smallest-share"}},
       .refuses = refused_by_public_choice(),
       .resolve = resolve_prototypes,

@@ -66,7 +66,7 @@ class PublicRowsMethod : public TrainingMethod {
 const MethodEntry& public_method() {
   static const MethodEntry entry{
       .name = "public",
-      .help = "public rows as prototypes: only which ones is released, and pure",
+      .help = "public rows as prototypes: only the choice is released, with pure DP",
       .takes = {{"--top-k", "1"}, {"--d-min", "0"}, {"--d-max", "2"}},
       .refuses = refused_by_public_choice(),
       .make = make_of<PublicRowsMethod>,

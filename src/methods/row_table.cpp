@@ -66,9 +66,9 @@ void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
   };
   table
       .add({.names = "--feature-range",
-            .help = "LO,HI of all columns, public, or private: found by noised histograms of each; every column is "
-                    "clipped to its range and scaled to [-1, 1] before the norm of a row is taken; default: none, or "
-                    "what the method stands for",
+            .help = "LO,HI of all columns, public; or private: found from noised histograms of each column. Each "
+                    "column is clipped to its range and scaled to [-1, 1] before row norms are computed; default: "
+                    "none, or the method's default",
             .type = "LO,HI|private|none",
             .values = OptionValues::kMany,
             .delimiter = ',',
@@ -96,13 +96,13 @@ void note_length(Option& option, PreparationOptions& rows) {
 void declare_persons(OptionTable& table, DataOptions& data, const std::string& name) {
   table
       .files(name, data.train.person,
-             "whose each row is: identifiers, one a row of the features, integers or strings; the guarantee is then "
-             "for a person with any number of rows, and not for a row")
+             "identifier of the person of each row, an integer or a string; the guarantee is then for a person with "
+             "any number of rows, instead of a row")
       .of_command_alone(SaidBy::kParty);
   table
       .count("--rows-per-person", data.rows_per_person,
-             "what a person's rows count for together, in rows: public; the sum of a person's rows is clipped to that, "
-             "and what cannot be clipped weighs min(1, B / m) for each of m rows; default: 1")
+             "the number of rows that a person counts for, public: the sum of a person's rows is clipped to B rows, "
+             "and statistics that cannot be clipped weight each of m rows by min(1, B / m); default: 1")
       .from(1, kMostRowsPerPerson)
       .typed("B");
 }
@@ -116,13 +116,12 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
       .of_command_alone(SaidBy::kParty);
   table
       .files("--train-y", data.train.y,
-             "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
-             "ones, n x K, with --max-labels")
+             "labels, one per row of the features: integers from 0 to K-1, or names with --class-names, or n x K zeros "
+             "and ones with --max-labels")
       .required()
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);
-  declare_targets(table, data.train, kTargets,
-                  "numbers to predict, in the place of labels: n or n x m floats or integers")
+  declare_targets(table, data.train, kTargets, "numbers to predict, instead of labels: n or n x m floats or integers")
       .of_own_rows()
       .of_command_alone(SaidBy::kParty);
   declare_persons(table, data, data.train.option("person"));
@@ -131,7 +130,7 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
 void declare_public_rows(OptionTable& table, DataOptions& data, const std::string& also) {
   table
       .files("--public-x", data.public_x,
-             "features that are no secret, read as --train-x is; used without noise, at no charge" + also)
+             "public features, in the format of --train-x; used without noise, at no charge" + also)
       .of_command_alone(SaidBy::kAllOfFiles);
 }
 
@@ -139,9 +138,10 @@ void declare_labels(OptionTable& table, DataOptions& data) {
   declare_classes(table, data.classes, data.train.class_names, "K: public knowledge, never taken from the data")
       .required();
   table.count("--max-labels", data.max_labels,
-              "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
+              "k: largest number of classes of a row, for labels of n x K zeros and ones; public, since the noise is "
+              "sized for it");
   table.choice("--bad-rows", data.train.bad_rows,
-               "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
+               "rows with NaN, infinity or more than --max-labels labels: stop, or leave them out of all sums");
 }
 
 Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help) {
@@ -161,8 +161,8 @@ Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, co
 void declare_target_range(OptionTable& table, DataOptions& data) {
   table
       .add({.names = kTargetRange,
-            .help = "LO,HI of all targets, or a pair for each: public; numbers beyond count as the nearest within; "
-                    "default: private, found by noised histograms",
+            .help = "LO,HI of all targets, or a pair for each, public: numbers outside are clipped to the range; "
+                    "default: private, found from noised histograms",
             .type = "LO,HI|private",
             .values = OptionValues::kMany,
             .delimiter = ',',
@@ -178,7 +178,7 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
   Option& counted = table.count(kClasses, classes, help).defaults_to("");
   table
       .add({.names = kClassNames,
-            .help = "the public list of classes, one name a line: gives --classes, and labels may be these names",
+            .help = "public list of classes, one name per line: sets --classes, and labels may be given by name",
             .type = "FILE",
             .read = [&names](const std::vector<std::string>& list) { names = list; },
             .list_in_file = [](const std::string& path) { return read_class_names(path); }})
@@ -198,23 +198,25 @@ void declare_rows(OptionTable& table, PreparationOptions& rows) {
   note_length(table.number("--clip", rows.clip_norm, "C: the clip norm").positive(), rows);
   table.choice(
       "--center", rows.center,
-      fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments ({}): by "
-                  "the mean in its own release, without scaling again; default: none, or what the method stands for",
-                  methods_that_take("--center moments")));
+      fmt::format(
+          "center rows by a released mean, or by the mean of --public-x, then scale or clip again; moments ({}): by "
+          "the mean in the method's own release, without scaling again; default: none, or the method's default",
+          methods_that_take("--center moments")));
   table
       .number("--center-share", rows.center_share,
-              fmt::format("share of mu^2 that the released mean takes, in two steps ({})", center_shares()))
+              fmt::format("share of mu^2 for the released mean, in two steps ({})", center_shares()))
       .share();
-  table.count("--pca", rows.pca, "project rows on the first k principal components, of --public-x where given")
+  table.count("--pca", rows.pca, "project rows on the first k principal components, those of --public-x if given")
       .defaults_to("");
-  table.number("--pca-share", rows.pca_share, "share of mu^2 that private components take (0.1)").share();
+  table.number("--pca-share", rows.pca_share, "share of mu^2 for private components (0.1)").share();
   table.count("--select", rows.select, "keep the m features in which class means are farthest apart").defaults_to("");
   table.choice("--select-by", rows.select_by,
-               fmt::format("distance of class means, or that over the standard deviation (t: {}); default: distance",
+               fmt::format("select by the distance of class means, or by this distance over the standard deviation (t: "
+                           "{}); default: distance",
                            methods_that_take("--select-by t")));
   table
       .number("--select-share", rows.select_share,
-              "share of mu^2 that the selection takes, where the method does not select by its own release (0.1)")
+              "share of mu^2 for the selection, unless the method selects from its own release (0.1)")
       .share();
   table.count("--pool", rows.pool, "average k consecutive features into one").at_least(1);
   table.begin_group("");

@@ -56,7 +56,7 @@ class PointOfTask {
 
 const ReleaseRequest& requested(const StatisticTask& task, const FitPlan& plan) {
   if (plan.has_request(task.release)) return plan.request(task.release);
-  throw UsageError("the task is for a release that the plan does not have; take it from a session of this plan");
+  throw UsageError("the task is for a release that is not in the plan; use a task from a session of this plan");
 }
 
 bool are_within(std::span<const double> values, double smallest, double largest) {

@@ -46,8 +46,8 @@ using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
 /// Words of a release that are requested.
 enum class StatisticPart : std::uint8_t {
   kWhole,  ///< the blocks of the release
-  /// Blocks beside class_grams in a release in parts, and a block "digests" of the rows of each class (row_digest.hpp),
-  /// each word as its lower and its upper half, so that halves add up without overflow.
+  /// All blocks except class_grams of a release in parts, and a block "digests" of the rows of each class
+  /// (row_digest.hpp). Each word of a digest is split into two halves, whose sums do not overflow.
   kClassSums,
   /// Block "class_grams" of one class in a release in parts, and "digests" of its rows alone.
   kGramOfClass

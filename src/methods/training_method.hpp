@@ -58,8 +58,8 @@ class TrainingMethod {
 /// The method that `options` name, which are resolved.
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
-/// Returns `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
-/// `input_dim` features, with `public_rows` public rows to choose from. Methods that stand for others name which
+/// Returns `options` with every `auto` replaced by its value, chosen by public knowledge alone: for rows of `input_dim`
+/// features, with `public_rows` public rows to choose from. Methods that stand for others name which
 /// (MethodEntry::resolve). Rounds on rows of several classes descend on sigmoids. --memory is 64 MiB where rows are
 /// read once; else 4096 MiB, or half of `bytes_for_rank` where that is less: results do not depend on it. Throws
 /// UsageError where an option belongs to another method than the one that was chosen.

@@ -26,7 +26,7 @@
 
 namespace dpreduce {
 
-// Choices of a run by rows: one of several classifiers that the same releases give, and public rows that stand for
+// Choices of a run by rows: one of several classifiers from the same releases, and public rows as prototypes of
 // classes.
 //
 //     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
@@ -66,12 +66,12 @@ class ChoicesOfRun {
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
-  /// Chooses the public rows that stand for each class, by the sum of their utilities (utilities.hpp) over all rows,
-  /// prepared as they are now. The choice is drawn with the exact exponential mechanism, and charged; without noise it
-  /// is the best. The same on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all
-  /// of them then hold without noise, and share the public rows. Else, and among silos, every rank goes through all
-  /// public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the
-  /// selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
+  /// Chooses the public rows that are the prototypes of each class, by the sum of their utilities (utilities.hpp) over
+  /// all rows, prepared as they are now. The choice is drawn with the exact exponential mechanism, and charged; without
+  /// noise it is the best. The same on every rank. Where nothing is clipped, ranks of one cluster sum up class sums,
+  /// which all of them then hold without noise, and share the public rows. Else, and among silos, every rank goes
+  /// through all public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted): the
+  /// plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
   const Selection& select_public_rows(const CosineClip& clip);
   /// Result of select_public_rows; null before.
   const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }

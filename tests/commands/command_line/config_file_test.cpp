@@ -145,7 +145,7 @@ TEST_F(ConfigFile, ValuesThatAreWrongAreNamedByTheirLine) {
 }
 
 TEST_F(ConfigFile, NamesNoOtherFile) {
-  EXPECT_THAT(refusal("config = \"other.toml\"\n"), HasSubstr("line 1: 'config' cannot stand in a file"));
+  EXPECT_THAT(refusal("config = \"other.toml\"\n"), HasSubstr("line 1: 'config' cannot be set in a file"));
 }
 
 TEST_F(ConfigFile, AMissingFileIsNamed) {
@@ -248,16 +248,16 @@ TEST_F(ConsentFile, NamesWhatIsWrongByFileLineAndKey) {
       {"least-threshold = true\n", "line 2: least-threshold true: must be"},
       {"noise = \"mine\"\n", "line 2: noise mine: must be one of"},
       {"methods = []\n", "line 2: 'methods' is an empty list"},
-      {"methods = [\"means\"]\n", "line 2: methods: 'means' is no method that a plan names; did you mean"},
+      {"methods = [\"means\"]\n", "line 2: methods: 'means' is not a method; did you mean"},
       {"methods = [\"auto\"]\n", "line 2: methods: 'auto' is no method"},
       {"losses = [\"log\"]\n", "line 2: losses log: must be one of"},
       {"least-version = \"new\"\n", "line 2: least-version 'new': must be a version"},
-      {"most_mu = 1\nmost-mu = 2\n", "line 3: 'most-mu' is there twice"},
+      {"most_mu = 1\nmost-mu = 2\n", "line 3: 'most-mu' appears twice"},
       {"mu.most = 1\n", "line 2: [consent] has no table 'mu'"}};
   for (const auto& [table, message] : wrong) {
     EXPECT_THAT(refusal(std::string("[consent]\n") + table), HasSubstr(message));
   }
-  EXPECT_THAT(refusal("[consent]\nmost-mu = 1\n", 0), HasSubstr("[consent] is of a silo"));
+  EXPECT_THAT(refusal("[consent]\nmost-mu = 1\n", 0), HasSubstr("[consent] is for silos"));
 }
 
 // The page of the table has each key, and none that is not read.
@@ -317,10 +317,10 @@ TEST_F(OwnConfigFile, MustNotHoldWhatAllHaveInCommon) {
     std::string key(line);
     key = key.substr(key.find('\n') + 1);
     key = key.substr(0, key.find(' '));
-    EXPECT_THAT(refusal(std::string(line) + "\n"), HasSubstr("'" + key + "' is not a silo's own to say")) << line;
+    EXPECT_THAT(refusal(std::string(line) + "\n"), HasSubstr("'" + key + "' must be the same for all parties")) << line;
   }
-  EXPECT_THAT(refusal("report = \"r.json\"\n"), HasSubstr("'report' is the coordinator's alone"));
-  EXPECT_THAT(refusal("delta = 0.1\n", 0), HasSubstr("'delta' is not a silo's own"));
+  EXPECT_THAT(refusal("report = \"r.json\"\n"), HasSubstr("'report' is an option of the coordinator alone"));
+  EXPECT_THAT(refusal("delta = 0.1\n", 0), HasSubstr("'delta' must be the same for all parties"));
 }
 
 TEST_F(OwnConfigFile, NamesItsLedgerAndItsBudget) {
@@ -381,7 +381,7 @@ TEST_F(OwnConfigFile, SaysWhoseItIs) {
   EXPECT_EQ(taken(std::string("silo = 3\n") + kOwnRows, 3), "a.npy");
   EXPECT_THROW(taken(kOwnRows, 3), BadInput);
   EXPECT_THROW(taken(std::string("silo = 3\n") + kOwnRows, 2), BadInput);
-  EXPECT_THAT(refusal("silo = 4\n"), HasSubstr("is that of silo 4, but this is rank 3"));
+  EXPECT_THAT(refusal("silo = 4\n"), HasSubstr("belongs to silo 4, but this is rank 3"));
   EXPECT_THAT(parsed(std::string("silo = 3\n") + kOwnRows).data.train.x, ElementsAre("a.npy"));
 }
 
@@ -403,7 +403,7 @@ TEST_F(OwnConfigFile, OfAPartyOverANetworkIsNotLostBehindAnotherFile) {
   EXPECT_THAT(dpreduce::refusal<UsageError>([&] {
                 parsed_command({"--config", common, "silo"});
               }),
-              HasSubstr("stands in front of silo; write dpreduce silo --config " + common));
+              HasSubstr("is before silo; write dpreduce silo --config " + common));
 }
 
 TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
@@ -454,18 +454,16 @@ TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
             "");  // as the file has it
   EXPECT_EQ(unheard_words(dpreduce_command(), {"fit"}, of_rank_0), "");
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "8", "--classes", "3"}, of_rank_0),
-              HasSubstr("was started with '--mu 8' where rank 0 was started with '--mu 1'"));
+              HasSubstr("was started with '--mu 8', but rank 0 with '--mu 1'"));
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1"}, of_rank_0),
               HasSubstr("nothing more where rank 0"));
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3", "--seed", "1"}, of_rank_0),
-              HasSubstr("'--seed' where rank 0 was started with nothing more"));
-  EXPECT_THAT(unheard_words(dpreduce_command(), {}, of_rank_0),
-              HasSubstr("no command where rank 0 was started with 'fit'"));
-  EXPECT_THAT(unheard_words(dpreduce_command(), {"predict"}, of_rank_0),
-              HasSubstr("'predict' where rank 0 was started with 'fit'"));
+              HasSubstr("'--seed', but rank 0 with nothing more"));
+  EXPECT_THAT(unheard_words(dpreduce_command(), {}, of_rank_0), HasSubstr("no command, but rank 0 with 'fit'"));
+  EXPECT_THAT(unheard_words(dpreduce_command(), {"predict"}, of_rank_0), HasSubstr("'predict', but rank 0 with 'fit'"));
   std::ofstream(path_) << "mu = 2.0\n";  // on another machine
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0),
-              HasSubstr("'--mu 2' where rank 0 was started with '--mu 1'"));
+              HasSubstr("'--mu 2', but rank 0 with '--mu 1'"));
   EXPECT_EQ(unheard_words(dpreduce_command(), {"privacy", "explain"}, {"privacy", "explain", "r.json"}), "");
   EXPECT_NE(unheard_words(dpreduce_command(), {"privacy"}, {"privacy", "explain", "r.json"}), "");
 }
