@@ -63,7 +63,7 @@ std::optional<std::vector<SpentPart>> spent_by(const JsonFields& privacy) {
 Block shares_block(const JsonFields& privacy) {
   const std::optional<std::vector<SpentPart>> spent = spent_by(privacy);
   if (!spent) {
-    return Words{{}, {"Rounds on samples of the rows have no mu of their own, so that no shares can be drawn"}};
+    return Words{{}, {"Rounds on samples of the rows have no mu of their own, so shares cannot be drawn"}};
   }
   double sum = 0.0;
   for (const SpentPart& part : *spent) sum += part.squared_mu;
@@ -73,7 +73,7 @@ Block shares_block(const JsonFields& privacy) {
     if (sum > 0.0) values.add({part.heading, at_most(std::sqrt(part.squared_mu)), percent(part.squared_mu / sum)});
   }
   return Chart{.title = "The budget by release",
-               .caption = "Squares of mu add up, so each bar is a release's share of what the run spends.",
+               .caption = "Squares of mu add up: each bar is the share of one release in the spending of the run.",
                .spec = {{"chart", "rows"}, {"x", {{"label", "share of mu squared"}}}, {"column", 2}},
                .values = std::move(values)};
 }
@@ -94,11 +94,10 @@ Chart norms_chart(const AlikeRounds& rounds) {
     values.add({fmt::format("{}", round), figure(norm.get<double>() / noise.get<double>()), figure(1.0)});
   }
   if (values.rows.size() < kFewestDrawn) values.rows.clear();
-  return line_chart(
-      fmt::format("Norm of each round's {}, beside its noise", rounds.block),
-      "What came out is the exact sum and its noise together. Where both lines meet, a round is noise alone.",
-      {"round", "count"}, {"norm, over that which noise alone is expected to have"},
-      {rounds.block + ", as released", "its noise alone, expected"}, std::move(values));
+  return line_chart(fmt::format("Norm of each round's {}, beside its noise", rounds.block),
+                    "The released vector is the exact sum plus noise. Where the lines meet, a round is noise alone.",
+                    {"round", "count"}, {"norm over the expected norm of noise alone"},
+                    {rounds.block + ", as released", "its noise alone, expected"}, std::move(values));
 }
 
 Chart spectrum_chart(const JsonFields& spectrum) {
@@ -118,11 +117,10 @@ Chart spectrum_chart(const JsonFields& spectrum) {
   const bool is_logarithmic = largest > kRadiiOfLogarithm * radius.get<double>();
   Chart chart = line_chart(
       fmt::format("Spectrum of the noised Gram matrix ({})", spectrum.text("release")),
-      fmt::format(
-          "An eigenvalue counts rows of full length along one direction. Noise alone would lie within {:.4g} of "
-          "0, the shaded band.{}",
-          radius.get<double>(),
-          is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
+      fmt::format("An eigenvalue counts rows of full length along one direction. The eigenvalues of noise alone would "
+                  "be within {:.4g} of 0, the shaded band.{}",
+                  radius.get<double>(),
+                  is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
       {"eigenvalue, from the largest", "count"},
       {"eigenvalue, in squares of the clip norm", is_logarithmic ? "symlog" : "linear"}, {"eigenvalues as released"},
       std::move(values));

@@ -54,15 +54,16 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
   if (g.rows_per_person == 0)
-    return {"the unit is one person, held to as many rows together as the report of each run says"};
-  std::vector<std::string> sentences{fmt::format(
-      "the unit is one person with any number of rows, which {}; a person is who has one identifier (--train-person)",
-      unit_bound_text(g.rows_per_person))};
+    return {"the unit is one person; the report of each run states how many rows a person counts for"};
+  std::vector<std::string> sentences{
+      fmt::format("the unit is one person with any number of rows, which {}; rows with the same identifier "
+                  "(--train-person) belong to one person",
+                  unit_bound_text(g.rows_per_person))};
   if (g.silos_per_person) {
     sentences.push_back(
-        fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
-                    "holds a person to its share of these rows: nobody can check this, since silos compare no "
-                    "persons; who is in more is a group of persons",
+        fmt::format("it holds if no person has rows in more than {} silo{} (--silos-per-person); each silo limits a "
+                    "person to its share of these rows. Nobody can check this, since silos do not compare persons; a "
+                    "person with rows in more silos counts as a group of persons",
                     *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
   }
   return sentences;
@@ -73,9 +74,9 @@ std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
   const std::string factor = guarantee.epsilon <= kLargeEpsilon
                                  ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon)))
                                  : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
-  return fmt::format("{}: with any one {} {}, no set of outcomes becomes more likely than {} what it was{}",
+  return fmt::format("{}: with one {} {}, the probability of any set of outcomes is at most {} what it was{}",
                      to_string(guarantee.adjacency),
-                     guarantee.unit == PrivacyUnit::kPerson ? "person, and all rows of theirs," : "record",
+                     guarantee.unit == PrivacyUnit::kPerson ? "person, with all their rows," : "record",
                      guarantee.adjacency == Adjacency::kAddRemove ? "more or less" : "exchanged", factor,
                      guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta));
 }
@@ -84,7 +85,7 @@ std::vector<std::string> reasons_of_none(const ReportedRun& run) {
   if (run.of == ReportedOf::kModel && run.forfeits.empty()) {
     return {"none: it was trained without noise, or with a seed"};
   }
-  if (run.of == ReportedOf::kReport && !run.has_noise()) return {"none: there is no noise"};
+  if (run.of == ReportedOf::kReport && !run.has_noise()) return {"none: no noise was added"};
   std::vector<std::string> reasons;
   for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
   return reasons;
@@ -95,8 +96,8 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   const ReportedGuarantee& g = *run.guarantee;
   std::vector<std::string> sentences;
   if (g.delta == 0.0) {
-    sentences.push_back(fmt::format("epsilon {}, pure: delta is 0; it is mu {} (Gaussian DP) as well",
-                                    upper_figure(g.epsilon), upper_figure(*g.mu)));
+    sentences.push_back(fmt::format("epsilon {}, pure (delta is 0); also mu {} (Gaussian DP)", upper_figure(g.epsilon),
+                                    upper_figure(*g.mu)));
   } else {
     const std::string mu = g.mu ? fmt::format("mu {} (Gaussian DP), that is ", upper_figure(*g.mu)) : "";
     sentences.push_back(
@@ -107,22 +108,21 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   sentences.push_back(neighbors_sentence(g));
   if (run.of == ReportedOf::kLedger) {
     sentences.emplace_back(
-        "it is what all runs on the ledger have spent together, if all were about the same records or persons; what "
-        "open "
-        "runs may still charge comes on top (dpreduce ledger show)");
+        "it covers all runs on the ledger together, if all were about the same records or persons; what open runs may "
+        "still charge is not included (dpreduce ledger show)");
   } else if (run.is_evaluation) {
-    sentences.emplace_back("it is about the test rows alone");
+    sentences.emplace_back("it covers the test rows alone");
     for (const std::string& model : run.models) {
-      sentences.push_back(fmt::format("of its own training rows {} promises: {}",
+      sentences.push_back(fmt::format("guarantee of {} for its own training rows: {}",
                                       run.models.size() == 1 ? "the model" : "one of the two models", model));
     }
   } else if (run.figures) {
-    sentences.emplace_back("it covers the test rows as well: figures of them are one of its releases");
+    sentences.emplace_back("it also covers the test rows: their metrics are one of its releases");
   }
   if (run.is_on_a_long_tail) {
     sentences.emplace_back(
-        "it is for all rows, also those that were left out for the long tail (--imbalance-ratio): a row's own bytes, "
-        "and no other row, decide whether it is kept");
+        "it covers all rows, including those left out for the long tail (--imbalance-ratio): whether a row is kept "
+        "depends on its own bytes alone");
   }
   if (std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
     sentences.push_back(std::move(weakness));
@@ -132,15 +132,15 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
 std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, const Consequences& consequences) {
   const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
   std::vector<std::string> sentences{
-      fmt::format("who knows all other {} and asks {}: with {:g} % false alarms, at most {} % of those {} are found "
-                  "(blind guessing: {:g} %)",
+      fmt::format("an attacker who knows all other {} tests {}: at {:g} % false alarms, at most {} % of those {} are "
+                  "detected (blind guessing: {:g} %)",
                   guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
-                  adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
-                  upper_figure(100 * consequences.true_positive_rate), adds ? "who are in" : "of whom the other is in",
-                  100 * kFalsePositiveRate)};
+                  adds ? "whether a given one is in the data" : "which of two given ones is in the data",
+                  100 * kFalsePositiveRate, upper_figure(100 * consequences.true_positive_rate),
+                  adds ? "in the data" : "with the other one", 100 * kFalsePositiveRate)};
   if (consequences.even_odds_accuracy) {
     sentences.push_back(
-        fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
+        fmt::format("at even odds, the attacker's guess is right at most {} % of the time (blind guessing: 50 %)",
                     upper_figure(100 * *consequences.even_odds_accuracy)));
   }
   return sentences;
@@ -153,12 +153,13 @@ std::vector<std::string> group_sentences(const ReportedRun& run, const Consequen
     sentences.push_back(fmt::format(
         "{} {}: {}", records, is_person ? "persons" : "records",
         epsilon ? fmt::format("epsilon {} at delta {}", upper_figure(*epsilon), upper_figure(run.guarantee->delta))
-                : "no useful bound follows from this report"));
+                : "this report gives no useful bound"));
   }
-  sentences.emplace_back(
-      is_person ? "all rows of one identifier are one person's; a person with several identifiers is such a group"
-                : "the unit is one record: a person with ten, also over several files or sites, is a group of 10; "
-                  "identifiers (--train-person) make the person the unit");
+  sentences.emplace_back(is_person
+                             ? "all rows with one identifier belong to one person; a person with several identifiers "
+                               "counts as such a group"
+                             : "the unit is one record: a person with ten records, in one file or several, counts as a "
+                               "group of 10; with identifiers (--train-person) the unit is the person");
   return sentences;
 }
 
@@ -168,43 +169,44 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
     return {fmt::format("0: the guarantee holds for every outcome, whatever the number of {}s", member)};
   }
   const std::string rule =
-      fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of {}s; ", member);
+      fmt::format("rule: delta at most 1 / (10 n), where n is a public estimate of the number of {}s; ", member);
   const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));
   if (guarantee.delta >= kLargeDelta) {
-    return {rule + fmt::format("{} is too large: publishing each {} with that probability keeps to it",
-                               upper_figure(guarantee.delta), member)};
+    return {rule +
+            fmt::format("{} is too large: a mechanism that publishes each {} with that probability would satisfy it",
+                        upper_figure(guarantee.delta), member)};
   }
-  return {rule + fmt::format("{} suits up to {} {}s (the exact number is private, and not in the report)",
+  return {rule + fmt::format("{} is suitable up to {} {}s (the exact number is private, and not in the report)",
                              upper_figure(guarantee.delta), lower_figure(records, kCountDigits), member)};
 }
 
 // Names the silos whose rows may be missing: a reader cannot see it in the model.
 std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
-  if (silos.empty()) return "all silos of the run stayed to its end: no silo was lost";
+  if (silos.empty()) return "all silos stayed to the end of the run: no silo was lost";
   std::string lost;
   for (const ReportedLostSilo& silo : silos) {
     lost += fmt::format("{}{} (waiting for {}: {})", lost.empty() ? "" : "; ", silo.name, silo.phase, silo.reason);
   }
-  return fmt::format("lost on the way, and in no sum after that: {}", lost);
+  return fmt::format("silos lost during the run, and in no sum after that: {}", lost);
 }
 
 // Names whom the guarantee does not protect from: whoever makes the noise can take it off.
 std::string not_for_sentence(const ReportedRun& run) {
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
     return run.silos->colluding == 0
-               ? "a silo, which knows its own rows and can take its own share of the noise off"
-               : "more silos than that together, which know their own rows and can take their shares of the noise off";
+               ? "a silo, which knows its own rows and can remove its own share of the noise"
+               : "more colluding silos than that, which know their own rows and can remove their shares of the noise";
   }
   if (run.silos) {
-    return "the coordinator, which adds the noise (or draws the choice) and could look at the exact sums; it sees no "
-           "silo's own sums";
+    return "the coordinator, which adds the noise (or draws the choice) and could see the exact sums; it does not see "
+           "the sums of a single silo";
   }
   const MethodEntry* method = find_method(run.method);
   if (method != nullptr && method->each_rank_is_a_silo) {
-    return "the ranks that computed it: they hold rows, and each adds noise to the sums of its own";
+    return "the ranks that computed it: they hold rows, and each adds noise to its own sums";
   }
-  return "the ranks that computed it, the coordinator among them: they hold rows, and what noise and choices are drawn "
-         "from";
+  return "the ranks that computed it, including the coordinator: they hold rows, and the secrets from which noise and "
+         "choices are drawn";
 }
 
 // Describes the noise of one block of a release, in all its rounds.
@@ -218,25 +220,25 @@ std::string noise_sentence(const ReportedRun& run, const std::vector<ReportedBlo
       noise_text(block.sigma, block.sensitivity),
       block.sampling_rate < 1.0
           ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
-                        run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
+                        run.unit == PrivacyUnit::kPerson ? "a person, with all their rows," : "a row",
                         block.sampling_rate)
           : "",
-      block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : "");
+      block.is_symmetric ? " (off-diagonal entries: sqrt(1/2) of that, and each is released once for two)" : "");
 }
 
 // Names what is computed from the releases alone.
 std::string post_processing_sentence(const ReportedRun& run) {
   if (run.is_evaluation) {
-    return "figures and their intervals are computed from these numbers and public knowledge, and cost nothing more";
+    return "metrics and their intervals are computed from these numbers and public knowledge, at no further cost";
   }
   return fmt::format(
-      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
-      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : "");
+      "model, scores and predictions are computed from these numbers and public knowledge{}, at no further cost",
+      run.is_chosen_by_validation ? " (the setting is chosen by exact metrics of the validation rows)" : "");
 }
 
 std::vector<std::string> released_sentences(const ReportedRun& run) {
-  if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
-  if (!run.has_noise()) return {"a model of exact sums of the training rows"};
+  if (run.is_dry_run) return {"nothing: this is a dry run"};
+  if (!run.has_noise()) return {"a model computed from exact sums of the training rows"};
   std::vector<std::string> sentences;
   for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
     sentences.push_back(noise_sentence(run, rounds));
@@ -258,15 +260,15 @@ std::vector<std::string> figure_sentences(const ToldFigures& told) {
   std::vector<std::string> sentences;
   for (const Fact& fact : facts_of(told)) sentences.push_back(fact.name + ": " + fact.value.text);
   sentences.push_back(
-      fmt::format("each interval by itself holds the truth about rows like these with probability {:g}: it knows the "
-                  "noise, and that the rows are a sample",
+      fmt::format("each interval by itself covers the true value for rows like these with probability {:g}; it "
+                  "accounts for the noise and for sampling of the rows",
                   told.level));
   return sentences;
 }
 
 std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
-  std::vector<std::string> sentences{run.is_evaluation ? "whoever reads the figures, the report and the ledger"
-                                                       : "whoever reads the model, the report and the ledger"};
+  std::vector<std::string> sentences{run.is_evaluation ? "anyone who reads the metrics, the report and the ledger"
+                                                       : "anyone who reads the model, the report and the ledger"};
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
     sentences.push_back(
         (run.silos->colluding == 0
@@ -274,8 +276,8 @@ std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
              : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the noise before "
                            "its sums leave it, and the others' shares are enough",
                            run.silos->colluding, run.silos->colluding == 1 ? "" : "s")) +
-        (run.silos->is_ephemeral ? ", in a simulation alone: identities were ephemeral (no --roster), so that nobody "
-                                   "knows who the silos were, or whether they were one"
+        (run.silos->is_ephemeral ? ", in a simulation only: identities were ephemeral (no --roster), so nobody knows "
+                                   "who the silos were, or whether they were one"
                                  : ""));
   }
   return sentences;
@@ -283,46 +285,43 @@ std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
 
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
-      run.is_tested_on_training_rows ? "figures about test rows, which are exact, and which here are training rows: "
-                                       "keep report and page from readers, or take the figures out"
-                                     : "figures about test rows, which are exact",
+      run.is_tested_on_training_rows ? "test metrics, which are exact; here the test rows are training rows, so do not "
+                                       "publish the report and page, or remove the metrics"
+                                     : "test metrics, which are exact",
       "running times, file sizes, and the memory, swap and disks of the machines that computed it",
-      "how a run ended: an exit code or a missing model says that a row was refused, or that there was too little "
-      "memory",
-      "the owner's own logs, terminal, inspect and error messages about rows, and the secrets that noise is drawn from",
+      "how a run ended: an exit code or a missing model reveals that a row was refused, or that memory was too small",
+      "the owner's own logs, terminal, output of inspect, error messages about rows, and the secrets from which noise "
+      "is drawn",
       "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
       other_releases_sentence(run),
-      "what is true of the population, which a model may reveal about a person who is not in the data"};
+      "facts about the population, which a model may reveal about a person who is not in the data"};
   if (run.figures) sentences.erase(sentences.begin());  // they have noise
   for (const PublicByWord word : run.public_by_word) {
-    sentences.push_back(
-        word == PublicByWord::kModel
-            ? "the model that was evaluated, which is public by the word of who ran it (--public-model): if it was "
-              "made "
-              "of these rows, nothing here holds for them"
-            : fmt::format(
-                  "{}, which are public by the word of who ran it: nothing protects what stands in them",
-                  word == PublicByWord::kPublicX ? "public rows (--public-x)" : "validation rows (--validation-x)"));
+    sentences.push_back(word == PublicByWord::kModel
+                            ? "the evaluated model, which was declared public (--public-model): if it was trained on "
+                              "these rows, they are not protected"
+                            : fmt::format("{}, which were declared public: nothing protects their content",
+                                          word == PublicByWord::kPublicX ? "public rows (--public-x)"
+                                                                         : "validation rows (--validation-x)"));
   }
   if (run.is_chosen_by_validation)
-    sentences.push_back("validation rows: the setting was chosen by exact figures about them");
+    sentences.push_back("validation rows: the setting was chosen by their exact metrics");
   return sentences;
 }
 
 std::string advice_sentence(const ReportedRun& run) {
   if (run.is_evaluation) {
-    return fmt::format("keep figures and report as you keep the data; evaluate {} for a release",
+    return fmt::format("protect metrics and report like the data; to publish metrics, evaluate {}",
                        run.is_seeded() ? "without --seed" : "a private model, or a public one with --public-model,");
   }
   const bool lacks_noise = run.is_seeded() || (!run.has_noise() && run.forfeits.empty());
-  return fmt::format("keep model and report as you keep the data; fit {} for a release",
-                     lacks_noise ? "without --seed and --non-private" : "with what is public");
+  return fmt::format("protect model and report like the data; to publish a model, fit {}",
+                     lacks_noise ? "without --seed and --non-private" : "with public inputs");
 }
 
 std::string rest_sentence(const ReportedRun& run) {
   return fmt::format(
-      "what was released, against whom the promise holds and what it does not cover: the report of {} says so "
-      "(dpreduce "
+      "what was released, against whom the guarantee holds and what it does not cover is in the report of {} (dpreduce "
       "privacy explain report.json)",
       run.of == ReportedOf::kModel ? "the fit" : "each run");
 }
@@ -331,12 +330,10 @@ std::string rest_sentence(const ReportedRun& run) {
 
 std::string other_releases_sentence(const ReportedRun& run) {
   const std::string same =
-      fmt::format("other releases about the same {}: they add up",
-                  run.unit == PrivacyUnit::kPerson ? "persons, whatever rows of theirs" : "records");
+      fmt::format("other releases about the same {}, whose costs add up",
+                  run.unit == PrivacyUnit::kPerson ? "persons, whichever of their rows" : "records");
   if (!run.silos) return same + " (dpreduce ledger show)";
-  return same +
-         "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
-         "(dpreduce ledger show)";
+  return same + "; each silo's own ledger records all runs in which it took part (dpreduce ledger show)";
 }
 
 double found_at_most(const ReportedGuarantee& guarantee, double false_alarms) {
@@ -360,7 +357,7 @@ std::vector<Words> words_of(const ReportedRun& run) {
     return sections;
   }
   const Consequences consequences = consequences_of(*run.guarantee);
-  add("attacker", "What an attacker can tell", attacker_sentences(*run.guarantee, consequences));
+  add("attacker", "What an attacker can learn", attacker_sentences(*run.guarantee, consequences));
   if (is_whole) {
     add("holds_for", "It holds against", holds_for_sentences(run));
     add("not_for", "It does not hold against", {not_for_sentence(run)});
@@ -428,13 +425,14 @@ nlohmann::json explanation_of(const ReportedRun& run) {
 std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
   std::string weakness;
   if (epsilon > kLargeEpsilon) {
-    weakness =
-        fmt::format("epsilon {0} promises little: with one {1}, an outcome may be e^{0} times as likely as without",
-                    upper_figure(epsilon), to_string(unit));
+    weakness = fmt::format(
+        "epsilon {0} is a weak guarantee: with one {1}, an outcome may be e^{0} times as likely as without it",
+        upper_figure(epsilon), to_string(unit));
   }
   if (delta >= kLargeDelta) {
-    weakness += fmt::format("{}delta {} promises little: publishing each {} with that probability keeps to it",
-                            weakness.empty() ? "" : "; ", upper_figure(delta), to_string(unit));
+    weakness += fmt::format(
+        "{}delta {} is a weak guarantee: a mechanism that publishes each {} with that probability would satisfy it",
+        weakness.empty() ? "" : "; ", upper_figure(delta), to_string(unit));
   }
   return weakness;
 }

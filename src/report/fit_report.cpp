@@ -25,7 +25,7 @@ namespace dpreduce {
 
 nlohmann::json training_rows_note() {
   return {{"rows_are_training_rows", true},
-          {"note", "exact figures about training rows: outside the privacy guarantee, and not to be published"}};
+          {"note", "exact figures about training rows: outside the privacy guarantee, do not publish them"}};
 }
 
 namespace {
@@ -34,7 +34,7 @@ namespace {
 constexpr std::size_t kMostClassesInConfusion = 64;
 
 constexpr const char* kNoteOnTimings =
-    "seconds tell of rows, and may tell of a single person: for the data's owner alone, never for release";
+    "running times depend on rows, and may reveal a single person: for the data's owner alone, never for release";
 
 // Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
 // shares are the experimenter's word, and public.
@@ -178,12 +178,11 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
     report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
   }
   if (const auto tail = long_tail_of(options.data)) {
-    report["imbalance"] = {
-        {"ratio", tail->ratio},
-        {"seed", tail->seed},
-        {"note",
-         "an experiment: trained on a part of the rows; order and shares of classes are public design, and a row's own "
-         "bytes alone decide whether it is kept: the guarantee is for all rows"}};
+    report["imbalance"] = {{"ratio", tail->ratio},
+                           {"seed", tail->seed},
+                           {"note",
+                            "an experiment: trained on a subset of the rows; order and shares of classes are public, "
+                            "and whether a row is kept depends on its own bytes alone: the guarantee covers all rows"}};
   }
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (!run.chosen_setting.empty()) report["choice"] = choice_json(run);

@@ -27,7 +27,7 @@ using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 
 /// JSON of the metrics. For one class a row it has the confusion matrix, K lists of K counts, row t those of true class
 /// t by predicted class, where classes are no more than `most_classes`. Precondition: at most kMostClassesInMatrix.
-/// `shares` of training rows tell which classes are the minority; may be empty.
+/// `shares` of training rows determine the minority classes; may be empty.
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes);
 
 /// Note that reports have beside test metrics where test rows are training rows.
@@ -46,7 +46,7 @@ std::string note_of(const Forfeits& forfeits);
 /// Adds the inputs of the run that the user has declared public, if there are any.
 void add_words(nlohmann::json& report, const FitOptions& options);
 
-/// State of the ledger, so that `ledger verify --report` can tell whether it is the same ledger, and whether lines were
+/// State of the ledger, by which `ledger verify --report` finds whether it is the same ledger, and whether lines were
 /// cut off since; and its spending. At the coordinator.
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy);
 
@@ -66,7 +66,7 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 /// data's owner.
 nlohmann::json waits_json(const Communicator& ranks);
 
-/// Returns {"method", "chosen", "by"}: the method that the named one stands for, of resolved `options`.
+/// Returns {"method", "chosen", "by"}: the method that the named one resolves to, of resolved `options`.
 nlohmann::json adaptive_json(const MethodOptions& method);
 
 }  // namespace dpreduce

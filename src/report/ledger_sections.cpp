@@ -45,7 +45,7 @@ Block life_block(const std::vector<JsonFields>& runs) {
   if (with_epsilon < 2) return values;
   Chart chart =
       line_chart("Epsilon spent over the ledger's life" + at_delta,
-                 "Each step is a run with all that it released, if all runs were about the same records or persons.",
+                 "Each step is one run with all its releases, if all runs were about the same records or persons.",
                  {"runs so far", "count"}, {"epsilon of all together" + at_delta}, {"spent"}, std::move(values));
   chart.spec["series"][0].update({{"column", 4}, {"draw", "step"}});
   chart.spec["from"] = 0.0;
@@ -61,7 +61,7 @@ Facts spent_so_far(const JsonFields& ledger, const std::vector<JsonFields>& runs
   facts.push_back({"neighbors", ledger.text("adjacency")});
   facts.push_back({"runs", figure(runs.size())});
   if (const std::vector<nlohmann::json> deltas = ledger.numbers("deltas_of_runs"); deltas.size() > 1) {
-    facts.push_back({"deltas that runs state", figure(deltas.size())});
+    facts.push_back({"deltas of runs", figure(deltas.size())});
     facts.push_back({"the least of them", at_most(deltas.front())});
     facts.push_back({"the largest", at_most(deltas.back())});
   }
@@ -95,7 +95,7 @@ std::vector<Section> ledger_sections(const PageDocument& document) {
                                  {life_block(runs), table_of("All releases", ledger.objects("releases"),
                                                              {{"release", "", Written::kText},
                                                               {"time", "", Written::kText},
-                                                              {"asked", "method asked for", Written::kText},
+                                                              {"asked", "requested method", Written::kText},
                                                               {"method", "", Written::kText},
                                                               {"mu", "", Written::kAtMost},
                                                               {"rho", "", Written::kAtMost},

@@ -33,7 +33,7 @@ std::string heading_of(const ChargesOfRun& run, bool tells_distribution, double 
                         to_string(terms.adjacency),
                         terms.unit == PrivacyUnit::kRecord ? "" : fmt::format(" of {}", name_of(terms.unit)));
   }
-  for (const PublicByWord word : terms.public_by_word) spent += fmt::format(", {} public by word", to_string(word));
+  for (const PublicByWord word : terms.public_by_word) spent += fmt::format(", {} declared public", to_string(word));
   return fmt::format("{}  run {}  {}  {}", run.charges.front().utc_time, run.run,
                      method_text_of(terms.asked, terms.method), spent);
 }
@@ -71,7 +71,7 @@ std::string text_of(const ChargesOfRun& run, bool tells_distribution, double del
 
 std::string silos_text(const LedgerSilos& silos) {
   const char* const who =
-      silos.is_ephemeral ? "; identities ephemeral (no roster): nobody knows who the parties are, as in a simulation"
+      silos.is_ephemeral ? "; identities ephemeral (no roster): a simulation, in which nobody knows who the parties are"
                          : "";
   if (!silos.is_of_silo()) {
     return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding{}",
@@ -122,7 +122,7 @@ std::string ledger_text(const LedgerState& state, std::optional<double> asked,
   std::string text;
   if (const std::vector<double> deltas = deltas_of_runs(state); !asked && deltas.size() > 1) {
     text = fmt::format(
-        "runs state {} deltas, from {} to {}; epsilons are told at the least (--delta tells them at another)\n",
+        "runs have {} deltas, from {} to {}; epsilons are reported at the smallest (--delta chooses another)\n",
         deltas.size(), upper_figure(deltas.front()), upper_figure(deltas.back()));
   }
   const std::vector<ChargesOfRun> runs = charges_by_run(state);
@@ -139,7 +139,9 @@ std::string ledger_text(const LedgerState& state, std::optional<double> asked,
                         spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
   if (!state.open_runs().empty()) {
-    text += "\nopen runs, and what they may still charge (alive, or ended early: resume those, or ledger release):";
+    text +=
+        "\nopen runs, and what they may still charge (still running, or ended early: resume them, or use ledger "
+        "release):";
   }
   for (const auto& [run_id, run] : state.open_runs()) {
     const RunTerms& terms = run.remains.terms;

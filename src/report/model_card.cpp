@@ -105,7 +105,7 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
         {"ranges of targets", fmt::format("center {:.6g}, scale {:.6g}", fmt::join(rows.targets.center, ", "),
                                           fmt::join(rows.targets.scale, ", "))});
   } else {
-    facts.push_back({"probabilities", parts.link ? to_string(*parts.link) : "none: scores only rank classes"});
+    facts.push_back({"probabilities", parts.link ? to_string(*parts.link) : "none: scores only rank the classes"});
     if (parts.threshold) facts.push_back({"threshold of a class", fmt::format("{}", *parts.threshold)});
   }
   std::string text =
@@ -123,7 +123,7 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
 
 std::string accountant_sentence(const ReportedRun& run) {
   if (run.guarantee->delta == 0.0) return "the run is private choices alone, whose epsilons add up";
-  if (!run.guarantee->accountant) return "the report names the accountant, a model file does not";
+  if (!run.guarantee->accountant) return "by the accountant that the report names, and a model file does not";
   constexpr std::pair<Accountant, const char*> kSentences[] = {
       {Accountant::kGdp, "in Gaussian DP: the squares of their mu, exactly"},
       {Accountant::kZcdp, "in zero-concentrated DP, and its epsilon is the one at the best order"},
@@ -138,10 +138,10 @@ std::string accountant_sentence(const ReportedRun& run) {
 std::vector<std::string> composition_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{accountant_sentence(run) + "; later ones may depend on what earlier ones put out"};
   if (run.ledger) {
-    sentences.push_back(fmt::format(
-        "each release is a signed line of a ledger (key {}), written before it was made known; dpreduce ledger verify "
-        "--report tells whether a ledger is that of this run, and whole",
-        run.ledger->public_key));
+    sentences.push_back(
+        fmt::format("each release is a signed line of a ledger (key {}), written before the release was made; dpreduce "
+                    "ledger verify --report checks that a ledger is complete and belongs to this run",
+                    run.ledger->public_key));
   }
   sentences.push_back(other_releases_sentence(run));
   return sentences;
@@ -150,26 +150,25 @@ std::vector<std::string> composition_sentences(const ReportedRun& run) {
 // Sentences on how noise and sums keep clear of floating point, and on what times reveal.
 std::vector<std::string> arithmetic_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
-      "each row is rounded to integers, and an integer check proves its norm; sums are integers modulo 2^64, so that "
-      "no "
-      "order of rows, ranks or messages changes a bit"};
+      "each row is rounded to integers, and its norm is checked in integers; sums are integers modulo 2^64, so the "
+      "order of rows, ranks or messages does not change a bit"};
   if (!run.blocks.empty()) {
     sentences.emplace_back(
-        "noise is a real Gaussian that is rounded exactly to an integer: bits are drawn until it is certain to which; "
-        "no "
-        "probability is approximated, and no sum is a floating-point number before it has its noise");
+        "noise is a Gaussian rounded exactly to an integer: bits are drawn until the integer is certain; no "
+        "probability is approximated, and no sum is a floating-point number before noise is added");
   }
   if (!run.selections.empty()) {
     sentences.emplace_back(
-        "choices are drawn exactly from integer utilities: where rounding could matter, more digits are computed");
+        "choices are drawn exactly from integer utilities: if rounding could matter, more digits are computed");
   }
   sentences.emplace_back(
-      "random bits are AES-256-CTR under keys of a 256-bit secret from OpenSSL: they hold against whoever cannot break "
-      "it");
+      "random bits are AES-256-CTR with keys from a 256-bit secret of OpenSSL: an attacker would have to break AES");
   for (const char* const of_times :
-       {"no file of the run for its readers tells how long anything took; times in the ledger are whole minutes",
-        "who watches the run sees how long it takes, and that depends on rows: nobody should who may not see them",
-        "the model is a fixed set of numbers: predictions read no training row, and their times tell nothing of any"}) {
+       {"no published file of the run contains running times; times in the ledger are whole minutes",
+        "an observer of the run sees how long it takes, and that depends on rows: only those who may see the rows "
+        "should observe it",
+        "the model is a fixed set of numbers: predictions read no training rows, so their times do not depend on "
+        "these"}) {
     sentences.emplace_back(of_times);
   }
   return sentences;
@@ -194,14 +193,15 @@ nlohmann::json statement_of(const ClassifierParts& parts) {
 std::string promise_section(const ClassifierParts& parts, const std::optional<ReportedRun>& run) {
   std::string text = "## Privacy\n\n";
   if (!parts.privacy) {
-    text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
+    text += "**No guarantee**: this model is not private. Protect it like the data.\n\n";
     for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
   } else {
     text += markdown_of(promise_facts(JsonFields(statement_of(parts), "model"))) + "\n";
   }
   if (!run) {
     return text +
-           "This is what the model file says. The report of its fit says what it means, and what was released.\n\n";
+           "This is the guarantee in the model file. The report of the fit explains it, and lists what was "
+           "released.\n\n";
   }
   std::vector<Words> sections = public_words_of(*run);
   if (run->guarantee) {
@@ -210,24 +210,22 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
   }
   for (const Words& words : sections) text += fmt::format("### {}\n\n{}\n", words.heading, bullets(words.sentences));
   if (!run->guarantee) return text;
-  return text +
-         fmt::format(
-             "### Test of the promise\n\n"
-             "This command trains by the same method and tries to refute the promise; add the other options of the "
-             "fit:\n\n"
-             "```bash\n{}\n```\n\n",
-             audit_command(*run));
+  return text + fmt::format(
+                    "### Test of the guarantee\n\n"
+                    "This command trains by the same method and tries to refute the guarantee; add the other options "
+                    "of the fit:\n\n"
+                    "```bash\n{}\n```\n\n",
+                    audit_command(*run));
 }
 
 std::string told_section(const ReportedRun& run) {
   const std::string text = fmt::format(
-      "## Test figures\n\n{}: each figure has noise, and an interval that by itself holds the truth about rows like "
-      "these "
-      "with probability {:g}.\n\n{}",
+      "## Test figures\n\n{}: each figure has noise, and an interval that by itself covers the true value for rows "
+      "like these with probability {:g}.\n\n{}",
       run.figures->is_private ? "**Private**" : "**Not private**", run.figures->level,
       markdown_of(table_of(*run.figures)));
   if (!run.is_evaluation || !run.guarantee) return text + "\n";
-  return text + fmt::format("\nThe test rows' own promise: epsilon {} at delta {}, {}, unit {}.\n\n",
+  return text + fmt::format("\nGuarantee of the test rows: epsilon {} at delta {}, {}, unit {}.\n\n",
                             upper_figure(run.guarantee->epsilon), upper_figure(run.guarantee->delta),
                             to_string(run.guarantee->adjacency), to_string(run.unit));
 }
@@ -237,10 +235,11 @@ std::string test_section_of(const JsonFields& test, const std::vector<std::strin
   const Facts facts = exact_figures(test);
   const Table classes = class_figures(test, class_names, false, kMostClassesInCard);
   if (facts.empty() && classes.rows.empty()) return {};
-  const std::string text = fmt::format(
-      "## Test figures\n\n**Outside of the guarantee**: they are exact figures about {}.\n\n{}\n",
-      are_training_rows ? "rows that the model was trained on: take them out before others read this" : "the test rows",
-      markdown_of(facts));
+  const std::string text =
+      fmt::format("## Test figures\n\n**Outside of the guarantee**: these are exact figures about {}.\n\n{}\n",
+                  are_training_rows ? "rows on which the model was trained: remove them before you publish this card"
+                                    : "the test rows",
+                  markdown_of(facts));
   if (are_training_rows || classes.rows.empty()) return text;
   return text + fmt::format("### By class\n\n{}\n\n{}\n", classes.caption, markdown_of(classes));
 }
@@ -305,8 +304,8 @@ void require_evaluation_of(const Classifier& classifier, const ReportedRun& eval
   const std::vector<std::string> models = JsonFields(evaluation.content, path).texts("models");
   if (models == std::vector{digest}) return;
   throw BadInput(
-      fmt::format("--evaluation {}: is of another model, of two, or of one that it does not name since it is not "
-                  "private; evaluate the model of the card",
+      fmt::format("--evaluation {}: is of another model, of two models, or of an unnamed one that is not private; "
+                  "evaluate the model of the card",
                   path));
 }
 

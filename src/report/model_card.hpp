@@ -16,11 +16,11 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
 /// Throws BadInput, naming `path`, unless it is a private evaluation of this model alone.
 void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path);
 
-/// Returns YAML front matter with the fields of Hugging Face's model cards, then what the model is, what was promised,
-/// what was released, test metrics (with noise in place of exact ones, where the report or an evaluation has some), and
-/// how to load the file `name`. Words of the promise are those of privacy explain. Without a report it has what the
-/// model file alone declares. Numbers are those of model and report, to the last digit. The license is left to the
-/// user. `report_path` names the report in messages. Precondition: the report is of this model.
+/// Returns the model card in Markdown, with YAML front matter in the fields of Hugging Face. Sections: the model, its
+/// guarantee in the words of privacy explain, the releases, test metrics, and how to load the file `name`. Metrics with
+/// noise, of the report or an evaluation, replace exact ones. Without a report the card has only what the model file
+/// declares. Numbers are those of model and report, to the last digit. The license is left to the user. `report_path`
+/// names the report in messages. Precondition: the report is of this model.
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path, const std::optional<ReportedRun>& evaluation = std::nullopt);
 

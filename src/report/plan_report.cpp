@@ -110,14 +110,13 @@ double rounded_up(double value) {
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {
   if (!plan.guarantee || !plan.guarantee->is_pure() || !options.privacy.budget.epsilon || !options.privacy.budget.delta)
     return {};
-  return fmt::format("--delta {:g} is not spent: the mechanism is pure, and delta stays 0",
-                     *options.privacy.budget.delta);
+  return fmt::format("--delta {:g} is not used: the mechanism is pure, so delta is 0", *options.privacy.budget.delta);
 }
 
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan) {
   if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
     return fmt::format(
-        "the sizes of {} columns are asked of the rows first: where they differ, each is scaled by its range, "
+        "the sizes of {} columns are estimated privately first: if they differ, each column is scaled by its range, "
         "and rows are clipped",
         plan.preprocessing.input_dim);
   }
@@ -126,8 +125,9 @@ std::string note_on_columns(const FitOptions& options, const FitPlan& plan) {
   if (!is_few || !options.rows.leaves_columns_open() || !method.trains) return {};
   if (method.refuses_option("--feature-range private")) return {};
   return fmt::format(
-      "rows of {} features are scaled to one length as they are: of columns in units of their own (years, euros) the "
-      "largest rules; --feature-range private finds their ranges, none says that they have one unit",
+      "rows of {} features are scaled to one length without scaling columns: if columns have different units (years, "
+      "euros), the largest dominates; --feature-range private finds their ranges, none declares that they have one "
+      "unit",
       plan.preprocessing.input_dim);
 }
 
@@ -178,7 +178,7 @@ std::optional<double> rows_of_seen_targets(const FitPlan& plan) {
   return std::ceil(kRowsInSigmas * plan.noise->release("target_spreads").block("sizes").sigma);
 }
 
-constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner alone, not for release";
+constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner only, not for release";
 
 nlohmann::json cost_json(const RunEstimate& cost) {
   const double wire_bytes = cost.ranks > 1 ? 8.0 * cost.words : 0.0;

@@ -19,23 +19,22 @@ namespace dpreduce {
 /// null and releases empty in a non-private run.
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 
-/// Expected error of what is released, for numbers of rows that a user may think of. For class means {"rows_per_class",
-/// "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a class's released mean
-/// from its exact one, in units of the clip norm. For every block of other releases {"release", "name", "rows",
-/// "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the rows from the exact
-/// one, in units of the most that one row changes (under replace-one one that is exchanged), D, which is no more where
-/// a unit may change B times as much; |noise| is the root of its expected square (release_figures.hpp).
+/// Expected error of the releases, for some numbers of rows. For class means {"rows_per_class", "error"}, where error =
+/// s sqrt(d) / (scale C rows_per_class) is the expected distance of a class's released mean from its exact one, in
+/// units of the clip norm. For every block of other releases {"release", "name", "rows", "error"}, where error =
+/// |noise| / (D rows) is the expected distance of one round's mean over the rows from the exact one. D is the largest
+/// change of the block by one row, or by a replaced row under replace-one; a unit of several rows may change B times as
+/// much. |noise| is the root of its expected square (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 
-/// Names why the plan's guarantee promises little (explanation.hpp); empty where it does not, or where the run is not
-/// private at all, and reports that.
+/// Returns why the plan's guarantee is weak (explanation.hpp); empty if it is not, or if the run is not private.
 std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 
-/// Note on the treatment of columns where no option is about them: that the run asks for their sizes, or, of few
-/// columns, that the method lets them be; empty where that is all the same.
+/// Note on the treatment of columns if no option is about them: the run estimates their sizes, or a run with few
+/// columns leaves them unscaled. Empty if neither matters.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
 
-/// Note that a declared delta is not spent, where the guarantee is pure; empty where there is nothing to say.
+/// Note that the given delta is not used, since the guarantee is pure; empty if delta is used.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
 /// Forecast of a run's cost. It depends on the number of rows, which is private: for the data's owner alone, never part
@@ -55,7 +54,7 @@ double rounded_up(double value);
 /// Returns what --dry-run --format json prints: the plan, and "cost": {"for_release": false, "note", "ranks",
 /// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends
 /// its part of every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator.
-/// Numbers that depend on the number of rows are rounded up to two digits, so that they do not tell the number itself.
+/// Numbers that depend on the number of rows are rounded up to two digits, so that they do not reveal it.
 nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 }  // namespace dpreduce

@@ -177,7 +177,7 @@ Forfeits forfeits_of(const JsonFields& privacy, const ReportedRun& run) {
     return run.is_private || !run.has_noise() ? Forfeits{} : Forfeits{Forfeit::kSeed};
   }
   std::optional<Forfeits> forfeits = forfeits_in(privacy.json()["forfeited_by"]);
-  if (!forfeits) privacy.refuse("forfeited_by", "is no list of reasons that this version knows");
+  if (!forfeits) privacy.refuse("forfeited_by", "is not a list of known reasons");
   if (run.is_private) privacy.refuse("contradicts itself: private, and forfeited");
   return std::move(*forfeits);
 }
@@ -230,7 +230,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
 
 ReportedRun parse_report(std::string_view text, const std::string& path) {
   std::optional<nlohmann::json> content = parse_json_up_to(kDeepest, text);
-  if (!content) throw BadInput(fmt::format("{}: values stand more than {} deep in one another", path, kDeepest));
+  if (!content) throw BadInput(fmt::format("{}: values are nested more than {} deep", path, kDeepest));
   if (content->is_discarded()) throw BadInput(fmt::format("{}: not a JSON file{}", path, kAdvice));
   return reported_run(std::move(*content), path);
 }
@@ -255,7 +255,7 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   if (!parts.privacy) return run;
   const PrivacyStatement& privacy = *parts.privacy;
   if (!privacy.epsilon || !privacy.delta) {
-    throw BadInput(path + ": states no epsilon; give the report of the fit that wrote it");
+    throw BadInput(path + ": has no epsilon; give the report of the fit that wrote it");
   }
   run.guarantee = ReportedGuarantee{.epsilon = *privacy.epsilon,
                                     .delta = *privacy.delta,
@@ -274,8 +274,8 @@ ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
   const Spending spent = spending_of(state.charges(), adjacency);
   const double delta = delta_to_tell(state);
   const double epsilon = mu_of(spent) > 0.0 ? epsilon_of(spent, delta) : 0.0;
-  if (epsilon == 0.0) throw BadInput(path + ": no private run has charged anything yet; there is nothing to explain");
-  if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any epsilon bounds");
+  if (epsilon == 0.0) throw BadInput(path + ": no private run has been charged yet, so there is nothing to explain");
+  if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any finite epsilon");
   ReportedRun run{.method = "ledger", .is_private = true, .of = ReportedOf::kLedger};
   run.unit = state.charges().front().entry.terms.unit;
   run.guarantee = ReportedGuarantee{.epsilon = epsilon,

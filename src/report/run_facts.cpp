@@ -45,7 +45,8 @@ Facts opening_facts(const JsonFields& report) {
   if (privacy.has("note")) facts.push_back({"", privacy.text("note")});
   if (const std::size_t lost = lost_releases(privacy); lost > 0) {
     facts.push_back(
-        {"", fmt::format("releases of runs before, charged and never shown, which the promise counts: {}", lost)});
+        {"",
+         fmt::format("releases of earlier runs that were charged but not shown, included in the guarantee: {}", lost)});
   }
   if (report.has("columns")) facts.push_back({"columns", report.text("columns")});
   if (report.has("clip_chosen")) {
@@ -54,7 +55,7 @@ Facts opening_facts(const JsonFields& report) {
   }
   if (report.has("targets_seen_from")) {
     facts.push_back(
-        {"targets", fmt::format("their range is seen from about {:.0f} rows on; with fewer say --target-range",
+        {"targets", fmt::format("their range is found with about {:.0f} rows or more; with fewer give --target-range",
                                 report.number("targets_seen_from").get<double>())});
   }
   if (report.has("hidden_targets")) {
@@ -68,10 +69,9 @@ Facts opening_facts(const JsonFields& report) {
 // Unit of expected errors.
 std::string changed_row(const JsonFields& privacy) {
   const bool is_weighed = privacy.has("rows_per_person") || privacy.has("weight_bound");
-  return fmt::format(
-      "one row{}{}",
-      privacy.text("adjacency") == to_string(Adjacency::kReplaceOne) ? " that is exchanged for another" : "",
-      is_weighed ? ", counted in full," : "");
+  return fmt::format("one row{}{}",
+                     privacy.text("adjacency") == to_string(Adjacency::kReplaceOne) ? " replaced by another" : "",
+                     is_weighed ? ", counted in full," : "");
 }
 
 // Adds the spending of all runs, and the heads of the ledger now and before the run. Whoever keeps heads elsewhere sees
@@ -173,10 +173,11 @@ std::string dry_run_text(const nlohmann::json& plan) {
   add_line(rest, "",
            facts_of(expected, {{"accuracy_noise", "noise of an accuracy over as many rows for the same budget",
                                 Written::kScore}}));
-  add_line(rest, "",
-           facts_of(expected.object("class_means"),
-                    {{"rows_spread_evenly", "share of runs by class means where rows spread evenly", Written::kScore},
-                     {"rows_do_not", "where they do not", Written::kScore}}));
+  add_line(
+      rest, "",
+      facts_of(expected.object("class_means"),
+               {{"rows_spread_evenly", "share of runs that use class means, if rows spread evenly", Written::kScore},
+                {"rows_do_not", "if they do not", Written::kScore}}));
   add_line(rest, "cost",
            facts_of(report.object("cost"), {{"ranks"},
                                             {"threads"},
@@ -185,13 +186,12 @@ std::string dry_run_text(const nlohmann::json& plan) {
                                             {"wire_bytes_per_rank", "wire a rank", Written::kBytes},
                                             {"wire_bytes", "wire in all", Written::kBytes},
                                             {"note", "which", Written::kText}}));
-  return "dry run: no row is read, nothing is spent\n" + text_of(opening_facts(report)) +
-         text_of(releases_table("noise      in units of what one change moves a block at most",
+  return "dry run: no rows were read, nothing was spent\n" + text_of(opening_facts(report)) +
+         text_of(releases_table("noise      in units of the sensitivity of each block",
                                 reported_run(plan, "plan").blocks)) +
          text_of(selections_table(report.object("privacy"))) +
-         text_of(table_of(fmt::format("expected   error of a mean over so many rows, in units of what {} changes at "
-                                      "most; of a class mean, in "
-                                      "clip norms",
+         text_of(table_of(fmt::format("expected   error of a mean over this many rows, in units of the largest change "
+                                      "by {}; of a class mean, in clip norms",
                                       changed_row(report.object("privacy"))),
                           report.objects("expected_error"),
                           {{"error"},

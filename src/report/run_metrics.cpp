@@ -50,7 +50,7 @@ void RunMetrics::write(nlohmann::json line) {
 void RunMetrics::add(std::string_view release, std::span<const BlockFigures> figures) {
   DPREDUCE_ASSERT(plan_.noise);
   const PlannedRelease& planned = plan_.noise->release(release);
-  // Releases stand in the plan in the order of the run: what is before this one is charged, made or not.
+  // The plan lists releases in the order of the run: those before this one are charged, made or not.
   for (const PlannedRelease& before : plan_.noise->releases) {
     if (before.name == planned.name) break;
     rounds_[before.name] = before.rounds;

@@ -26,10 +26,11 @@ Chart attacker_chart(const ReportedGuarantee& guarantee) {
     values.add({percent(false_alarms), percent(found_at_most(guarantee, false_alarms))});
   }
   Chart chart = line_chart(
-      "What an attacker can tell at best",
-      fmt::format("Who knows all other {0}s says of a {0} that it is in, or is not. The nearer the curve is to blind "
-                  "guessing, the less can be told.",
-                  member),
+      "What an attacker can learn at best",
+      fmt::format(
+          "An attacker who knows all other {0}s decides whether a {0} is in the data. The nearer the curve is to "
+          "blind guessing, the less an attacker can learn.",
+          member),
       {.label = fmt::format("false alarms: share of {}s that are not in", member), .is_share = true},
       {.label = fmt::format("found: share of {}s that are in", member), .is_share = true}, {"this run, at best"},
       std::move(values));
@@ -64,15 +65,15 @@ Section spent_section(const JsonFields& report) {
                             {"delta", "", Written::kAtMost},
                             {"runs"}}),
            Words{{},
-                 {"What all runs on the ledger have spent together when this one ended, if all were about the same "
-                  "records or persons",
-                  "It is this sum that counts for them, and not one run's epsilon"}}}};
+                 {"Total spending of all runs on the ledger when this one ended, if all were about the same records or "
+                  "persons",
+                  "This total counts for them, not the epsilon of one run"}}}};
 }
 
 // Says what was promised, and to whom, in the words of `privacy explain`: what is not said before, and but for the
 // attacker, who has a section.
 Section promise_section(const ReportedRun& run, const std::vector<Words>& said) {
-  Section section{"What is promised, and to whom", {}};
+  Section section{"The guarantee, and against whom it holds", {}};
   for (Words& words : public_words_of(run)) {
     const std::vector<std::string> before = sentences_of(said, words.key);
     std::erase_if(words.sentences, [&](const std::string& one) { return std::ranges::count(before, one) > 0; });
@@ -173,7 +174,7 @@ Chart calibration_chart(const JsonFields& metrics) {
   }
   return curve_chart(
       "Calibration",
-      "Rows that get their class, by what the model says of it. Of a calibrated model both are the same.",
+      "Share of correctly classified rows, by predicted probability. For a calibrated model both are equal.",
       "largest probability, middle of its bin", "share of right rows", "a calibrated model", points);
 }
 
@@ -186,7 +187,8 @@ Chart roc_chart(const JsonFields& metrics) {
   }
   std::ranges::stable_sort(points, {}, &CurvePoint::at);
   return curve_chart("ROC curve", "Each mark is a threshold of the score. Intervals are those of the found share.",
-                     "share of the other classes taken for it", "share of the class found", "blind guessing", points);
+                     "share of the other classes predicted as it", "share of the class found", "blind guessing",
+                     points);
 }
 
 // Confusion chart; with many classes the table alone. `noise` is what the caption says of it.
@@ -219,8 +221,8 @@ Chart classes_chart(const JsonFields& test, const std::vector<std::string>& name
   const bool is_recall = test.has("per_class");
   Table values = class_figures(test, names, true, names.size());
   return {.title = is_recall ? "Recall of each class" : "Average precision of each class",
-          .caption = is_recall ? "Of the test rows of a class, the share that the model gives that class."
-                               : "How far the rows of a class stand ahead of the others by their score.",
+          .caption = is_recall ? "Share of the test rows of a class that the model assigns to that class."
+                               : "Ranking quality of the class: how far its rows are ahead of the others by score.",
           .spec = {{"chart", "columns"},
                    {"x", {{"label", "class"}}},
                    {"y", {{"label", is_recall ? "recall" : "average precision"}}},
@@ -238,11 +240,11 @@ Section told_section(const ToldFigures& told, const JsonFields& report) {
   Section section{
       .title = "How good the model is",
       .blocks = {Words{{},
-                       {fmt::format("Each figure has noise, so that it tells little of any one test row. Its interval "
-                                    "holds the truth about rows like these with probability {:g}: it knows the noise, "
-                                    "and that the rows are a sample",
+                       {fmt::format("Each figure has noise, so it reveals little about any one test row. Its interval "
+                                    "covers the true value for rows like these with probability {:g}; it accounts for "
+                                    "the noise and for sampling of the rows",
                                     told.level)}}},
-      .owner_only = told.is_private ? "" : "they have noise, and are not private all the same"};
+      .owner_only = told.is_private ? "" : "they have noise, but are not private"};
   if (const JsonFields difference = metrics.object("difference"); difference.has("b_is_better")) {
     const std::vector<std::string> pair = compared_models(report);
     section.blocks.emplace_back(Words{

@@ -38,8 +38,8 @@ std::string card_of(const json& report) {
 TEST(ModelCard, SaysHowReleasesAddUpAndWhatFloatingPointAndTimesTell) {
   EXPECT_THAT(card_of(report_of_mean()),
               AllOf(HasSubstr("### How releases add up\n\n- releases add up in Gaussian DP"),
-                    HasSubstr("other releases about the same records: they add up"),
-                    HasSubstr("### Floating point and times"), HasSubstr("noise is a real Gaussian"),
+                    HasSubstr("other releases about the same records, whose costs add up"),
+                    HasSubstr("### Floating point and times"), HasSubstr("noise is a Gaussian rounded exactly"),
                     HasSubstr("times in the ledger are whole minutes"), Not(HasSubstr("drawn exactly"))));
   EXPECT_THAT(card_of(report_of_choice()),
               AllOf(HasSubstr("private choices alone, whose epsilons add up"),

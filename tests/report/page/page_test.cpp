@@ -72,14 +72,14 @@ TEST(Page, IsCalledByItsModelAndSumsUpInALine) {
 TEST(Page, HoldsEverySectionOfAFit) {
   const std::string page = page_of_one(fit_of(small_report()));
   for (const char* heading :
-       {"Epsilon, and what it means", "What is promised, and to whom", "Where the budget went",
+       {"Epsilon, and what it means", "The guarantee, and against whom it holds", "Where the budget went",
         "What came out, beside its noise", "How well the model does", "How well it does, class by class",
         "Who took part", "What the silos&#39; messages cost", "Settings"}) {
     EXPECT_EQ(count_of(page, ">" + std::string(heading) + "</a>"), 1u) << heading;
     EXPECT_TRUE(has(page, "-title\">" + std::string(heading))) << heading;
   }
   for (const char* words :
-       {"epsilon 2 at delta 10<sup>−5</sup>", "whoever reads the model", "more silos than that together",
+       {"epsilon 2 at delta 10<sup>−5</sup>", "anyone who reads the model", "more colluding silos than that",
         "running times", "south", "its line was cut", "distributed", "north"}) {
     EXPECT_TRUE(has(page, words));
   }
@@ -249,10 +249,10 @@ json report_of_auto(double epsilon, double accuracy) {
 TEST(Page, OpensWithEpsilonAccuracyAndWhatIsSpent) {
   const std::string page = without_inlined_texts(page_of_one(fit_of(report_of_auto(2.5, 0.9375))));
   std::size_t last = page.find("<main");
-  for (const char* next :
-       {"<dt>epsilon</dt><dd><data value=\"2.5\">", "a certain one is in",
-        "<dt>accuracy</dt><dd><data value=\"0.9375\">", ">Spent on these records</h3>",
-        "<data value=\"3.875\">3.88</data>", ">An attacker at best</h3>", ">What is promised, and to whom</h3>"}) {
+  for (const char* next : {"<dt>epsilon</dt><dd><data value=\"2.5\">", "a given one is in the data",
+                           "<dt>accuracy</dt><dd><data value=\"0.9375\">", ">Spent on these records</h3>",
+                           "<data value=\"3.875\">3.88</data>", ">An attacker at best</h3>",
+                           ">The guarantee, and against whom it holds</h3>"}) {
     const std::size_t at = page.find(next, last);
     ASSERT_NE(at, std::string::npos) << next;
     last = at;
@@ -312,12 +312,12 @@ TEST(Page, SaysOnceWhatAllReportsPromiseAndFoldsEachOfThem) {
 
 TEST(Page, SaysAtWhichDeltaALedgerIsToldWhereRunsHaveSeveral) {
   PageDocument ledger = ledger_of_two_runs();
-  EXPECT_FALSE(has(page_of_one(ledger), "deltas that runs state"));
+  EXPECT_FALSE(has(page_of_one(ledger), "deltas of runs"));
   ledger.content["deltas_of_runs"] = {1e-5, 1e-4};
   const std::string page = page_of_one(ledger);
-  for (const char* fact : {"deltas that runs state</dt><dd><data value=\"2\">",
-                           "the least of them</dt><dd><data value=\"1e-05\">10<sup>−5</sup>",
-                           "the largest</dt><dd><data value=\"0.0001\">"}) {
+  for (const char* fact :
+       {"deltas of runs</dt><dd><data value=\"2\">", "the least of them</dt><dd><data value=\"1e-05\">10<sup>−5</sup>",
+        "the largest</dt><dd><data value=\"0.0001\">"}) {
     EXPECT_TRUE(has(page, fact)) << fact;
   }
 }
